@@ -1,0 +1,11 @@
+//! Statistics, and what they say of a run.
+//!
+//! Pure: no I/O, no clock, no ambient randomness. [`view::build`] turns the records of a run folder into the
+//! [`view::View`] that every report renders; nothing downstream computes.
+
+pub mod counters;
+pub mod enough;
+pub mod estimate;
+pub mod histogram;
+pub mod limits;
+pub mod view;

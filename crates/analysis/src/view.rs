@@ -1,0 +1,386 @@
+//! The view of a run: every figure that a report shows, computed once.
+//!
+//! `linerate report RUN --format json` is this structure. Times are nanoseconds or milliseconds and throughputs are
+//! bytes or requests per second, as the names say.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::Finding;
+use linerate_record::machine::Machine;
+use linerate_record::run::{Asked, Ended, Op, Target};
+use serde::{Deserialize, Serialize};
+
+mod build;
+pub mod timeline;
+
+pub use build::{Records, build};
+
+/// Version of [`View`]'s JSON.
+pub const VIEW_SCHEMA: u32 = 1;
+
+/// Everything a report shows of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// [`VIEW_SCHEMA`].
+    pub schema: u32,
+    /// What was run, where, against what.
+    pub run: RunSummary,
+    /// One series per workload and size, in the order asked.
+    pub series: Vec<Series>,
+    /// What linerate itself drove against the null target on this machine, per workload and size.
+    pub ceilings: Vec<Ceiling>,
+    /// The whole run over time.
+    pub timeline: Timeline,
+    /// What there is to say, gravest first.
+    pub findings: Vec<Finding>,
+}
+
+/// What was run, where, against what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Name of the run.
+    pub id: String,
+    /// Version of linerate that measured.
+    pub linerate_version: String,
+    /// When the run began, in milliseconds since the Unix epoch.
+    pub started_unix_ms: u64,
+    /// From the first point's begin to the last record, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Whether every point that was asked for has ended.
+    pub complete: bool,
+    /// Length of one interval in milliseconds.
+    pub interval_ms: u64,
+    /// What was asked.
+    pub asked: Asked,
+    /// What was loaded.
+    pub target: Target,
+    /// Where the load came from.
+    pub machine: Machine,
+}
+
+/// The unit in which a series' throughput is told first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Body bytes per second.
+    Bytes,
+    /// Requests per second: for operations without bodies, and bodies below 64 KiB.
+    Requests,
+}
+
+/// Points that differ in concurrency alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// `get`, `put`, …, or `mixed get=45,…`.
+    pub workload: String,
+    /// Object size, as asked.
+    pub size: String,
+    /// Which throughput tells the story.
+    pub measure: Measure,
+    /// The points measured, by rising concurrency. Points without a single whole interval are left out.
+    pub points: Vec<Point>,
+    /// Where more concurrency stopped paying; absent with fewer than two points.
+    pub enough: Option<Enough>,
+    /// What bound the best point; absent without points.
+    pub limit: Option<Limit>,
+}
+
+/// The least concurrency that gives nearly all the throughput seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Enough {
+    /// The least concurrency that reached `share` of the best.
+    pub concurrency: u32,
+    /// The share asked of it.
+    pub share: f64,
+    /// The concurrency of the best point.
+    pub best_concurrency: u32,
+    /// Set where the best point is the highest concurrency tried and clearly better than the one before: the series
+    /// had not stopped rising.
+    pub still_rising: bool,
+}
+
+/// Who bound a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// linerate's own threads.
+    Client,
+    /// This machine's processors, which client and target share.
+    Machine,
+    /// A NIC of this machine.
+    Nic,
+    /// `--max-rate`.
+    RateCap,
+    /// The target, or the way to it.
+    Target,
+}
+
+/// Who bound the best point of a series, and how that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Who.
+    pub bound: Bound,
+    /// One sentence.
+    pub claim: String,
+    /// The readings it rests on.
+    pub evidence: String,
+}
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Its number in the run.
+    pub point: u32,
+    /// Requests kept in flight.
+    pub concurrency: u32,
+    /// Time measured, warm-up excluded, in milliseconds.
+    pub measured_ms: u64,
+    /// Why it ended; absent where the run was killed before.
+    pub ended: Option<Ended>,
+    /// Body bytes per second.
+    pub bytes_per_s: Estimate,
+    /// Requests per second.
+    pub requests_per_s: Estimate,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Body bytes of requests that succeeded.
+    pub bytes: u64,
+    /// Requests that failed, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Time to first byte.
+    pub ttfb: Latency,
+    /// Time to last byte.
+    pub total: Latency,
+    /// Processor time of linerate.
+    pub client_cpu: CpuCost,
+    /// Mean share of their time that the event-loop threads ran, 0 to 1.
+    pub client_busy: f64,
+    /// Processor time of the target, where it could be read.
+    pub target_cpu: Option<CpuCost>,
+    /// Mean share of all processors of this machine in use, 0 to 1; absent without readings.
+    pub machine_busy: Option<f64>,
+    /// Per operation; more than one only in a mixed workload.
+    pub ops: Vec<OpFigures>,
+    /// Per host of the target.
+    pub hosts: Vec<HostFigures>,
+}
+
+impl Point {
+    /// The estimate that tells the story of a series of this measure.
+    #[must_use]
+    pub const fn throughput(&self, measure: Measure) -> &Estimate {
+        match measure {
+            Measure::Bytes => &self.bytes_per_s,
+            Measure::Requests => &self.requests_per_s,
+        }
+    }
+
+    /// Requests that failed.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+/// A mean over intervals with its uncertainty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; absent with fewer than three effective intervals.
+    pub half_width_95: Option<f64>,
+    /// Intervals averaged.
+    pub intervals: u32,
+    /// How many independent intervals they are worth, by their autocorrelation.
+    pub effective: f64,
+}
+
+/// Quantiles of a latency distribution, in nanoseconds; all zero where nothing was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Values recorded.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+    /// The distribution as `[percentile, nanoseconds]`, percentile rising from 0 to 100.
+    pub distribution: Vec<[f64; 2]>,
+}
+
+/// What processor time bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuCost {
+    /// Processors in use, on average.
+    pub cores: f64,
+    /// Microseconds of processor time per successful request.
+    pub us_per_request: f64,
+    /// Seconds of processor time per GiB of bodies; absent where no bodies moved.
+    pub s_per_gib: Option<f64>,
+}
+
+/// Figures of one operation at one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpFigures {
+    /// Operation.
+    pub op: Op,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Body bytes per second.
+    pub bytes_per_s: f64,
+    /// Time to first byte.
+    pub ttfb: Latency,
+    /// Time to last byte.
+    pub total: Latency,
+}
+
+/// Figures of one host at one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostFigures {
+    /// `host:port`.
+    pub host: String,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Body bytes per second.
+    pub bytes_per_s: f64,
+    /// Median time to first byte, in nanoseconds.
+    pub ttfb_p50_ns: u64,
+    /// Median time to last byte, in nanoseconds.
+    pub total_p50_ns: u64,
+    /// 99th percentile of the time to last byte, in nanoseconds.
+    pub total_p99_ns: u64,
+}
+
+/// What linerate drove against the null target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Workload.
+    pub workload: String,
+    /// Object size.
+    pub size: String,
+    /// The point it was measured at.
+    pub point: Point,
+}
+
+/// The run over time, in two tracks with a shared clock (milliseconds since the run began).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// When each point began and ended, for shading.
+    pub spans: Vec<Span>,
+    /// What was driven; at most [`timeline::LOAD_SAMPLES_MAX`] samples, neighbours averaged beyond that.
+    pub load: Vec<LoadSample>,
+    /// What this machine did meanwhile, between one reading and the next.
+    pub machine: Vec<MachineSample>,
+}
+
+/// One point on the timeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Its number.
+    pub point: u32,
+    /// What it was, such as `get 4MiB × 16`.
+    pub label: String,
+    /// Begin.
+    pub from_ms: u64,
+    /// End.
+    pub to_ms: u64,
+}
+
+/// What was driven in one interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSample {
+    /// End of the interval.
+    pub at_ms: u64,
+    /// The point.
+    pub point: u32,
+    /// Set in the warm-up.
+    pub warmup: bool,
+    /// Body bytes per second.
+    pub bytes_per_s: f64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Failed requests per second.
+    pub errors_per_s: f64,
+    /// Median time to last byte, in nanoseconds; absent in an interval where nothing ended.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of the time to last byte, in nanoseconds.
+    pub p99_ns: Option<u64>,
+}
+
+/// What this machine did between two readings. Shares are 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineSample {
+    /// The later reading.
+    pub at_ms: u64,
+    /// Mean share in use, over processors.
+    pub cpu_busy: f64,
+    /// Share in use of the busiest processor.
+    pub cpu_busiest: f64,
+    /// Mean share in software interrupts.
+    pub softirq: f64,
+    /// Mean share taken by the hypervisor.
+    pub steal: f64,
+    /// Share in use of each processor, in the kernel's order.
+    pub cpus: Vec<f64>,
+    /// Interfaces that moved anything during the run.
+    pub nics: Vec<NicSample>,
+    /// TCP segments sent again, per second.
+    pub retransmits_per_s: f64,
+    /// Block devices that moved anything during the run.
+    pub disks: Vec<DiskSample>,
+    /// Memory available, in bytes.
+    pub memory_available_bytes: u64,
+    /// Share of time in which some task waited for a processor; absent where the kernel keeps no pressure figures.
+    pub pressure_cpu: Option<f64>,
+    /// The same for I/O.
+    pub pressure_io: Option<f64>,
+    /// The same for memory.
+    pub pressure_memory: Option<f64>,
+}
+
+/// One interface between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NicSample {
+    /// Interface name.
+    pub name: String,
+    /// Received, in bytes per second.
+    pub rx_bytes_per_s: f64,
+    /// Sent, in bytes per second.
+    pub tx_bytes_per_s: f64,
+    /// Packets dropped in either direction, per second.
+    pub drops_per_s: f64,
+}
+
+/// One block device between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskSample {
+    /// Device name.
+    pub name: String,
+    /// Read, in bytes per second.
+    pub read_bytes_per_s: f64,
+    /// Written, in bytes per second.
+    pub write_bytes_per_s: f64,
+    /// Share of time with a request in flight.
+    pub busy: f64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

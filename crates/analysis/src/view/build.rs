@@ -1,0 +1,242 @@
+//! Run → view.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::Finding;
+use linerate_record::reading::Reading;
+use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
+
+use super::{
+    Ceiling, CpuCost, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
+};
+use crate::histogram::{self, DecodeError, Latencies};
+use crate::{counters, enough, estimate, limits};
+
+/// Mean body below which requests per second tell more than bytes per second.
+const SMALL_BODY_BYTES: f64 = 65_536.0;
+
+/// The records of a run folder.
+#[derive(Clone, Debug)]
+pub struct Records {
+    /// `run.json`.
+    pub manifest: Manifest,
+    /// `points.jsonl`.
+    pub points: Vec<PointLine>,
+    /// `intervals.jsonl`.
+    pub intervals: Vec<Interval>,
+    /// `readings.jsonl`.
+    pub readings: Vec<Reading>,
+    /// Findings recorded while the run went on; those that follow from the figures are derived anew.
+    pub findings: Vec<Finding>,
+}
+
+/// Computes everything that a report shows.
+///
+/// # Errors
+/// [`DecodeError`] where a histogram of the folder is damaged.
+pub fn build(records: &Records) -> Result<View, DecodeError> {
+    let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
+    let machine_samples = counters::samples(&records.readings);
+    let mut decoded = Vec::new();
+    for begin in begins(records) {
+        let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == begin.point).collect();
+        decoded.push((begin, intervals));
+    }
+    for (begin, intervals) in &decoded {
+        let Some(mut point) = point(records, begin, intervals)? else { continue };
+        point.machine_busy = limits::machine_busy(&machine_samples, intervals);
+        let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
+        if begin.purpose == Purpose::Ceiling {
+            ceilings.push(Ceiling { workload, size, point });
+            continue;
+        }
+        match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series {
+                workload,
+                size,
+                measure: Measure::Bytes,
+                points: vec![point],
+                enough: None,
+                limit: None,
+            }),
+        }
+    }
+    for one in &mut series {
+        one.points.sort_by_key(|p| (p.concurrency, p.point));
+        one.measure = measure(&one.points);
+        one.enough = enough::find(&one.points, one.measure);
+        let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
+        one.limit = limits::find(one, ceiling, records, &machine_samples);
+    }
+    let mut view = View {
+        schema: VIEW_SCHEMA,
+        run: summary(records, &series),
+        series,
+        ceilings,
+        timeline: timeline::build(records, machine_samples)?,
+        findings: Vec::new(),
+    };
+    view.findings = limits::findings(&view, records);
+    Ok(view)
+}
+
+fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
+    records.points.iter().filter_map(|line| match line {
+        PointLine::Begin(begin) => Some(begin),
+        PointLine::End(_) => None,
+    })
+}
+
+/// The end of a point, where it came to one.
+pub(crate) fn end_of(records: &Records, point: u32) -> Option<&PointEnd> {
+    records.points.iter().find_map(|line| match line {
+        PointLine::End(end) if end.point == point => Some(end),
+        _ => None,
+    })
+}
+
+fn summary(records: &Records, series: &[Series]) -> RunSummary {
+    let manifest = &records.manifest;
+    let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
+    let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
+    let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
+    RunSummary {
+        id: manifest.id.clone(),
+        linerate_version: manifest.linerate_version.clone(),
+        started_unix_ms: manifest.started_unix_ms,
+        elapsed_ms: last_interval.max(last_point),
+        complete: ended >= manifest.asked.points.len(),
+        interval_ms: manifest.interval_ms,
+        asked: manifest.asked.clone(),
+        target: manifest.target.clone(),
+        machine: manifest.machine.clone(),
+    }
+}
+
+/// Requests where bodies are small or absent, bytes otherwise.
+fn measure(points: &[Point]) -> Measure {
+    let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
+    if requests == 0 || bytes as f64 / (requests as f64) < SMALL_BODY_BYTES { Measure::Requests } else { Measure::Bytes }
+}
+
+/// Rows of one kind added up.
+struct Sum {
+    requests: u64,
+    bytes: u64,
+    errors: BTreeMap<String, u64>,
+    ttfb: Latencies,
+    total: Latencies,
+}
+
+impl Sum {
+    fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Result<Self, DecodeError> {
+        let mut sum = Sum {
+            requests: 0,
+            bytes: 0,
+            errors: BTreeMap::new(),
+            ttfb: histogram::empty(),
+            total: histogram::empty(),
+        };
+        for row in rows {
+            sum.requests += row.requests;
+            sum.bytes += row.bytes;
+            for (kind, n) in &row.errors {
+                *sum.errors.entry(kind.clone()).or_default() += n;
+            }
+            histogram::add_encoded(&mut sum.ttfb, &row.ttfb)?;
+            histogram::add_encoded(&mut sum.total, &row.total)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// The figures of one point, or `None` where it has no whole interval outside its warm-up.
+fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Result<Option<Point>, DecodeError> {
+    let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup && i.to_ms > i.from_ms).collect();
+    if measured.is_empty() {
+        return Ok(None);
+    }
+    let measured_ms: u64 = measured.iter().map(|i| i.to_ms - i.from_ms).sum();
+    let seconds = measured_ms as f64 / 1e3;
+    let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
+    let sum = Sum::of(rows.iter().copied())?;
+    let per_second = |what: fn(&Row) -> u64| {
+        let rate = |i: &&Interval| {
+            i.rows.iter().map(what).sum::<u64>() as f64 / ((i.to_ms - i.from_ms) as f64 / 1e3)
+        };
+        estimate::mean_with_interval(&measured.iter().map(rate).collect::<Vec<_>>())
+    };
+    let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
+    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
+    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.bytes);
+    let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
+    Ok(Some(Point {
+        point: begin.point,
+        concurrency: begin.spec.concurrency,
+        measured_ms,
+        ended: end_of(records, begin.point).map(|e| e.ended),
+        bytes_per_s: per_second(|row| row.bytes),
+        requests_per_s: per_second(|row| row.requests),
+        requests: sum.requests,
+        bytes: sum.bytes,
+        ttfb: histogram::summarize(&sum.ttfb),
+        total: histogram::summarize(&sum.total),
+        client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),
+        client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
+        target_cpu: target_cpu_ns.map(cost),
+        machine_busy: None,
+        ops: ops(&rows, seconds)?,
+        hosts: hosts(records, &rows, seconds)?,
+        errors: sum.errors,
+    }))
+}
+
+fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, bytes: u64) -> CpuCost {
+    let cpu_s = cpu_ns as f64 / 1e9;
+    CpuCost {
+        cores: cpu_s / seconds,
+        us_per_request: if requests > 0 { cpu_s * 1e6 / requests as f64 } else { 0.0 },
+        s_per_gib: (bytes > 0).then(|| cpu_s / (bytes as f64 / (1u64 << 30) as f64)),
+    }
+}
+
+fn ops(rows: &[&Row], seconds: f64) -> Result<Vec<OpFigures>, DecodeError> {
+    let mut figures = Vec::new();
+    for op in Op::ALL {
+        let of_op: Vec<&Row> = rows.iter().copied().filter(|r| r.op == op).collect();
+        if of_op.is_empty() {
+            continue;
+        }
+        let sum = Sum::of(of_op)?;
+        figures.push(OpFigures {
+            op,
+            requests: sum.requests,
+            errors: sum.errors.values().sum(),
+            requests_per_s: sum.requests as f64 / seconds,
+            bytes_per_s: sum.bytes as f64 / seconds,
+            ttfb: histogram::summarize(&sum.ttfb),
+            total: histogram::summarize(&sum.total),
+        });
+    }
+    Ok(figures)
+}
+
+fn hosts(records: &Records, rows: &[&Row], seconds: f64) -> Result<Vec<HostFigures>, DecodeError> {
+    let mut figures = Vec::new();
+    for (number, host) in records.manifest.target.hosts.iter().enumerate() {
+        let sum = Sum::of(rows.iter().copied().filter(|r| r.host as usize == number))?;
+        let (ttfb, total) = (histogram::summarize(&sum.ttfb), histogram::summarize(&sum.total));
+        figures.push(HostFigures {
+            host: host.clone(),
+            requests: sum.requests,
+            errors: sum.errors.values().sum(),
+            requests_per_s: sum.requests as f64 / seconds,
+            bytes_per_s: sum.bytes as f64 / seconds,
+            ttfb_p50_ns: ttfb.p50_ns,
+            total_p50_ns: total.p50_ns,
+            total_p99_ns: total.p99_ns,
+        });
+    }
+    Ok(figures)
+}

@@ -1,0 +1,460 @@
+//! One connection and the exchange in flight on it: what is sent, what is received, and when it is whole.
+//!
+//! Nothing here blocks and nothing here allocates once its buffers have grown. A GET body that need not be looked at is
+//! discarded inside the kernel: `recv` with `MSG_TRUNC` copies nothing, and `SO_RCVLOWAT` lets it wait until a
+//! megabyte (or the rest of the body) is there, so that a 64 MiB object costs some 64 wake-ups and no copy.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use linerate_record::run::Op;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, connect, recv, sendmsg,
+    socket_with,
+};
+
+use crate::body::Bodies;
+use crate::failure::{Failure, s3_code};
+use crate::request::{Ask, Subject};
+use crate::response::{self, Chunks, Framing, Malformed};
+use crate::sys::set_receive_low_water;
+
+/// Most bytes asked for while a head is awaited: a head and a small body, in one call.
+const HEAD_READ_BYTES: usize = 8 << 10;
+
+/// Bodies with less than this left are not worth a call to set the low-water mark.
+const LOW_WATER_FROM_BYTES: u64 = 16 << 10;
+
+/// Highest low-water mark.
+const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
+
+/// Most pieces of a body handed to the kernel in one call.
+const PIECES: usize = 8;
+
+/// Buffers of one thread, shared by its connections.
+pub(crate) struct Buffers {
+    /// What was received last.
+    pub(crate) input: Vec<u8>,
+    /// Never written to and so never backed by memory: the destination of a `recv` that discards.
+    discard: Vec<u8>,
+    /// The head of the request being started.
+    pub(crate) head: Vec<u8>,
+    /// Body bytes that had to be made.
+    made: Vec<u8>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Self {
+        Buffers {
+            input: vec![0; 256 << 10],
+            discard: Vec::with_capacity(8 << 20),
+            head: Vec::with_capacity(2 << 10),
+            made: vec![0; 256 << 10],
+        }
+    }
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The handshake.
+    Connecting,
+    /// The next request.
+    Idle,
+    /// Room to send, or an early reply.
+    Sending,
+    /// A head.
+    Head,
+    /// The rest of a body.
+    Body,
+}
+
+/// The exchange in flight.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) ask: Ask,
+    pub(crate) verify: bool,
+    pub(crate) started_ns: u64,
+    first_byte_ns: u64,
+    body_sent: u64,
+    status: u16,
+    keep_alive: bool,
+    framing: Framing,
+    chunks: Chunks,
+    received: u64,
+    wrong: bool,
+    code: Option<String>,
+}
+
+impl Exchange {
+    pub(crate) fn new(ask: Ask, verify: bool, started_ns: u64) -> Self {
+        Exchange {
+            ask,
+            verify,
+            started_ns,
+            first_byte_ns: 0,
+            body_sent: 0,
+            status: 0,
+            keep_alive: false,
+            framing: Framing::Length(0),
+            chunks: Chunks::default(),
+            received: 0,
+            wrong: false,
+            code: None,
+        }
+    }
+
+    fn body_bytes(&self) -> u64 {
+        if self.ask.op == Op::Put { self.ask.subject.size_bytes() } else { 0 }
+    }
+
+    /// Bytes of a body that a GET must bring.
+    fn expected_bytes(&self) -> u64 {
+        self.ask.range.map_or_else(|| self.ask.subject.size_bytes(), |r| r.length)
+    }
+
+    /// Whether received bytes can go unseen.
+    fn discards(&self) -> bool {
+        !self.verify && self.status < 300 && matches!(self.framing, Framing::Length(_))
+    }
+}
+
+/// A request that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Success {
+    pub(crate) bytes: u64,
+    pub(crate) first_byte_ns: u64,
+    pub(crate) reusable: bool,
+}
+
+/// Where an exchange stands after an event.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// More events are needed.
+    Waiting,
+    /// It succeeded.
+    Done(Success),
+    /// It failed; `reusable` where the response was whole and the connection lives on.
+    Failed { why: Failure, reusable: bool },
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    pub(crate) host: u32,
+    pub(crate) phase: Phase,
+    pub(crate) exchange: Exchange,
+    /// Whether `epoll` reports room to send.
+    pub(crate) wants_out: bool,
+    low_water: u64,
+    /// The part of a request's head that did not fit the socket's buffer.
+    unsent: Vec<u8>,
+    /// A response's head that came in parts.
+    partial: Vec<u8>,
+}
+
+impl Connection {
+    /// Starts a connection; it is usable once it becomes writable.
+    pub(crate) fn open(address: SocketAddr, host: u32, exchange: Exchange) -> Result<Self, Failure> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(connect_failure)?;
+        // Heads and short bodies go out in one call each; waiting for more would only add Nagle's delay.
+        sockopt::set_tcp_nodelay(&socket, true).map_err(connect_failure)?;
+        match connect(&socket, &address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(errno) => return Err(connect_failure(errno)),
+        }
+        Ok(Connection {
+            socket,
+            host,
+            phase: Phase::Connecting,
+            exchange,
+            wants_out: true,
+            low_water: 1,
+            unsent: Vec::new(),
+            partial: Vec::new(),
+        })
+    }
+
+    /// Whether the handshake succeeded.
+    pub(crate) fn connected(&self) -> Result<(), Failure> {
+        match sockopt::socket_error(&self.socket) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(errno)) | Err(errno) => Err(connect_failure(errno)),
+        }
+    }
+
+    /// Sends the head in `buffers.head` and as much of the body as fits.
+    pub(crate) fn start(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+        self.phase = Phase::Sending;
+        self.unsent.clear();
+        self.partial.clear();
+        let head = std::mem::take(&mut buffers.head);
+        let sent = self.send_once(&head, bodies, buffers);
+        let progress = match sent {
+            Ok(n) if n < head.len() => {
+                self.unsent.extend_from_slice(&head[n..]);
+                Progress::Waiting
+            }
+            Ok(n) => {
+                self.exchange.body_sent = (n - head.len()) as u64;
+                self.send_rest(bodies, buffers)
+            }
+            Err(Errno::AGAIN) => {
+                self.unsent.extend_from_slice(&head);
+                Progress::Waiting
+            }
+            Err(_) => self.broken(),
+        };
+        buffers.head = head;
+        progress
+    }
+
+    /// Goes on sending until all is sent or the socket's buffer is full.
+    pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+        while !self.unsent.is_empty() || self.exchange.body_sent < self.exchange.body_bytes() {
+            let unsent = std::mem::take(&mut self.unsent);
+            let sent = self.send_once(&unsent, bodies, buffers);
+            self.unsent = unsent;
+            match sent {
+                Ok(n) => {
+                    let of_head = n.min(self.unsent.len());
+                    self.unsent.drain(..of_head);
+                    self.exchange.body_sent += (n - of_head) as u64;
+                }
+                Err(Errno::AGAIN) => return Progress::Waiting,
+                Err(Errno::INTR) => {}
+                Err(_) => return self.broken(),
+            }
+        }
+        self.phase = Phase::Head;
+        Progress::Waiting
+    }
+
+    /// One `sendmsg` of a head and the next pieces of the body.
+    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<usize, Errno> {
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        pieces[0] = IoSlice::new(head);
+        let mut count = 1;
+        if let (Op::Put, Subject::Own { id, size_bytes }) = (self.exchange.ask.op, self.exchange.ask.subject) {
+            let mut offset = self.exchange.body_sent;
+            while count < PIECES - 1 {
+                let resident = bodies.resident(size_bytes, offset, size_bytes - offset);
+                if resident.is_empty() {
+                    break;
+                }
+                pieces[count] = IoSlice::new(resident);
+                offset += resident.len() as u64;
+                count += 1;
+            }
+            let left = (size_bytes - offset).min(buffers.made.len() as u64) as usize;
+            if left > 0 && bodies.resident(size_bytes, offset, 1).is_empty() {
+                bodies.fill(id, size_bytes, offset, &mut buffers.made[..left]);
+                pieces[count] = IoSlice::new(&buffers.made[..left]);
+                count += 1;
+            }
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)
+    }
+
+    /// Takes what has arrived. `now_ns` is the instant at which the event was seen.
+    pub(crate) fn receive(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+        loop {
+            let result = if self.phase == Phase::Body { self.receive_body(bodies, buffers) } else { self.receive_head(now_ns, bodies, buffers) };
+            match result {
+                Ok(Some(progress)) => return progress,
+                Ok(None) => {}
+                Err(Errno::AGAIN) => return Progress::Waiting,
+                Err(Errno::INTR) => {}
+                Err(_) => return self.broken(),
+            }
+        }
+    }
+
+    fn receive_head(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
+        let (_, n) = recv(&self.socket, &mut buffers.input[..HEAD_READ_BYTES], RecvFlags::DONTWAIT)?;
+        if n == 0 {
+            return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
+        }
+        if self.exchange.first_byte_ns == 0 {
+            self.exchange.first_byte_ns = now_ns;
+        }
+        // A head that comes in parts is put together in the connection's own buffer; one that comes whole stays put.
+        let assembled = !self.partial.is_empty();
+        if assembled {
+            self.partial.extend_from_slice(&buffers.input[..n]);
+        }
+        let partial = std::mem::take(&mut self.partial);
+        let mut bytes = if assembled { &partial[..] } else { &buffers.input[..n] };
+        let progress = loop {
+            match response::head(bytes, self.exchange.ask.op == Op::Stat) {
+                Err(why) => break Some(Progress::Failed { why: Failure::Malformed(why), reusable: false }),
+                Ok(None) => {
+                    self.partial.extend_from_slice(bytes);
+                    break Some(Progress::Waiting);
+                }
+                Ok(Some(head)) if head.status < 200 => bytes = &bytes[head.head_bytes..],
+                Ok(Some(head)) => {
+                    self.exchange.status = head.status;
+                    self.exchange.keep_alive = head.keep_alive;
+                    self.exchange.framing = head.framing;
+                    let early = self.phase == Phase::Sending;
+                    self.phase = Phase::Body;
+                    break self.take_body(&bytes[head.head_bytes..], early, bodies);
+                }
+            }
+            if bytes.is_empty() {
+                break Some(Progress::Waiting);
+            }
+        };
+        Ok(progress)
+    }
+
+    fn receive_body(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
+        if self.exchange.discards() {
+            let Framing::Length(length) = self.exchange.framing else { return Ok(None) };
+            let left = length - self.exchange.received;
+            let room: &mut [MaybeUninit<u8>] = buffers.discard.spare_capacity_mut();
+            let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let (_, n) = recv(&self.socket, &mut room[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
+            if n == 0 {
+                return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
+            }
+            self.exchange.received += n as u64;
+            return Ok(Some(self.after_body(0)));
+        }
+        let (_, n) = recv(&self.socket, &mut buffers.input[..], RecvFlags::DONTWAIT)?;
+        if n == 0 {
+            let whole = self.exchange.framing == Framing::UntilClose;
+            let closed = Progress::Failed { why: Failure::Closed, reusable: false };
+            return Ok(Some(if whole { self.finish(0) } else { closed }));
+        }
+        Ok(self.take_body(&buffers.input[..n], false, bodies))
+    }
+
+    /// Takes body bytes that are in memory. `None` where more should be read at once.
+    fn take_body(&mut self, bytes: &[u8], early: bool, bodies: &Bodies) -> Option<Progress> {
+        let exchange = &mut self.exchange;
+        let taken = match exchange.framing {
+            Framing::Length(length) => {
+                let n = (length - exchange.received).min(bytes.len() as u64) as usize;
+                look_at(exchange, &bytes[..n], bodies);
+                n
+            }
+            Framing::UntilClose => {
+                look_at(exchange, bytes, bodies);
+                bytes.len()
+            }
+            Framing::Chunked => {
+                let mut chunks = exchange.chunks;
+                match chunks.take(bytes, |data| look_at(exchange, data, bodies)) {
+                    Ok(n) => {
+                        exchange.chunks = chunks;
+                        n
+                    }
+                    Err(why) => return Some(Progress::Failed { why: Failure::Malformed(why), reusable: false }),
+                }
+            }
+        };
+        // A reply that came before the whole body was sent leaves the rest of the body nowhere to go.
+        self.exchange.keep_alive &= !early;
+        Some(self.after_body(bytes.len() - taken))
+    }
+
+    /// What follows once body bytes were taken; `surplus` bytes came after the body.
+    fn after_body(&mut self, surplus: usize) -> Progress {
+        let done = match self.exchange.framing {
+            Framing::Length(length) => self.exchange.received == length,
+            Framing::Chunked => self.exchange.chunks.done(),
+            Framing::UntilClose => false,
+        };
+        if done {
+            return self.finish(surplus);
+        }
+        if self.exchange.discards()
+            && let Framing::Length(length) = self.exchange.framing
+        {
+            let left = length - self.exchange.received;
+            if left >= LOW_WATER_FROM_BYTES || left < self.low_water {
+                self.set_low_water(left.min(LOW_WATER_MAX_BYTES));
+            }
+        }
+        Progress::Waiting
+    }
+
+    fn set_low_water(&mut self, bytes: u64) {
+        if bytes != self.low_water && set_receive_low_water(&self.socket, bytes as u32).is_ok() {
+            self.low_water = bytes;
+        }
+    }
+
+    /// The response is whole: what does it say?
+    fn finish(&mut self, surplus: usize) -> Progress {
+        self.set_low_water(1);
+        let exchange = &self.exchange;
+        let reusable = exchange.keep_alive && surplus == 0 && self.low_water == 1;
+        let fail = |why| Progress::Failed { why, reusable };
+        if surplus > 0 {
+            return fail(Failure::Malformed(Malformed::Length));
+        }
+        if !(200..300).contains(&exchange.status) {
+            return fail(Failure::Status(exchange.status, exchange.code.clone()));
+        }
+        if exchange.body_sent < exchange.body_bytes() {
+            return Progress::Failed { why: Failure::EarlyReply, reusable: false };
+        }
+        let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
+        if partial && exchange.status != 206 {
+            return fail(Failure::WrongLength);
+        }
+        if exchange.ask.op == Op::Get && exchange.received != exchange.expected_bytes() {
+            return fail(Failure::WrongLength);
+        }
+        if exchange.wrong {
+            return fail(Failure::WrongBody);
+        }
+        let bytes = match exchange.ask.op {
+            Op::Get => exchange.received,
+            Op::Put => exchange.body_sent,
+            Op::Stat | Op::Delete | Op::List => 0,
+        };
+        Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
+    }
+
+    fn broken(&self) -> Progress {
+        Progress::Failed { why: Failure::Reset, reusable: false }
+    }
+}
+
+/// Counts body bytes, and compares them or looks for an error code where that was asked for.
+fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
+    if exchange.status >= 300 && exchange.received == 0 {
+        exchange.code = s3_code(bytes);
+    } else if exchange.verify
+        && exchange.ask.op == Op::Get
+        && let Subject::Own { id, size_bytes } = exchange.ask.subject
+    {
+        let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
+        exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
+    }
+    exchange.received += bytes.len() as u64;
+}
+
+fn connect_failure(errno: Errno) -> Failure {
+    Failure::Connect(match errno {
+        Errno::CONNREFUSED => "refused",
+        Errno::TIMEDOUT => "timed out",
+        Errno::NETUNREACH | Errno::HOSTUNREACH => "unreachable",
+        Errno::MFILE | Errno::NFILE => "too many open files: raise ulimit -n",
+        Errno::ADDRNOTAVAIL => "no local port left",
+        Errno::CONNRESET => "reset",
+        Errno::ACCESS | Errno::PERM => "not permitted",
+        _ => "failed",
+    })
+}

@@ -1,0 +1,25 @@
+//! Drive S3: the wire loop, its signatures and bodies, and the targets that need no cluster.
+//!
+//! [`point::drive`] keeps a number of requests in flight over one or many hosts and hands on what happened, interval by
+//! interval. Threads share nothing but a stop flag; each has its own `epoll`, connections, buffers and counters.
+//! Nothing here judges, and nothing here reads the machine.
+
+pub mod body;
+mod choice;
+pub mod clock;
+mod connection;
+pub mod failure;
+pub mod hosts;
+pub mod object;
+pub mod pace;
+pub mod point;
+mod request;
+pub mod response;
+pub mod session;
+pub mod sigv4;
+pub mod sizes;
+pub mod sys;
+mod tally;
+#[cfg(test)]
+mod test_session;
+mod worker;

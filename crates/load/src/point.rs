@@ -1,0 +1,275 @@
+//! One point: threads are started, their reports merged interval by interval, and handed on as they come.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use linerate_analysis::histogram::{Latencies, empty};
+use linerate_record::run::{Ended, Op};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clock::Clock;
+use crate::session::{Plan, Session, Until};
+use crate::sys::process_cpu_ns;
+use crate::tally::{Drained, add_sparse};
+use crate::worker::{self, Assignment, Report, WorkerEnd};
+
+/// A point without a single success ends after this long.
+const NO_SUCCESS_NS: u64 = 10_000_000_000;
+
+/// Shortest cut-off interval that is told: below, rates would be noise.
+const CUT_MIN_NS: u64 = 20_000_000;
+
+/// All threads' figures of one interval.
+#[derive(Debug)]
+pub struct IntervalFigures {
+    /// Start, on the run's clock.
+    pub from_ns: u64,
+    /// End.
+    pub to_ns: u64,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// Processor time of this process.
+    pub client_cpu_ns: u64,
+    /// Processor time of each thread.
+    pub thread_cpu_ns: Vec<u64>,
+    /// Processor time of the target, where its process is known.
+    pub target_cpu_ns: Option<u64>,
+    /// Requests that waited for the cap when it ended.
+    pub held_back: u32,
+    /// Per host and operation.
+    pub rows: Vec<FigureRow>,
+}
+
+/// Figures of one host and operation in one interval.
+#[derive(Debug)]
+pub struct FigureRow {
+    /// Number of the host.
+    pub host: u32,
+    /// Operation.
+    pub op: Op,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Their body bytes.
+    pub bytes: u64,
+    /// Requests that failed, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Time to first byte, in nanoseconds.
+    pub ttfb: Latencies,
+    /// Time to last byte, in nanoseconds.
+    pub total: Latencies,
+}
+
+/// How a point ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PointOutcome {
+    /// Why.
+    pub ended: Ended,
+    /// Numbers of the write set below this may exist at the target; none from it on.
+    pub written_until: u64,
+    /// Connections made.
+    pub connections: u64,
+}
+
+/// A point that could not be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum PointError {
+    /// Descriptors or threads are used up.
+    #[error("failed to start the load: {0}")]
+    Start(std::io::Error),
+    /// A thread ended abnormally: a fault of linerate.
+    #[error("an event-loop thread panicked: please report this")]
+    Panicked,
+}
+
+/// What a point is driven with.
+pub struct Drive<'a> {
+    /// Session of the run.
+    pub session: &'a Session,
+    /// The run's clock.
+    pub clock: Clock,
+    /// Set from outside to end the point: Ctrl-C.
+    pub interrupted: &'a AtomicBool,
+    /// Process of the target, where it is known.
+    pub target_pid: Option<u32>,
+}
+
+/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's.
+///
+/// # Errors
+/// [`PointError`].
+pub fn drive(
+    drive: &Drive<'_>,
+    plan: &Plan,
+    mut on_interval: impl FnMut(IntervalFigures),
+) -> Result<PointOutcome, PointError> {
+    let workers = plan.threads.clamp(1, plan.concurrency.max(1));
+    let (reports, inbox) = channel();
+    let stop = AtomicBool::new(false);
+    let begin_ns = drive.clock.now_ns();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for worker in 0..workers {
+            let slots = plan.concurrency / workers + u32::from(worker < plan.concurrency % workers);
+            let (session, clock) = (drive.session, drive.clock);
+            let (stop, reports) = (&stop, reports.clone());
+            let given = Assignment { session, plan, clock, begin_ns, stop, worker, workers, slots, reports };
+            let named = std::thread::Builder::new().name(format!("load-{worker}"));
+            match named.spawn_scoped(scope, move || worker::run(given)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(PointError::Start(error));
+                }
+            }
+        }
+        drop(reports);
+        let mut merge = Merge::new(drive, plan, begin_ns, workers);
+        merge.follow(&inbox, &stop, &mut on_interval);
+        let mut ends = Vec::new();
+        for thread in threads {
+            let end = thread.join().map_err(|_| PointError::Panicked)?;
+            ends.push(end.map_err(|errno| PointError::Start(errno.into()))?);
+        }
+        Ok(merge.outcome(&ends))
+    })
+}
+
+/// Puts the threads' reports together.
+struct Merge<'a> {
+    drive: &'a Drive<'a>,
+    plan: &'a Plan,
+    begin_ns: u64,
+    workers: usize,
+    /// Reports of intervals that not every thread has reported yet.
+    waiting: BTreeMap<u64, Vec<Report>>,
+    client_cpu_ns: u64,
+    target_cpu_ns: Option<u64>,
+    successes: u64,
+    failures: u64,
+    gave_up: bool,
+}
+
+impl<'a> Merge<'a> {
+    fn new(drive: &'a Drive<'a>, plan: &'a Plan, begin_ns: u64, workers: u32) -> Self {
+        Merge {
+            drive,
+            plan,
+            begin_ns,
+            workers: workers as usize,
+            waiting: BTreeMap::new(),
+            client_cpu_ns: own_cpu_ns(),
+            target_cpu_ns: drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok()),
+            successes: 0,
+            failures: 0,
+            gave_up: false,
+        }
+    }
+
+    /// Takes reports until the threads have all hung up.
+    fn follow(&mut self, inbox: &Receiver<Report>, stop: &AtomicBool, on_interval: &mut impl FnMut(IntervalFigures)) {
+        loop {
+            match inbox.recv_timeout(Duration::from_millis(20)) {
+                Ok(report) => {
+                    let interval = report.interval;
+                    let of_interval = self.waiting.entry(interval).or_default();
+                    of_interval.push(report);
+                    if of_interval.len() == self.workers {
+                        let reports = self.waiting.remove(&interval).unwrap_or_default();
+                        on_interval(self.merge(interval, reports));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.gave_up |= self.hopeless();
+            if self.gave_up || self.drive.interrupted.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        // Threads that were cut off at different intervals leave parts; parts long enough are told.
+        for (interval, reports) in std::mem::take(&mut self.waiting) {
+            let figures = self.merge(interval, reports);
+            if figures.to_ns >= figures.from_ns + CUT_MIN_NS {
+                on_interval(figures);
+            }
+        }
+    }
+
+    fn hopeless(&self) -> bool {
+        let elapsed_ns = self.drive.clock.now_ns() - self.begin_ns;
+        self.successes == 0 && self.failures > 0 && elapsed_ns > NO_SUCCESS_NS
+    }
+
+    fn merge(&mut self, interval: u64, mut reports: Vec<Report>) -> IntervalFigures {
+        reports.sort_by_key(|r| r.worker);
+        let from_ns = self.begin_ns + interval * self.plan.interval_ns;
+        let full_ns = from_ns + self.plan.interval_ns;
+        let to_ns = reports.iter().map(|r| r.cut_ns.unwrap_or(full_ns)).max().unwrap_or(full_ns);
+        let client_cpu_ns = own_cpu_ns();
+        let target_cpu_ns = self.drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok());
+        let figures = IntervalFigures {
+            from_ns,
+            to_ns,
+            warmup: matches!(self.plan.until, Until::Intervals { warmup, .. } if interval < warmup),
+            client_cpu_ns: client_cpu_ns - self.client_cpu_ns,
+            thread_cpu_ns: reports.iter().map(|r| r.cpu_ns).collect(),
+            target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
+            held_back: reports.iter().map(|r| r.held_back).sum(),
+            rows: merge_rows(reports),
+        };
+        (self.client_cpu_ns, self.target_cpu_ns) = (client_cpu_ns, target_cpu_ns);
+        self.successes += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+        self.failures += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
+        figures
+    }
+
+    fn outcome(&self, ends: &[WorkerEnd]) -> PointOutcome {
+        let ended = if self.gave_up {
+            Ended::NoSuccess
+        } else if self.drive.interrupted.load(Ordering::Relaxed) {
+            Ended::Interrupted
+        } else if ends.iter().all(|e| e.exhausted) {
+            Ended::ObjectsExhausted
+        } else {
+            Ended::Duration
+        };
+        PointOutcome {
+            ended,
+            // Threads take turns through the numbers, so the furthest bounds them all.
+            written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
+            connections: ends.iter().map(|e| e.connections).sum(),
+        }
+    }
+}
+
+fn merge_rows(reports: Vec<Report>) -> Vec<FigureRow> {
+    let mut rows: BTreeMap<(u32, Op), FigureRow> = BTreeMap::new();
+    for drained in reports.into_iter().flat_map(|r| r.rows) {
+        let Drained { host, op, requests, bytes, errors, ttfb, total } = drained;
+        let row = rows.entry((host, op)).or_insert_with(|| FigureRow {
+            host,
+            op,
+            requests: 0,
+            bytes: 0,
+            errors: BTreeMap::new(),
+            ttfb: empty(),
+            total: empty(),
+        });
+        row.requests += requests;
+        row.bytes += bytes;
+        for (kind, n) in errors {
+            *row.errors.entry(kind).or_default() += n;
+        }
+        add_sparse(&mut row.ttfb, &ttfb);
+        add_sparse(&mut row.total, &total);
+    }
+    rows.into_values().collect()
+}
+
+/// Processor time of this process since it began, in nanoseconds.
+fn own_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

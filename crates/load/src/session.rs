@@ -1,0 +1,148 @@
+//! What is the same for every request of a run, and what differs from point to point.
+
+use std::sync::Arc;
+
+use linerate_record::run::Op;
+use linerate_record::units::Rate;
+
+use crate::body::Bodies;
+use crate::hosts::Host;
+use crate::sigv4::Credentials;
+use crate::sizes::Sizes;
+
+/// How a bucket is named in requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// In the path: `http://host/bucket/key`.
+    Path,
+    /// In the host name: `http://bucket.host/key`.
+    VirtualHost,
+}
+
+/// Whether a signature covers the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// `x-amz-content-sha256` holds the body's SHA-256.
+    Signed,
+    /// `UNSIGNED-PAYLOAD`.
+    Unsigned,
+}
+
+/// Which host gets the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostSelect {
+    /// Each in turn.
+    RoundRobin,
+    /// The one with the fewest requests in flight from the same thread.
+    LeastOutstanding,
+}
+
+/// What is the same for every request of a run.
+pub struct Session {
+    /// Where requests go.
+    pub hosts: Vec<Host>,
+    /// How the bucket is named.
+    pub lookup: Lookup,
+    /// Bucket.
+    pub bucket: String,
+    /// Prefix of every key that the run writes: the user's prefix and the run's own folder, ending in `/`.
+    pub run_prefix: String,
+    /// Who signs; `None` sends unsigned requests, for public buckets.
+    pub credentials: Option<Credentials>,
+    /// Region in signatures.
+    pub region: String,
+    /// Whether signatures cover bodies.
+    pub payload: Payload,
+    /// Bodies to write and to compare with.
+    pub bodies: Bodies,
+    /// Which host gets the next request.
+    pub host_select: HostSelect,
+    /// Longest time for one request, in nanoseconds.
+    pub timeout_ns: u64,
+    /// Seed of sizes and choices.
+    pub seed: u64,
+}
+
+/// An object that was at the target before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Existing {
+    /// Key, as listed.
+    pub key: String,
+    /// Size, as listed.
+    pub size_bytes: u64,
+}
+
+/// The operations of a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// One only.
+    Single(Op),
+    /// Drawn at random by weight, in the order of [`Op::ALL`].
+    Mixed([u32; 5]),
+}
+
+impl Workload {
+    /// Whether the workload contains an operation.
+    #[must_use]
+    pub const fn has(&self, op: Op) -> bool {
+        match self {
+            Workload::Single(only) => *only as usize == op as usize,
+            Workload::Mixed(weights) => weights[op.index()] > 0,
+        }
+    }
+}
+
+/// Which objects are read.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Objects `0..count` of a set that the run wrote.
+    Set {
+        /// The set.
+        set: u32,
+        /// How many it holds.
+        count: u64,
+    },
+    /// Objects that were there before.
+    Existing(Arc<Vec<Existing>>),
+}
+
+/// When a point ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After so many intervals, the first of them warm-up.
+    Intervals {
+        /// Intervals of warm-up.
+        warmup: u64,
+        /// Intervals in all.
+        all: u64,
+    },
+    /// After objects `0..count` of the write set were asked for, once each.
+    Written(u64),
+}
+
+/// One point, as the wire loop drives it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is done.
+    pub workload: Workload,
+    /// Sizes of objects written.
+    pub sizes: Sizes,
+    /// Requests kept in flight.
+    pub concurrency: u32,
+    /// Event-loop threads; no more than `concurrency` are started.
+    pub threads: u32,
+    /// Set that is written to.
+    pub write_set: u32,
+    /// What is read, headed and deleted.
+    pub source: Source,
+    /// Length of a range to read in place of a whole object.
+    pub range_bytes: Option<u64>,
+    /// Whether bodies read are compared with what was written.
+    pub verify: bool,
+    /// When it ends.
+    pub until: Until,
+    /// Cap on all threads together.
+    pub rate: Option<Rate>,
+    /// Length of an interval in nanoseconds.
+    pub interval_ns: u64,
+}

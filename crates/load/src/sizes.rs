@@ -1,0 +1,227 @@
+//! Object sizes: fixed, random or weighted, and a function of the object, so that no table of them is kept.
+
+use std::fmt;
+use std::str::FromStr;
+
+use linerate_record::units::Bytes;
+
+use crate::object::{ObjectId, mix};
+
+/// Largest object that one `PutObject` may carry: 5 GiB.
+pub const OBJECT_BYTES_MAX: u64 = 5 << 30;
+
+/// Most buckets of a weighted distribution.
+const BUCKETS_MAX: usize = 1024;
+
+/// How large objects are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Fixed(u64),
+    Uniform { min: u64, max: u64 },
+    /// Sizes with the sum of weights up to and including each.
+    Weighted(Vec<(u64, u64)>),
+}
+
+/// Sizes that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SizesError {
+    /// One part is no size.
+    #[error("{0}")]
+    Unit(#[from] linerate_record::units::UnitError),
+    /// A range that is none.
+    #[error("invalid size range {0:?}: write random:MIN-MAX with MIN below MAX, such as random:4KiB-1MiB")]
+    Range(String),
+    /// Buckets that are none.
+    #[error("invalid size buckets {0:?}: write SIZE:WEIGHT pairs with at least one weight above 0, such as 4096:10740,8192:1685")]
+    Buckets(String),
+    /// Larger than one PUT may be.
+    #[error("object size {0} exceeds the 5 GiB of one PutObject: use a smaller --obj.size")]
+    TooLarge(Bytes),
+    /// Nothing at all.
+    #[error("--obj.size is empty: name at least one size, such as 4MiB")]
+    Empty,
+}
+
+/// Reads `--obj.size`: a comma list of sizes and `random:MIN-MAX`, one entry of the grid each, or one distribution of
+/// `SIZE:WEIGHT` buckets.
+///
+/// # Errors
+/// [`SizesError`], quoting the part that could not be read.
+pub fn parse_list(text: &str) -> Result<Vec<Sizes>, SizesError> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|p| !p.is_empty()).collect();
+    if parts.is_empty() {
+        return Err(SizesError::Empty);
+    }
+    let bucketed = |p: &&&str| p.contains(':') && !p.starts_with("random:");
+    match parts.iter().filter(bucketed).count() {
+        0 => parts.into_iter().map(str::parse).collect(),
+        n if n == parts.len() => Ok(vec![weighted(text, &parts)?]),
+        _ => Err(SizesError::Buckets(text.to_owned())),
+    }
+}
+
+fn weighted(text: &str, parts: &[&str]) -> Result<Sizes, SizesError> {
+    let fail = || SizesError::Buckets(text.to_owned());
+    let (mut sum, mut buckets) = (0u64, Vec::with_capacity(parts.len()));
+    for part in parts {
+        let (size, weight) = part.split_once(':').ok_or_else(fail)?;
+        let weight: u64 = weight.trim().parse().map_err(|_| fail())?;
+        sum = sum.checked_add(weight).ok_or_else(fail)?;
+        if weight > 0 {
+            buckets.push((checked(size.parse::<Bytes>()?)?, sum));
+        }
+    }
+    if buckets.is_empty() || buckets.len() > BUCKETS_MAX {
+        return Err(fail());
+    }
+    Ok(Sizes { text: parts.join(","), kind: Kind::Weighted(buckets) })
+}
+
+fn checked(bytes: Bytes) -> Result<u64, SizesError> {
+    if bytes.0 > OBJECT_BYTES_MAX { Err(SizesError::TooLarge(bytes)) } else { Ok(bytes.0) }
+}
+
+impl FromStr for Sizes {
+    type Err = SizesError;
+
+    fn from_str(text: &str) -> Result<Self, SizesError> {
+        let Some(range) = text.strip_prefix("random:") else {
+            let bytes = checked(text.parse::<Bytes>()?)?;
+            return Ok(Sizes { text: text.to_owned(), kind: Kind::Fixed(bytes) });
+        };
+        let (min, max) = range.split_once('-').ok_or_else(|| SizesError::Range(text.to_owned()))?;
+        let (min, max) = (checked(min.parse::<Bytes>()?)?, checked(max.parse::<Bytes>()?)?);
+        if min >= max {
+            return Err(SizesError::Range(text.to_owned()));
+        }
+        Ok(Sizes { text: text.to_owned(), kind: Kind::Uniform { min, max } })
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Sizes {
+    /// The size of one object: always the same for the same seed and object.
+    #[must_use]
+    pub fn of(&self, seed: u64, id: ObjectId) -> u64 {
+        match &self.kind {
+            Kind::Fixed(size) => *size,
+            Kind::Uniform { min, max } => min + below(draw(seed, id), max - min + 1),
+            Kind::Weighted(buckets) => {
+                let total = buckets.last().map_or(1, |b| b.1);
+                let at = below(draw(seed, id), total);
+                let chosen = buckets.partition_point(|&(_, sum)| sum <= at);
+                buckets[chosen].0
+            }
+        }
+    }
+
+    /// The largest size there can be.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        match &self.kind {
+            Kind::Fixed(size) => *size,
+            Kind::Uniform { max, .. } => *max,
+            Kind::Weighted(buckets) => buckets.iter().map(|b| b.0).max().unwrap_or(0),
+        }
+    }
+
+    /// The mean size.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match &self.kind {
+            Kind::Fixed(size) => *size as f64,
+            Kind::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
+            Kind::Weighted(buckets) => {
+                let mut before = 0;
+                let weigh = |&(size, sum): &(u64, u64)| {
+                    let weight = sum - std::mem::replace(&mut before, sum);
+                    size as f64 * weight as f64
+                };
+                buckets.iter().map(weigh).sum::<f64>() / buckets.last().map_or(1, |b| b.1) as f64
+            }
+        }
+    }
+
+    /// The sizes, where there are few enough to name.
+    #[must_use]
+    pub fn each(&self) -> Vec<u64> {
+        match &self.kind {
+            Kind::Fixed(size) => vec![*size],
+            Kind::Uniform { .. } => Vec::new(),
+            Kind::Weighted(buckets) => buckets.iter().map(|b| b.0).collect(),
+        }
+    }
+}
+
+/// A draw of its own per object; the constant keeps it apart from the draws that make bodies.
+fn draw(seed: u64, id: ObjectId) -> u64 {
+    mix(seed ^ 0x5135_5A1E_D15B_0C4E, id.number())
+}
+
+/// A draw scaled to `0..n` (Lemire's multiplication; its bias is below 2⁻³¹ for every size there is).
+fn below(draw: u64, n: u64) -> u64 {
+    u64::try_from((u128::from(draw) * u128::from(n)) >> 64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes_of(text: &str, n: u64) -> Vec<u64> {
+        let sizes = &parse_list(text).unwrap()[0];
+        (0..n).map(|seq| sizes.of(42, ObjectId { set: 1, seq })).collect()
+    }
+
+    #[test]
+    fn a_list_makes_a_grid_and_buckets_make_one_distribution() {
+        assert_eq!(parse_list("64KiB, 4MiB").unwrap().len(), 2);
+        assert_eq!(parse_list("4096:10740,8192:1685").unwrap().len(), 1);
+        assert_eq!(parse_list("random:1KiB-2KiB,1MiB").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_quoted_with_their_fix() {
+        for (text, part) in [
+            ("", "empty"),
+            ("4XB", "4XB"),
+            ("random:9KiB-1KiB", "MIN below MAX"),
+            ("random:9KiB", "random:9KiB"),
+            ("4096:0", "weight above 0"),
+            ("4096:1,64KiB", "SIZE:WEIGHT"),
+            ("4096:-1", "4096:-1"),
+            ("6GiB", "5 GiB"),
+        ] {
+            let error = parse_list(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn buckets_come_in_proportion_to_their_weights() {
+        let drawn = sizes_of("4096:3,8192:1,1MiB:0", 40_000);
+        let small = drawn.iter().filter(|&&s| s == 4096).count();
+        assert!((29_500..30_500).contains(&small), "{small} of 40000");
+        assert!(drawn.iter().all(|&s| s == 4096 || s == 8192));
+    }
+
+    #[test]
+    fn random_sizes_cover_their_range_evenly_and_are_the_same_again() {
+        let drawn = sizes_of("random:100-199", 50_000);
+        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&100), Some(&199)));
+        let mean = drawn.iter().sum::<u64>() as f64 / 50_000.0;
+        assert!((mean - 149.5).abs() < 0.6, "{mean}");
+        assert_eq!(drawn, sizes_of("random:100-199", 50_000));
+        assert_eq!(parse_list("4096:3,8192:1").unwrap()[0].mean(), 5120.0);
+    }
+}

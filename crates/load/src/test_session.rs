@@ -1,0 +1,41 @@
+//! A session and a plan for unit tests of this crate.
+
+use linerate_record::run::Op;
+
+use crate::body::{Bodies, Unique};
+use crate::hosts::Host;
+use crate::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+
+/// A session against nothing.
+pub(crate) fn session() -> Session {
+    Session {
+        hosts: vec![Host { authority: "127.0.0.1:9".into(), address: ([127, 0, 0, 1], 9).into() }],
+        lookup: Lookup::Path,
+        bucket: "bucket".into(),
+        run_prefix: "run/".into(),
+        credentials: None,
+        region: "us-east-1".into(),
+        payload: Payload::Signed,
+        bodies: Bodies::new(1, Unique::Tail, &[4096], 4096),
+        host_select: HostSelect::RoundRobin,
+        timeout_ns: 1_000_000_000,
+        seed: 1,
+    }
+}
+
+/// Objects of 4096 bytes, one thread, one request in flight.
+pub(crate) fn plan(workload: Workload) -> Plan {
+    Plan {
+        sizes: "4096".parse().expect("a size"),
+        source: Source::Set { set: 0, count: if workload.has(Op::List) { 1 } else { 8 } },
+        workload,
+        concurrency: 1,
+        threads: 1,
+        write_set: 1,
+        range_bytes: None,
+        verify: false,
+        until: Until::Intervals { warmup: 0, all: 1 },
+        rate: None,
+        interval_ns: 100_000_000,
+    }
+}

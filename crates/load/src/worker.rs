@@ -1,0 +1,477 @@
+//! One event-loop thread: it keeps its share of requests in flight until the point ends.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use linerate_record::run::Op;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::choice::Choice;
+use crate::clock::{Clock, unix_base_ns};
+use crate::connection::{Buffers, Connection, Exchange, Phase, Progress};
+use crate::failure::Failure;
+use crate::pace::Pace;
+use crate::request::{Ask, Requests, Subject};
+use crate::session::{HostSelect, Plan, Session, Source, Until};
+use crate::tally::{Drained, Tally};
+
+/// Most events taken from the kernel at once.
+const EVENTS: usize = 256;
+
+/// Longest sleep: how soon Ctrl-C and timeouts are noticed.
+const SLEEP_MAX_NS: u64 = 50_000_000;
+
+/// How often requests in flight are held against their time limit.
+const TIMEOUT_SCAN_NS: u64 = 100_000_000;
+
+/// Pause after a failed connection: doubles up to a second, so that a dead host is not hammered.
+const BACKOFF_MIN_NS: u64 = 5_000_000;
+const BACKOFF_MAX_NS: u64 = 1_000_000_000;
+
+/// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
+const DRAIN_NS: u64 = 5_000_000_000;
+
+/// What a thread tells of an interval.
+pub(crate) struct Report {
+    pub(crate) interval: u64,
+    pub(crate) worker: u32,
+    /// Where the interval ended early, the instant at which it did.
+    pub(crate) cut_ns: Option<u64>,
+    pub(crate) rows: Vec<Drained>,
+    pub(crate) cpu_ns: u64,
+    pub(crate) held_back: u32,
+}
+
+/// How a thread ended.
+pub(crate) struct WorkerEnd {
+    /// First number of the write set that it never asked for.
+    pub(crate) written_until: u64,
+    pub(crate) connections: u64,
+    /// Whether it ran out of objects to ask for.
+    pub(crate) exhausted: bool,
+}
+
+/// What a thread is given.
+pub(crate) struct Assignment<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) plan: &'a Plan,
+    pub(crate) clock: Clock,
+    pub(crate) begin_ns: u64,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) worker: u32,
+    pub(crate) workers: u32,
+    /// Requests that it keeps in flight.
+    pub(crate) slots: u32,
+    pub(crate) reports: Sender<Report>,
+}
+
+/// An epoll key: the connection's place and how often the place was reused.
+const fn key(place: usize, generation: u32) -> u64 {
+    (generation as u64) << 32 | place as u64
+}
+
+struct Place {
+    connection: Option<Connection>,
+    generation: u32,
+}
+
+/// The loop's state.
+struct Worker<'a> {
+    given: Assignment<'a>,
+    epoll: std::os::fd::OwnedFd,
+    places: Vec<Place>,
+    free_places: Vec<usize>,
+    /// Connections ready for a request, per host; the one used last is used next.
+    idle: Vec<Vec<usize>>,
+    outstanding: Vec<u32>,
+    next_host: usize,
+    /// Slots without a request in flight.
+    open_slots: u32,
+    in_flight: u32,
+    choice: Choice<'a>,
+    requests: Requests<'a>,
+    buffers: Buffers,
+    tally: Tally,
+    pace: Pace,
+    backoff_ns: u64,
+    resume_at_ns: u64,
+    exhausted: bool,
+    draining: bool,
+    interval: u64,
+    tick_at_ns: u64,
+    scan_at_ns: u64,
+    cpu_ns: u64,
+    unix_base_ns: u64,
+    connections: u64,
+}
+
+/// Runs a thread's share of a point to its end.
+///
+/// # Errors
+/// That of `epoll`, which cannot be had only where descriptors are used up.
+pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
+    let session = given.session;
+    let share = f64::from(given.slots) / f64::from(given.plan.concurrency.max(1));
+    let mut worker = Worker {
+        epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        places: Vec::new(),
+        free_places: Vec::new(),
+        idle: vec![Vec::new(); session.hosts.len()],
+        outstanding: vec![0; session.hosts.len()],
+        next_host: given.worker as usize % session.hosts.len().max(1),
+        open_slots: given.slots,
+        in_flight: 0,
+        choice: Choice::new(given.plan, session, u64::from(given.worker), u64::from(given.workers)),
+        requests: Requests::new(session),
+        buffers: Buffers::new(),
+        tally: Tally::new(session.hosts.len()),
+        pace: Pace::new(given.plan.rate, share),
+        backoff_ns: 0,
+        resume_at_ns: 0,
+        exhausted: false,
+        draining: false,
+        interval: 0,
+        tick_at_ns: given.begin_ns + given.plan.interval_ns,
+        scan_at_ns: given.begin_ns + TIMEOUT_SCAN_NS,
+        cpu_ns: thread_cpu_ns(),
+        unix_base_ns: unix_base_ns(&given.clock),
+        connections: 0,
+        given,
+    };
+    worker.run()
+}
+
+impl Worker<'_> {
+    fn run(&mut self) -> Result<WorkerEnd, Errno> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut now_ns = self.given.clock.now_ns();
+        while !self.ended(now_ns) {
+            self.start_open_slots(now_ns);
+            self.wait(&mut events, now_ns)?;
+            now_ns = self.given.clock.now_ns();
+            self.on_events(&mut events);
+            now_ns = now_ns.max(self.given.clock.now_ns());
+            self.on_time(now_ns);
+        }
+        self.tick(self.given.clock.now_ns(), true);
+        self.drain(&mut events)?;
+        Ok(WorkerEnd {
+            written_until: self.choice.written_until(),
+            connections: self.connections,
+            exhausted: self.exhausted,
+        })
+    }
+
+    fn ended(&self, now_ns: u64) -> bool {
+        let time_is_up = match self.given.plan.until {
+            Until::Intervals { all, .. } => self.interval >= all,
+            Until::Written(_) => false,
+        };
+        let _ = now_ns;
+        time_is_up || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
+    }
+
+    /// Sleeps until something happens or something is due.
+    fn wait(&self, events: &mut Vec<epoll::Event>, now_ns: u64) -> Result<(), Errno> {
+        let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
+        if self.open_slots > 0 && !self.exhausted && !self.draining {
+            due_ns = due_ns.min(self.resume_at_ns.max(self.pace.free_at_ns()));
+        }
+        let sleep_ns = due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: sleep_ns as _ };
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn on_events(&mut self, events: &mut Vec<epoll::Event>) {
+        for event in events.drain(..) {
+            let key = event.data.u64();
+            let place = (key & 0xFFFF_FFFF) as usize;
+            let current = self.places.get(place).is_some_and(|p| u64::from(p.generation) == key >> 32);
+            if current {
+                let now_ns = self.given.clock.now_ns();
+                self.on_event(place, event.flags, now_ns);
+                self.start_open_slots(now_ns);
+            }
+        }
+    }
+
+    fn on_event(&mut self, place: usize, flags: EventFlags, now_ns: u64) {
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let bodies = &self.given.session.bodies;
+        let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
+        let progress = match connection.phase {
+            Phase::Connecting => match connection.connected() {
+                Err(why) => Progress::Failed { why, reusable: false },
+                Ok(()) => {
+                    self.backoff_ns = 0;
+                    self.begin(place);
+                    return;
+                }
+            },
+            // Whatever an idle connection says, it cannot be used any more.
+            Phase::Idle => {
+                let host = connection.host as usize;
+                self.idle[host].retain(|&p| p != place);
+                self.close(place);
+                return;
+            }
+            Phase::Sending if flags.contains(EventFlags::OUT) && !readable => {
+                connection.send_rest(bodies, &mut self.buffers)
+            }
+            Phase::Sending | Phase::Head | Phase::Body => connection.receive(now_ns, bodies, &mut self.buffers),
+        };
+        self.after(place, progress, now_ns);
+    }
+
+    /// Sends the request of a connection that is ready for it.
+    fn begin(&mut self, place: usize) {
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let exchange = &connection.exchange;
+        let unix_s = (self.unix_base_ns + exchange.started_ns) / 1_000_000_000;
+        let key = match (exchange.ask.subject, &self.given.plan.source) {
+            (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
+            _ => "",
+        };
+        self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let progress = connection.start(&self.given.session.bodies, &mut self.buffers);
+        self.after(place, progress, 0);
+    }
+
+    /// Books what came of an event.
+    fn after(&mut self, place: usize, progress: Progress, now_ns: u64) {
+        let (reusable, why) = match progress {
+            Progress::Waiting => {
+                self.watch(place);
+                return;
+            }
+            Progress::Done(success) => {
+                self.succeeded(place, success.bytes, success.first_byte_ns, now_ns);
+                (success.reusable, None)
+            }
+            Progress::Failed { why, reusable } => (reusable, Some(why)),
+        };
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let (host, op) = (connection.host, connection.exchange.ask.op);
+        if let Some(why) = &why {
+            self.count_failure(host, op, why, now_ns);
+        }
+        self.in_flight -= 1;
+        self.open_slots += 1;
+        self.outstanding[host as usize] -= 1;
+        if reusable {
+            connection_to_idle(&mut self.places[place], &mut self.idle[host as usize], place);
+            self.watch(place);
+        } else {
+            self.close(place);
+        }
+    }
+
+    fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
+        let Some(connection) = self.places[place].connection.as_ref() else { return };
+        let exchange = &connection.exchange;
+        let (op, subject, started_ns) = (exchange.ask.op, exchange.ask.subject, exchange.started_ns);
+        let host = connection.host;
+        if op == Op::Put {
+            self.choice.written(subject);
+        }
+        // A response that ended after the interval did belongs to the next one.
+        self.tick(now_ns, false);
+        if !self.draining {
+            let since = |at_ns: u64| at_ns.saturating_sub(started_ns);
+            self.tally.success(host, op, bytes, since(first_byte_ns), since(now_ns));
+        }
+    }
+
+    fn count_failure(&mut self, host: u32, op: Op, why: &Failure, now_ns: u64) {
+        let now_ns = if now_ns == 0 { self.given.clock.now_ns() } else { now_ns };
+        self.tick(now_ns, false);
+        if !self.draining {
+            self.tally.failure(host, op, &why.to_string());
+        }
+        // Any failure slows this thread down a little: a target that refuses at once would otherwise be asked as fast as
+        // the processor allows.
+        self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
+        if matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset) {
+            self.resume_at_ns = now_ns + self.backoff_ns;
+        } else {
+            self.resume_at_ns = now_ns + BACKOFF_MIN_NS;
+            self.backoff_ns = 0;
+        }
+    }
+
+    fn start_open_slots(&mut self, now_ns: u64) {
+        while self.open_slots > 0
+            && !self.exhausted
+            && !self.draining
+            && self.resume_at_ns <= now_ns
+            && self.pace.free_at_ns() <= now_ns
+        {
+            self.start_one(now_ns);
+        }
+    }
+
+    fn start_one(&mut self, now_ns: u64) {
+        let Some(chosen) = self.choice.next() else {
+            self.exhausted = true;
+            return;
+        };
+        let host = self.pick_host();
+        let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
+        let exchange = Exchange::new(ask, self.given.plan.verify, now_ns);
+        self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
+        self.open_slots -= 1;
+        self.in_flight += 1;
+        self.outstanding[host] += 1;
+        if let Some(place) = self.idle[host].pop() {
+            if let Some(connection) = self.places[place].connection.as_mut() {
+                connection.exchange = exchange;
+            }
+            self.begin(place);
+        } else {
+            self.open(host, exchange, now_ns);
+        }
+    }
+
+    fn pick_host(&mut self) -> usize {
+        let hosts = self.outstanding.len();
+        let turn = self.next_host;
+        self.next_host = if turn + 1 == hosts { 0 } else { turn + 1 };
+        match self.given.session.host_select {
+            HostSelect::RoundRobin => turn,
+            HostSelect::LeastOutstanding => {
+                (0..hosts).map(|i| (turn + i) % hosts).min_by_key(|&h| self.outstanding[h]).unwrap_or(turn)
+            }
+        }
+    }
+
+    fn open(&mut self, host: usize, exchange: Exchange, now_ns: u64) {
+        let op = exchange.ask.op;
+        let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
+        let added = opened.and_then(|connection| {
+            let place = self.free_places.pop().unwrap_or_else(|| {
+                self.places.push(Place { connection: None, generation: 0 });
+                self.places.len() - 1
+            });
+            let data = EventData::new_u64(key(place, self.places[place].generation));
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP;
+            epoll::add(&self.epoll, &connection.socket, data, flags).map_err(|_| Failure::Connect("failed"))?;
+            self.places[place].connection = Some(connection);
+            Ok(())
+        });
+        match added {
+            Ok(()) => self.connections += 1,
+            Err(why) => {
+                self.count_failure(host as u32, op, &why, now_ns);
+                self.in_flight -= 1;
+                self.open_slots += 1;
+                self.outstanding[host] -= 1;
+            }
+        }
+    }
+
+    /// Asks `epoll` for room to send while something is left to send, and only then.
+    fn watch(&mut self, place: usize) {
+        let generation = self.places[place].generation;
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let wants_out = connection.phase == Phase::Sending;
+        if wants_out != connection.wants_out {
+            let mut flags = EventFlags::IN | EventFlags::RDHUP;
+            flags.set(EventFlags::OUT, wants_out);
+            let data = EventData::new_u64(key(place, generation));
+            if epoll::modify(&self.epoll, &connection.socket, data, flags).is_ok() {
+                connection.wants_out = wants_out;
+            }
+        }
+    }
+
+    /// Closing the socket takes it out of `epoll`.
+    fn close(&mut self, place: usize) {
+        self.places[place].connection = None;
+        self.places[place].generation = self.places[place].generation.wrapping_add(1);
+        self.free_places.push(place);
+    }
+
+    fn on_time(&mut self, now_ns: u64) {
+        self.tick(now_ns, false);
+        if now_ns < self.scan_at_ns {
+            return;
+        }
+        self.scan_at_ns = now_ns + TIMEOUT_SCAN_NS;
+        for place in 0..self.places.len() {
+            let late = self.places[place].connection.as_ref().is_some_and(|c| {
+                c.phase != Phase::Idle && now_ns.saturating_sub(c.exchange.started_ns) > self.given.session.timeout_ns
+            });
+            if late {
+                self.after(place, Progress::Failed { why: Failure::Timeout, reusable: false }, now_ns);
+            }
+        }
+    }
+
+    /// Reports each interval that has ended; with `cut`, also the one that has not.
+    fn tick(&mut self, now_ns: u64, cut: bool) {
+        while !self.draining && (now_ns >= self.tick_at_ns || cut) {
+            let is_cut = now_ns < self.tick_at_ns;
+            let until_intervals = matches!(self.given.plan.until, Until::Intervals { all, .. } if self.interval >= all);
+            if until_intervals {
+                return;
+            }
+            let cpu_ns = thread_cpu_ns();
+            let waits = self.open_slots > 0 && !self.exhausted && self.pace.free_at_ns() > now_ns;
+            let report = Report {
+                interval: self.interval,
+                worker: self.given.worker,
+                cut_ns: is_cut.then_some(now_ns),
+                rows: self.tally.drain(),
+                cpu_ns: cpu_ns - self.cpu_ns,
+                held_back: if waits { self.open_slots } else { 0 },
+            };
+            self.cpu_ns = cpu_ns;
+            self.unix_base_ns = unix_base_ns(&self.given.clock);
+            self.interval += 1;
+            self.tick_at_ns += self.given.plan.interval_ns;
+            // The coordinator gone means that the run is over; the loop notices by its stop flag.
+            let _ = self.given.reports.send(report);
+            if is_cut {
+                return;
+            }
+        }
+    }
+
+    /// Lets requests in flight end, uncounted. Reads are dropped; writes are waited for, since a PUT that was sent whole
+    /// may be stored after its connection is gone, and would then outlive the clean-up.
+    fn drain(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), Errno> {
+        self.draining = true;
+        let begin_ns = self.given.clock.now_ns();
+        self.tick_at_ns = u64::MAX;
+        loop {
+            let now_ns = self.given.clock.now_ns();
+            let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
+            let open = writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
+            if open == 0 || now_ns > begin_ns + DRAIN_NS {
+                return Ok(());
+            }
+            self.wait(events, now_ns)?;
+            self.on_events(events);
+            self.on_time(now_ns);
+        }
+    }
+}
+
+fn connection_to_idle(place: &mut Place, idle: &mut Vec<usize>, number: usize) {
+    if let Some(connection) = place.connection.as_mut() {
+        connection.phase = Phase::Idle;
+        idle.push(number);
+    }
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

@@ -1,0 +1,81 @@
+//! A finding: a claim with its evidence, confidence and remedy.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a finding should worry its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; changes nothing about how far the figures can be trusted.
+    Note,
+    /// The figures stand, but something limits what they say.
+    Warning,
+    /// Some figures should not be used.
+    Serious,
+}
+
+/// How sure linerate is of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Consistent with the evidence, and so are other explanations.
+    Possible,
+    /// The best of the explanations looked at.
+    Likely,
+    /// Read directly from a counter or a reply.
+    Certain,
+}
+
+/// What a finding is about: one variant per check, so that a script can match on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// linerate's own threads bound a point.
+    ClientBound,
+    /// Client and target share this machine's processors, and these were full.
+    MachineBound,
+    /// A NIC of this machine ran close to its link speed.
+    NicBound,
+    /// Nothing on this side was full: the target (or the way to it) bound.
+    TargetBound,
+    /// Throughput still grew at the highest concurrency tried.
+    StillRising,
+    /// Requests failed.
+    RequestErrors,
+    /// A body differed from what was written.
+    WrongBody,
+    /// A point ended before its time.
+    EndedEarly,
+    /// A reading of this machine could not be had.
+    Unreadable,
+    /// Packets were dropped or segments retransmitted while measuring.
+    PacketLoss,
+    /// The hypervisor took processor time away while measuring.
+    StolenTime,
+    /// Objects of this run remain at the target.
+    LeftBehind,
+    /// `--max-rate` bound a point, so that it says nothing about the target.
+    RateCapped,
+    /// A folder was cut off in the middle of a run.
+    Incomplete,
+}
+
+/// A claim about a run, with what it rests on and what to do about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Which check speaks.
+    pub kind: FindingKind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// The points it is about, by number; empty where it is about the whole run.
+    #[serde(default)]
+    pub points: Vec<u32>,
+    /// One sentence, without a full stop.
+    pub claim: String,
+    /// The readings that the claim rests on.
+    pub evidence: String,
+    /// What to do, or an empty string where nothing needs doing.
+    pub remedy: String,
+}

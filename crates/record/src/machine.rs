@@ -1,0 +1,40 @@
+//! What is written down of the machine that a run was made on. No host name, address or serial number.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine on which linerate ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel release, as `uname -r` gives it.
+    pub kernel: String,
+    /// Processor model, as `/proc/cpuinfo` gives it.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// NUMA nodes online.
+    pub numa_nodes: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Network interfaces that are up, loopback included.
+    pub nics: Vec<Nic>,
+    /// Clock source, as the kernel names it.
+    pub clocksource: String,
+    /// Set where the kernel says that it runs under a hypervisor.
+    pub virtualized: bool,
+}
+
+/// One network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Nic {
+    /// Interface name.
+    pub name: String,
+    /// Link speed in bits per second, decimal, as the driver states it. Absent where it states none (loopback, veth on
+    /// old kernels, links that are down).
+    pub speed_bits_per_s: Option<u64>,
+    /// MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Driver name, where there is one.
+    pub driver: Option<String>,
+    /// NUMA node of the device, where the kernel knows it.
+    pub numa_node: Option<u32>,
+}

@@ -1,0 +1,123 @@
+//! Readings of this machine: cumulative counters, as the kernel keeps them, and the instant at which they were read.
+//!
+//! Counters are stored as read. Differences and rates are taken by `linerate-analysis`, so that a sample which was
+//! lost costs resolution and no truth.
+
+use serde::{Deserialize, Serialize};
+
+/// All counters at one instant: a line of `readings.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// One entry per processor, in the kernel's order. Empty where `/proc/stat` could not be read.
+    #[serde(default)]
+    pub cpus: Vec<CpuTimes>,
+    /// One entry per network interface.
+    #[serde(default)]
+    pub nics: Vec<NicCounters>,
+    /// TCP counters of this network namespace.
+    #[serde(default)]
+    pub tcp: TcpCounters,
+    /// One entry per whole block device.
+    #[serde(default)]
+    pub disks: Vec<DiskCounters>,
+    /// Memory now.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Pressure stall totals, where the kernel keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Pressure>,
+}
+
+/// Time that one processor has spent, in milliseconds since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimes {
+    /// Processor number.
+    pub cpu: u32,
+    /// User code, niced or not, guests included.
+    pub user_ms: u64,
+    /// Kernel code outside interrupts.
+    pub system_ms: u64,
+    /// Hardware interrupts.
+    pub irq_ms: u64,
+    /// Software interrupts: on a storage node, mostly the network stack.
+    pub softirq_ms: u64,
+    /// Taken by the hypervisor.
+    pub steal_ms: u64,
+    /// Idle with I/O outstanding.
+    pub iowait_ms: u64,
+    /// Idle.
+    pub idle_ms: u64,
+}
+
+/// Counters of one network interface since it came up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NicCounters {
+    /// Interface name.
+    pub name: String,
+    /// Bytes received, link-layer headers included.
+    pub rx_bytes: u64,
+    /// Bytes sent, link-layer headers included.
+    pub tx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Packets dropped on receipt.
+    pub rx_dropped: u64,
+    /// Packets dropped before sending.
+    pub tx_dropped: u64,
+    /// Receive errors.
+    pub rx_errors: u64,
+    /// Send errors.
+    pub tx_errors: u64,
+}
+
+/// TCP counters of a network namespace since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpCounters {
+    /// Segments sent, retransmissions excluded.
+    pub out_segments: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+}
+
+/// Counters of one block device since boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskCounters {
+    /// Device name without `/dev/`.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time with at least one request in flight, in milliseconds.
+    pub busy_ms: u64,
+}
+
+/// Memory of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Memory that a new process could have without swapping.
+    pub available_bytes: u64,
+    /// Page cache.
+    pub cached_bytes: u64,
+    /// Pages waiting to be written back.
+    pub dirty_bytes: u64,
+}
+
+/// Pressure stall information: microseconds since boot during which some task waited for a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pressure {
+    /// Waiting for a processor.
+    pub cpu_some_us: u64,
+    /// Waiting for I/O.
+    pub io_some_us: u64,
+    /// Waiting for memory.
+    pub memory_some_us: u64,
+}

@@ -1,0 +1,347 @@
+//! The run folder: everything recorded of one invocation.
+//!
+//! | file | written | holds |
+//! |---|---|---|
+//! | `run.json` | once, before any load | [`Manifest`]: what was asked, of what, on which machine |
+//! | `points.jsonl` | as points begin and end | [`PointLine`] |
+//! | `intervals.jsonl` | as intervals end | [`Interval`]: counts and latency histograms per host and operation |
+//! | `readings.jsonl` | each second | [`crate::reading::Reading`] |
+//! | `findings.jsonl` | as they are found, and at the end | [`crate::finding::Finding`] |
+//! | `report.html` | at the end | the rendered report |
+//!
+//! Files of lines hold one JSON value a line and are only ever appended to, so a killed run is readable up to its last
+//! whole line. No file holds a credential. `docs/run-folder.md` states the schema for readers of other languages.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+
+/// Version of the folder's schema. Readers refuse a larger one.
+pub const SCHEMA: u32 = 1;
+
+/// Most points that one run may hold.
+pub const POINTS_MAX: usize = 4096;
+
+/// Bytes of `intervals.jsonl` that a run aims to stay below, by lengthening its intervals.
+pub const INTERVALS_BYTES_MAX: u64 = 256 << 20;
+
+/// An S3 operation that linerate drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// `GetObject`, whole or a range.
+    Get,
+    /// `PutObject`.
+    Put,
+    /// `HeadObject`.
+    Stat,
+    /// `DeleteObject`, of objects that the run wrote.
+    Delete,
+    /// `ListObjectsV2`, one page.
+    List,
+}
+
+impl Op {
+    /// Every operation, in the order in which reports list them.
+    pub const ALL: [Op; 5] = [Op::Get, Op::Put, Op::Stat, Op::Delete, Op::List];
+
+    /// The name used in flags, folders and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Get => "get",
+            Op::Put => "put",
+            Op::Stat => "stat",
+            Op::Delete => "delete",
+            Op::List => "list",
+        }
+    }
+
+    /// Position in [`Op::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether an operation moves object bodies, so that its throughput is told in bytes.
+    #[must_use]
+    pub const fn moves_bodies(self) -> bool {
+        matches!(self, Op::Get | Op::Put)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that names no operation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown operation {0:?}: use get, put, stat (or head), delete, list or mixed")]
+pub struct UnknownOp(pub String);
+
+impl FromStr for Op {
+    type Err = UnknownOp;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOp> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "get" => Ok(Op::Get),
+            "put" => Ok(Op::Put),
+            "stat" | "head" => Ok(Op::Stat),
+            "delete" => Ok(Op::Delete),
+            "list" => Ok(Op::List),
+            _ => Err(UnknownOp(text.to_owned())),
+        }
+    }
+}
+
+/// `run.json`: what was asked, of what, on which machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Name of the run; also part of every object key that the run writes.
+    pub id: String,
+    /// Version of linerate that wrote the folder.
+    pub linerate_version: String,
+    /// When the run began, in milliseconds since the Unix epoch.
+    pub started_unix_ms: u64,
+    /// Seed of object bodies, sizes and choices: with it, any body can be made again.
+    pub seed: u64,
+    /// What the user asked for, defaults filled in.
+    pub asked: Asked,
+    /// What the load was driven at.
+    pub target: Target,
+    /// Where the load came from.
+    pub machine: Machine,
+    /// Length of an interval of `intervals.jsonl`, in milliseconds.
+    pub interval_ms: u64,
+    /// Largest size that `intervals.jsonl` can reach, in bytes.
+    pub intervals_bytes_max: u64,
+}
+
+/// What the user asked for, defaults filled in. Holds no credential.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The points to measure, in order.
+    pub points: Vec<PointSpec>,
+    /// Seconds for which a point is measured, in milliseconds.
+    pub duration_ms: u64,
+    /// Time before a point is measured, in milliseconds.
+    pub warmup_ms: u64,
+    /// Event-loop threads.
+    pub threads: u32,
+    /// Objects written beforehand, per size, for operations that read.
+    pub objects: u64,
+    /// Bucket.
+    pub bucket: String,
+    /// Key prefix below which the run writes.
+    pub prefix: String,
+    /// `signed` or `unsigned`.
+    pub payload: String,
+    /// `tail` or `full`: how bodies differ from each other.
+    pub unique: String,
+    /// Whether bodies read are compared with what was written.
+    pub verify: bool,
+    /// Length of a range read, in bytes; absent where whole objects are read.
+    pub range_bytes: Option<u64>,
+    /// `--max-rate`, as given.
+    pub max_rate: Option<String>,
+    /// `round-robin` or `least-outstanding`.
+    pub host_select: String,
+    /// Whether objects were left at the target.
+    pub noclear: bool,
+    /// Whether objects already at the target were read, in place of objects of the run.
+    pub list_existing: bool,
+}
+
+/// One cell of the grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointSpec {
+    /// `get`, `put`, `stat`, `delete`, `list`, or `mixed get=45,put=15,…`.
+    pub workload: String,
+    /// Object size or distribution, as the user wrote it.
+    pub size: String,
+    /// Requests kept in flight over all hosts.
+    pub concurrency: u32,
+}
+
+/// What the load was driven at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// `s3` for `--host`, `embedded` or `null`.
+    pub kind: String,
+    /// `host:port` of each host, in the order of the host numbers in [`Row`].
+    pub hosts: Vec<String>,
+    /// The `Server` header of the first reply, where there was one.
+    pub server: Option<String>,
+    /// `path` or `host`.
+    pub lookup: String,
+    /// Region in signatures.
+    pub region: String,
+    /// Whether the target's processes run on this machine and share its processors.
+    pub on_this_machine: bool,
+}
+
+/// A line of `points.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum PointLine {
+    /// A point begins: connections are made and the warm-up starts.
+    Begin(PointBegin),
+    /// A point has ended.
+    End(PointEnd),
+}
+
+/// Why a point is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// Part of the grid that the user asked for.
+    Measure,
+    /// Against the null target: what linerate itself can drive.
+    Ceiling,
+}
+
+/// A point begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointBegin {
+    /// Number of the point in this run, from 0.
+    pub point: u32,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// Why it is measured.
+    pub purpose: Purpose,
+    /// The cell.
+    #[serde(flatten)]
+    pub spec: PointSpec,
+}
+
+/// Why a point ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Its time was up.
+    Duration,
+    /// Every object to delete was deleted.
+    ObjectsExhausted,
+    /// Ctrl-C.
+    Interrupted,
+    /// No request succeeded for the time allowed.
+    NoSuccess,
+}
+
+/// A point has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointEnd {
+    /// Number of the point.
+    pub point: u32,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// Why.
+    pub ended: Ended,
+    /// Connections made during the point.
+    pub connections: u64,
+}
+
+/// A line of `intervals.jsonl`: what happened in one interval of one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Number of the point.
+    pub point: u32,
+    /// Start, in milliseconds since the run began.
+    pub from_ms: u64,
+    /// End, in milliseconds since the run began.
+    pub to_ms: u64,
+    /// Set while the point warms up: shown on the timeline, left out of every figure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warmup: bool,
+    /// Processor time of the linerate process, in nanoseconds.
+    pub client_cpu_ns: u64,
+    /// Processor time of each event-loop thread, in nanoseconds.
+    pub thread_cpu_ns: Vec<u64>,
+    /// Processor time of the target's process, where it is one that linerate started or was told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_cpu_ns: Option<u64>,
+    /// Requests that waited for `--max-rate` when the interval ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_back: u32,
+    /// One row per host and operation that had a request end in this interval.
+    pub rows: Vec<Row>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+const fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// Requests of one operation to one host that ended in one interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Index into [`Target::hosts`].
+    pub host: u32,
+    /// Operation.
+    pub op: Op,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Body bytes of requests that succeeded, counted when the request ended.
+    pub bytes: u64,
+    /// Requests that failed, by kind: `connect`, `timeout`, `http 503`, … Never in the histograms.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// Time from the start of a request to the first byte of its response.
+    pub ttfb: EncodedHistogram,
+    /// Time from the start of a request to the last byte of its response.
+    pub total: EncodedHistogram,
+}
+
+/// A latency histogram in nanoseconds, two significant digits, in the HdrHistogram V2 encoding, base64. Empty
+/// for no values. Readable by every HdrHistogram library.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EncodedHistogram(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ops_round_trip_and_keep_their_index() {
+        for (i, op) in Op::ALL.into_iter().enumerate() {
+            assert_eq!(op.index(), i);
+            assert_eq!(op.name().parse::<Op>(), Ok(op));
+        }
+        assert_eq!("HEAD".parse::<Op>(), Ok(Op::Stat));
+        let error = "gte".parse::<Op>().unwrap_err().to_string();
+        assert!(error.contains("\"gte\""), "{error}");
+    }
+
+    #[test]
+    fn point_lines_are_flat_and_tagged() {
+        let line = PointLine::Begin(PointBegin {
+            point: 3,
+            at_ms: 12,
+            purpose: Purpose::Measure,
+            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16 },
+        });
+        let text = serde_json::to_string(&line).unwrap();
+        assert_eq!(
+            text,
+            r#"{"event":"begin","point":3,"at_ms":12,"purpose":"measure","workload":"get","size":"4MiB","concurrency":16}"#
+        );
+        assert_eq!(serde_json::from_str::<PointLine>(&text).unwrap(), line);
+    }
+
+    #[test]
+    fn an_interval_from_a_newer_writer_still_reads() {
+        let text = r#"{"point":0,"from_ms":0,"to_ms":100,"client_cpu_ns":5,"thread_cpu_ns":[5],"rows":[],"new":1}"#;
+        let interval: Interval = serde_json::from_str(text).unwrap();
+        assert!(!interval.warmup);
+        assert_eq!(interval.target_cpu_ns, None);
+    }
+}

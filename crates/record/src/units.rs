@@ -1,0 +1,289 @@
+//! Units: how sizes, durations and rates are read from flags and shown to people.
+//!
+//! Bytes are IEC (`4MiB`, 1024-based) unless a decimal unit is written (`4MB`); links are decimal bits (`25 Gb/s`).
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A quantity that could not be read: quotes the input and names the form that would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid {what} {input:?}: {fix}")]
+pub struct UnitError {
+    what: &'static str,
+    input: String,
+    fix: &'static str,
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+const BYTE_UNITS: [(&str, u64); 13] = [
+    ("KIB", 1 << 10),
+    ("MIB", 1 << 20),
+    ("GIB", 1 << 30),
+    ("TIB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("T", 1 << 40),
+    ("B", 1),
+];
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+
+    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G` or `T` is binary, as in warp.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
+        let upper = text.trim().to_ascii_uppercase();
+        let (number, unit) =
+            BYTE_UNITS.iter().find_map(|(name, factor)| Some((upper.strip_suffix(name)?, *factor))).unwrap_or((&upper, 1));
+        match scaled(number.trim(), unit) {
+            Some(bytes) => Ok(Bytes(bytes)),
+            None => Err(fail("write a number with KiB, MiB, GiB, TiB, KB, MB, GB, TB or nothing, such as 64KiB")),
+        }
+    }
+}
+
+/// `number × unit` where the product is a whole number of bytes (after rounding) and fits 63 bits.
+fn scaled(number: &str, unit: u64) -> Option<u64> {
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(unit).filter(|&b| b <= i64::MAX as u64);
+    }
+    if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let bytes = number.parse::<f64>().ok()? * unit as f64;
+    (bytes.is_finite() && bytes < i64::MAX as f64).then_some(bytes.round() as u64)
+}
+
+impl fmt::Display for Bytes {
+    /// The shortest exact form: `64 KiB`, `4 MiB`, `1000 B`; two decimals where no unit divides it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        for (unit, name) in STEPS {
+            if self.0 >= unit && self.0.is_multiple_of(unit) {
+                return f.pad(&format!("{} {name}", self.0 / unit));
+            }
+        }
+        f.pad(&bytes_iec(self.0 as f64))
+    }
+}
+
+/// Bytes with an IEC unit and three significant digits: `1.23 MiB`.
+#[must_use]
+pub fn bytes_iec(bytes: f64) -> String {
+    let (value, unit) = stepped(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// Throughput with an IEC unit: `1.23 GiB/s`.
+#[must_use]
+pub fn bytes_per_s_iec(bytes_per_s: f64) -> String {
+    format!("{}/s", bytes_iec(bytes_per_s))
+}
+
+/// A link's rate in decimal bits: `24.1 Gb/s`.
+#[must_use]
+pub fn bits_per_s(bits_per_s: f64) -> String {
+    let (value, unit) = stepped(bits_per_s, 1000.0, &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A count or rate of things: `912`, `14.2 k`, `3.10 M`.
+#[must_use]
+pub fn count(n: f64) -> String {
+    if n < 10_000.0 {
+        return if n >= 100.0 || n.fract() == 0.0 { format!("{n:.0}") } else { three_digits(n) };
+    }
+    let (value, unit) = stepped(n, 1000.0, &["", "k", "M", "G", "T"]);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A duration in the unit that suits it: `850 ns`, `22.4 µs`, `1.30 ms`, `2.05 s`.
+#[must_use]
+pub fn duration_ns(ns: f64) -> String {
+    if ns >= 60e9 {
+        let seconds = (ns / 1e9).round() as u64;
+        return format!("{} min {:02} s", seconds / 60, seconds % 60);
+    }
+    let (value, unit) = stepped(ns, 1000.0, &["ns", "µs", "ms", "s"]);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// Divides by `step` until the value prints below it.
+fn stepped(mut value: f64, step: f64, units: &[&'static str]) -> (f64, &'static str) {
+    let mut i = 0;
+    // What would round up to the next unit steps on: 999.7 µs prints as 1.00 ms.
+    while value.abs() >= step - 0.5 && i + 1 < units.len() {
+        value /= step;
+        i += 1;
+    }
+    (value, units[i])
+}
+
+fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 99.95 || value == 0.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// Reads `500ms`, `10s`, `1m30s`, `2h`, as Go and warp write durations; a bare number is refused.
+///
+/// # Errors
+/// [`UnitError`] where the text is none of these, is zero parts long, or exceeds 365 days.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let fail = || UnitError {
+        what: "duration",
+        input: text.to_owned(),
+        fix: "write a number with ms, s, m or h, such as 30s or 1m30s",
+    };
+    let mut rest = text.trim();
+    let mut total_s = 0.0;
+    if rest.is_empty() {
+        return Err(fail());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(fail)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| fail())?;
+        let unit_end = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |i| digits + i);
+        total_s += number
+            * match &rest[digits..unit_end] {
+                "us" | "µs" => 1e-6,
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                _ => return Err(fail()),
+            };
+        rest = &rest[unit_end..];
+    }
+    if total_s > 365.0 * 86_400.0 {
+        return Err(fail());
+    }
+    Ok(Duration::from_secs_f64(total_s))
+}
+
+/// A cap on load: requests or body bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// Requests per second.
+    Requests(f64),
+    /// Body bytes per second.
+    Bytes(f64),
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+
+    /// Reads `500/s`, `500`, `1.5k/s` (requests) and `200MiB/s`, `1GB/s` (bytes; the unit decides).
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail = || UnitError {
+            what: "rate",
+            input: text.to_owned(),
+            fix: "write requests per second such as 500/s, or bytes per second such as 200MiB/s",
+        };
+        let trimmed = text.trim();
+        let trimmed = trimmed.strip_suffix("/s").unwrap_or(trimmed);
+        let rate = if trimmed.ends_with(['B', 'b']) {
+            Rate::Bytes(trimmed.parse::<Bytes>().map_err(|_| fail())?.0 as f64)
+        } else if let Some(thousands) = trimmed.strip_suffix('k') {
+            Rate::Requests(thousands.trim().parse::<f64>().map_err(|_| fail())? * 1e3)
+        } else {
+            Rate::Requests(trimmed.parse::<f64>().map_err(|_| fail())?)
+        };
+        let (Rate::Requests(n) | Rate::Bytes(n)) = rate;
+        if n.is_finite() && n >= 0.001 { Ok(rate) } else { Err(fail()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("64KiB", 65_536),
+            ("4 MiB", 4 << 20),
+            ("1.5GiB", 3 << 29),
+            ("4MB", 4_000_000),
+            ("10k", 10_240),
+            ("1m", 1 << 20),
+            ("0", 0),
+            ("7B", 7),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "MiB", "-1", "4 MiBs", "1e3", "nan", "inf", "9999999999TiB", "0x10"] {
+            let error = text.parse::<Bytes>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("64KiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn quantities_show_three_digits_and_never_a_fourth() {
+        assert_eq!(bytes_per_s_iec(11.31 * (1u64 << 30) as f64), "11.3 GiB/s");
+        assert_eq!(bytes_iec(1023.6), "1.00 KiB");
+        assert_eq!(bytes_iec(999.0), "999 B");
+        assert_eq!(duration_ns(999_700.0), "1.00 ms");
+        assert_eq!(duration_ns(22_400.0), "22.4 µs");
+        assert_eq!(duration_ns(0.0), "0 ns");
+        assert_eq!(duration_ns(90e9), "1 min 30 s");
+        assert_eq!(bits_per_s(24.1e9), "24.1 Gb/s");
+        assert_eq!(count(14_230.0), "14.2 k");
+        assert_eq!(count(912.4), "912");
+        assert_eq!(Bytes(65_536).to_string(), "64 KiB");
+        assert_eq!(Bytes(1000).to_string(), "1000 B");
+    }
+
+    #[test]
+    fn durations_read_as_go_writes_them() {
+        assert_eq!(parse_duration("1m30s").unwrap(), Duration::from_secs(90));
+        assert_eq!(parse_duration("500ms").unwrap(), Duration::from_millis(500));
+        for text in ["", "10", "s", "10x", "1..2s", "9999999h"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_tell_requests_from_bytes_by_their_unit() {
+        assert_eq!("500/s".parse(), Ok(Rate::Requests(500.0)));
+        assert_eq!("1.5k".parse(), Ok(Rate::Requests(1500.0)));
+        assert_eq!("200MiB/s".parse(), Ok(Rate::Bytes(200.0 * 1_048_576.0)));
+        for text in ["", "0/s", "-5", "fast", "nan"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in ".{0,24}") {
+            let _ = text.parse::<Bytes>();
+            let _ = parse_duration(&text);
+            let _ = text.parse::<Rate>();
+        }
+
+        #[test]
+        fn whole_sizes_survive_display(kib in 1u64..=1 << 30) {
+            let bytes = Bytes(kib << 10);
+            if !bytes.to_string().contains('.') {
+                prop_assert_eq!(bytes.to_string().parse::<Bytes>(), Ok(bytes));
+            }
+        }
+    }
+}
