@@ -23,12 +23,7 @@ pub fn find(points: &[Point], measure: Measure) -> Option<Enough> {
     }
     let enough = points.iter().find(|p| mean(p) >= SHARE * mean(best))?;
     let still_rising = best.point == last.point && mean(before) < SHARE * mean(last);
-    Some(Enough {
-        concurrency: enough.concurrency,
-        share: SHARE,
-        best_concurrency: best.concurrency,
-        still_rising,
-    })
+    Some(Enough { concurrency: enough.concurrency, share: SHARE, best_concurrency: best.concurrency, still_rising })
 }
 
 #[cfg(test)]

@@ -42,16 +42,9 @@ fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<
 
 /// Who bound the best point of a series.
 #[must_use]
-pub fn find(
-    series: &Series,
-    ceiling: Option<&Ceiling>,
-    records: &Records,
-    samples: &[MachineSample],
-) -> Option<Limit> {
+pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, samples: &[MachineSample]) -> Option<Limit> {
     let measure = series.measure;
-    let best = series.points.iter().max_by(|a, b| {
-        a.throughput(measure).mean.total_cmp(&b.throughput(measure).mean)
-    })?;
+    let best = series.points.iter().max_by(|a, b| a.throughput(measure).mean.total_cmp(&b.throughput(measure).mean))?;
     if best.requests == 0 {
         return None;
     }
@@ -131,11 +124,15 @@ fn target(best: &Point, ceiling: Option<&Ceiling>, measure: Measure) -> Limit {
         let times = c.point.throughput(measure).mean / best.throughput(measure).mean;
         format!("; against the null target linerate drove {times:.1} × as much")
     });
-    let machine = best.machine_busy.map_or_else(String::new, |b| format!(", this machine's processors {:.0} %", b * 100.0));
+    let machine =
+        best.machine_busy.map_or_else(String::new, |b| format!(", this machine's processors {:.0} %", b * 100.0));
     Limit {
         bound: Bound::Target,
         claim: "the target, or the way to it, bound it".into(),
-        evidence: format!("linerate's threads were busy {:.0} % of the time{machine}{headroom}", best.client_busy * 100.0),
+        evidence: format!(
+            "linerate's threads were busy {:.0} % of the time{machine}{headroom}",
+            best.client_busy * 100.0
+        ),
     }
 }
 
@@ -177,7 +174,8 @@ fn request_errors(label: &str, point: &Point) -> Option<Finding> {
         remedy: if wrong {
             "do not trust this target with data: read the objects named in its logs and check its drives".into()
         } else {
-            "read the target's log at that time; a failed request costs the target work that no figure here counts".into()
+            "read the target's log at that time; a failed request costs the target work that no figure here counts"
+                .into()
         },
     })
 }
@@ -274,7 +272,11 @@ fn machine_findings(view: &View) -> Vec<Finding> {
             confidence: Confidence::Certain,
             points: Vec::new(),
             claim: "packets were lost while measuring".into(),
-            evidence: format!("{} drops/s, {} retransmitted segments/s, mean over the run", count(drops), count(retransmits)),
+            evidence: format!(
+                "{} drops/s, {} retransmitted segments/s, mean over the run",
+                count(drops),
+                count(retransmits)
+            ),
             remedy: "look at the timeline for when, and at the switch and NIC counters for where".into(),
         });
     }

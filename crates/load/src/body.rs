@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::object::{ObjectId, mix};
 
-/// Length of the random pool. Bodies repeat with this period; a second-level cache holds it.
-pub const POOL_BYTES: usize = 1 << 20;
+/// Length of the random pool. Bodies repeat with this period. It stays in a processor's second-level cache while it is
+/// sent over and over: from 64 MiB, which do not, sending costs half as much again.
+pub const POOL_BYTES: usize = 256 << 10;
 
 /// Bytes at the end of a body that are its own.
 const TAIL_BYTES: u64 = 16;
@@ -44,26 +45,24 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Makes the pool, and midstates for the sizes announced and for whatever else may come up to `size_bytes_max`.
+    /// Makes the pool, and midstates for the sizes announced and, where others may come, for those up to `others_max`.
     #[must_use]
-    pub fn new(seed: u64, unique: Unique, announced_bytes: &[u64], size_bytes_max: u64) -> Self {
+    pub fn new(seed: u64, unique: Unique, announced_bytes: &[u64], others_max: Option<u64>) -> Self {
         let mut pool = vec![0; POOL_BYTES];
         for (i, word) in pool.chunks_exact_mut(8).enumerate() {
             word.copy_from_slice(&mix(seed, i as u64 ^ 0xB0D1_0000_0000_0000).to_le_bytes());
         }
         let mut bodies = Bodies { seed, unique, pool, midstates: Vec::new() };
         if unique == Unique::Tail {
-            bodies.midstates = bodies.midstates_for(announced_bytes, size_bytes_max);
+            bodies.midstates = bodies.midstates_for(announced_bytes, others_max.unwrap_or(0));
         }
         bodies
     }
 
-    fn midstates_for(&self, announced_bytes: &[u64], size_bytes_max: u64) -> Vec<(u64, Sha256)> {
-        let step = MIDSTATE_STEP_BYTES.max((size_bytes_max / MIDSTATES_MAX).next_multiple_of(64));
+    fn midstates_for(&self, announced_bytes: &[u64], others_max: u64) -> Vec<(u64, Sha256)> {
+        let step = MIDSTATE_STEP_BYTES.max((others_max / MIDSTATES_MAX).next_multiple_of(64));
         let mut lengths: Vec<u64> = announced_bytes.iter().map(|&size| size.saturating_sub(TAIL_BYTES)).collect();
-        if announced_bytes.is_empty() {
-            lengths.extend((1..=size_bytes_max / step).map(|i| i * step));
-        }
+        lengths.extend((1..=others_max / step).map(|i| i * step));
         lengths.push(0);
         lengths.sort_unstable();
         lengths.dedup();
@@ -117,7 +116,11 @@ impl Bodies {
     #[must_use]
     pub fn resident(&self, size_bytes: u64, offset: u64, most: u64) -> &[u8] {
         let prefix = size_bytes.saturating_sub(TAIL_BYTES);
-        if self.unique == Unique::Full || offset >= prefix { &[] } else { self.pool_from(offset, most.min(prefix - offset)) }
+        if self.unique == Unique::Full || offset >= prefix {
+            &[]
+        } else {
+            self.pool_from(offset, most.min(prefix - offset))
+        }
     }
 
     /// Writes the body's bytes from `offset` on into all of `out`, which must not reach beyond its end.
@@ -213,11 +216,11 @@ mod tests {
     fn bodies_of_two_objects_differ_and_come_again() {
         for unique in [Unique::Tail, Unique::Full] {
             for size in [8, 16, 17, 4096, 100_000] {
-                let bodies = Bodies::new(3, unique, &[size], size);
-                let again = Bodies::new(3, unique, &[], size);
+                let bodies = Bodies::new(3, unique, &[size], None);
+                let again = Bodies::new(3, unique, &[], Some(size));
                 assert_ne!(whole(&bodies, A, size), whole(&bodies, B, size), "{unique:?} {size}");
                 assert_eq!(whole(&bodies, A, size), whole(&again, A, size));
-                assert_ne!(whole(&bodies, A, size), whole(&Bodies::new(4, unique, &[], size), A, size));
+                assert_ne!(whole(&bodies, A, size), whole(&Bodies::new(4, unique, &[], None), A, size));
             }
         }
     }
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn full_uniqueness_shares_no_block_between_objects_or_within_one() {
         let size = POOL_BYTES as u64 * 2 + 4096;
-        let bodies = Bodies::new(3, Unique::Full, &[], size);
+        let bodies = Bodies::new(3, Unique::Full, &[], None);
         let mut blocks = std::collections::HashSet::new();
         for id in [A, B] {
             for block in whole(&bodies, id, size).chunks(4096) {
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn bodies_do_not_compress() {
-        let bodies = Bodies::new(3, Unique::Tail, &[], POOL_BYTES as u64);
+        let bodies = Bodies::new(3, Unique::Tail, &[], None);
         let mut seen = [0u32; 256];
         for byte in whole(&bodies, A, POOL_BYTES as u64) {
             seen[usize::from(byte)] += 1;
@@ -258,7 +261,7 @@ mod tests {
         ) {
             let unique = if full { Unique::Full } else { Unique::Tail };
             let list = [size];
-            let bodies = Bodies::new(11, unique, if announced { &list } else { &[] }, size);
+            let bodies = Bodies::new(11, unique, if announced { &list } else { &[] }, (!announced).then_some(size));
             let id = ObjectId { set: 2, seq };
             let body = whole(&bodies, id, size);
             prop_assert_eq!(bodies.sha256(id, size), <[u8; 32]>::from(Sha256::digest(&body)));

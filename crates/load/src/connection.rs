@@ -27,10 +27,20 @@ use crate::sys::set_receive_low_water;
 const HEAD_READ_BYTES: usize = 8 << 10;
 
 /// Bodies with less than this left are not worth a call to set the low-water mark.
-const LOW_WATER_FROM_BYTES: u64 = 16 << 10;
+const LOW_WATER_FROM_BYTES: u64 = 32 << 10;
 
-/// Highest low-water mark.
-const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
+/// Highest low-water mark. The kernel lowers it to half of `tcp_rmem[2]`.
+const LOW_WATER_MAX_BYTES: u64 = 8 << 20;
+
+/// Low-water marks of all connections of a point together: the kernel lets a socket buffer twice its mark, and a
+/// thousand connections must not hold gigabytes.
+const LOW_WATER_SUM_BYTES: u64 = 256 << 20;
+
+/// The low-water mark that each of so many connections may have.
+pub(crate) const fn low_water_share(connections: u32) -> u64 {
+    let share = LOW_WATER_SUM_BYTES / if connections == 0 { 1 } else { connections as u64 };
+    if share > LOW_WATER_MAX_BYTES { LOW_WATER_MAX_BYTES } else { share }
+}
 
 /// Most pieces of a body handed to the kernel in one call.
 const PIECES: usize = 8;
@@ -41,6 +51,8 @@ pub(crate) struct Buffers {
     pub(crate) input: Vec<u8>,
     /// Never written to and so never backed by memory: the destination of a `recv` that discards.
     discard: Vec<u8>,
+    /// Highest low-water mark of a connection.
+    low_water_max: u64,
     /// The head of the request being started.
     pub(crate) head: Vec<u8>,
     /// Body bytes that had to be made.
@@ -48,10 +60,11 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(low_water_max: u64) -> Self {
         Buffers {
             input: vec![0; 256 << 10],
-            discard: Vec::with_capacity(8 << 20),
+            discard: Vec::with_capacity(64 << 20),
+            low_water_max,
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],
         }
@@ -266,7 +279,11 @@ impl Connection {
     /// Takes what has arrived. `now_ns` is the instant at which the event was seen.
     pub(crate) fn receive(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
         loop {
-            let result = if self.phase == Phase::Body { self.receive_body(bodies, buffers) } else { self.receive_head(now_ns, bodies, buffers) };
+            let result = if self.phase == Phase::Body {
+                self.receive_body(bodies, buffers)
+            } else {
+                self.receive_head(now_ns, bodies, buffers)
+            };
             match result {
                 Ok(Some(progress)) => return progress,
                 Ok(None) => {}
@@ -306,7 +323,7 @@ impl Connection {
                     self.exchange.framing = head.framing;
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
-                    break self.take_body(&bytes[head.head_bytes..], early, bodies);
+                    break self.take_body(&bytes[head.head_bytes..], early, bodies, buffers.low_water_max);
                 }
             }
             if bytes.is_empty() {
@@ -327,7 +344,7 @@ impl Connection {
                 return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
             }
             self.exchange.received += n as u64;
-            return Ok(Some(self.after_body(0)));
+            return Ok(Some(self.after_body(0, buffers.low_water_max)));
         }
         let (_, n) = recv(&self.socket, &mut buffers.input[..], RecvFlags::DONTWAIT)?;
         if n == 0 {
@@ -335,11 +352,11 @@ impl Connection {
             let closed = Progress::Failed { why: Failure::Closed, reusable: false };
             return Ok(Some(if whole { self.finish(0) } else { closed }));
         }
-        Ok(self.take_body(&buffers.input[..n], false, bodies))
+        Ok(self.take_body(&buffers.input[..n], false, bodies, buffers.low_water_max))
     }
 
     /// Takes body bytes that are in memory. `None` where more should be read at once.
-    fn take_body(&mut self, bytes: &[u8], early: bool, bodies: &Bodies) -> Option<Progress> {
+    fn take_body(&mut self, bytes: &[u8], early: bool, bodies: &Bodies, low_water_max: u64) -> Option<Progress> {
         let exchange = &mut self.exchange;
         let taken = match exchange.framing {
             Framing::Length(length) => {
@@ -364,11 +381,11 @@ impl Connection {
         };
         // A reply that came before the whole body was sent leaves the rest of the body nowhere to go.
         self.exchange.keep_alive &= !early;
-        Some(self.after_body(bytes.len() - taken))
+        Some(self.after_body(bytes.len() - taken, low_water_max))
     }
 
     /// What follows once body bytes were taken; `surplus` bytes came after the body.
-    fn after_body(&mut self, surplus: usize) -> Progress {
+    fn after_body(&mut self, surplus: usize, low_water_max: u64) -> Progress {
         let done = match self.exchange.framing {
             Framing::Length(length) => self.exchange.received == length,
             Framing::Chunked => self.exchange.chunks.done(),
@@ -382,7 +399,7 @@ impl Connection {
         {
             let left = length - self.exchange.received;
             if left >= LOW_WATER_FROM_BYTES || left < self.low_water {
-                self.set_low_water(left.min(LOW_WATER_MAX_BYTES));
+                self.set_low_water(left.min(low_water_max));
             }
         }
         Progress::Waiting

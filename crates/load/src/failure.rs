@@ -27,7 +27,6 @@ pub enum Failure {
     EarlyReply,
 }
 
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,7 +21,9 @@ pub enum HostsError {
     #[error("no host in {0:?}: write host:port, a comma list, minio-{{1...4}}:9000, file:PATH or http://host:port")]
     Empty(String),
     /// A range that is none.
-    #[error("invalid host range in {0:?}: write {{FIRST...LAST}} with FIRST not above LAST, such as minio-{{1...16}}:9000")]
+    #[error(
+        "invalid host range in {0:?}: write {{FIRST...LAST}} with FIRST not above LAST, such as minio-{{1...16}}:9000"
+    )]
     Range(String),
     /// A URL with a scheme or parts that do not fit.
     #[error("invalid host {0:?}: write http://host:port or host:port, without a path")]
@@ -59,8 +61,8 @@ pub fn parse(text: &str) -> Result<Vec<String>, HostsError> {
     let mut hosts = Vec::new();
     for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         if let Some(path) = entry.strip_prefix("file:") {
-            let lines = std::fs::read_to_string(path)
-                .map_err(|source| HostsError::File { path: path.to_owned(), source })?;
+            let lines =
+                std::fs::read_to_string(path).map_err(|source| HostsError::File { path: path.to_owned(), source })?;
             for line in lines.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
                 expand(line, &mut hosts)?;
             }

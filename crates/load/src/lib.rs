@@ -5,6 +5,7 @@
 //! Nothing here judges, and nothing here reads the machine.
 
 pub mod body;
+pub mod bucket;
 mod choice;
 pub mod clock;
 mod connection;
@@ -20,6 +21,7 @@ pub mod sigv4;
 pub mod sizes;
 pub mod sys;
 mod tally;
+pub mod target;
 #[cfg(test)]
 mod test_session;
 mod worker;

@@ -78,7 +78,8 @@ pub fn head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
                 return Err(Malformed::Length);
             }
         } else if name.eq_ignore_ascii_case("connection") {
-            let says = |word: &[u8]| header.value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(word));
+            let says =
+                |word: &[u8]| header.value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(word));
             keep_alive = !says(b"close") && (keep_alive || says(b"keep-alive"));
         }
     }

@@ -54,7 +54,7 @@ pub struct Session {
     /// Whether signatures cover bodies.
     pub payload: Payload,
     /// Bodies to write and to compare with.
-    pub bodies: Bodies,
+    pub bodies: Arc<Bodies>,
     /// Which host gets the next request.
     pub host_select: HostSelect,
     /// Longest time for one request, in nanoseconds.

@@ -114,7 +114,8 @@ impl Signer {
         if new_day {
             let day = &self.amz_date[..8];
             self.scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
-            let mut key = hmac(&keyed(format!("AWS4{}", self.credentials.secret_key.reveal()).as_bytes()), day.as_bytes());
+            let mut key =
+                hmac(&keyed(format!("AWS4{}", self.credentials.secret_key.reveal()).as_bytes()), day.as_bytes());
             for part in [self.region.as_str(), self.service, "aws4_request"] {
                 key = hmac(&keyed(&key), part.as_bytes());
             }
@@ -230,8 +231,8 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use aws_sigv4::http_request::{
-        PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
-        sign,
+        PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
+        UriPathNormalizationMode, sign,
     };
     use proptest::prelude::*;
 
@@ -318,13 +319,21 @@ mod tests {
             headers: &[("host", b"example.amazonaws.com"), ("x-amz-date", b"20150830T123600Z")],
             payload_hash: EMPTY_SHA256_HEX,
         };
-        assert_eq!(&signer.signature(&request, &mut Vec::new()), b"5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
+        assert_eq!(
+            &signer.signature(&request, &mut Vec::new()),
+            b"5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
+        );
     }
 
     #[test]
     fn a_new_day_derives_a_new_key_and_an_old_one_comes_back() {
-        let request =
-            Canonical { method: "GET", path: b"/", query: b"", headers: &[("host", b"h")], payload_hash: UNSIGNED_PAYLOAD };
+        let request = Canonical {
+            method: "GET",
+            path: b"/",
+            query: b"",
+            headers: &[("host", b"h")],
+            payload_hash: UNSIGNED_PAYLOAD,
+        };
         let mut signer = Signer::s3(credentials("a", "b", None), "r");
         let mut at = |unix_s| {
             signer.set_time(unix_s);

@@ -23,7 +23,10 @@ pub struct Sizes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Fixed(u64),
-    Uniform { min: u64, max: u64 },
+    Uniform {
+        min: u64,
+        max: u64,
+    },
     /// Sizes with the sum of weights up to and including each.
     Weighted(Vec<(u64, u64)>),
 }
@@ -38,7 +41,9 @@ pub enum SizesError {
     #[error("invalid size range {0:?}: write random:MIN-MAX with MIN below MAX, such as random:4KiB-1MiB")]
     Range(String),
     /// Buckets that are none.
-    #[error("invalid size buckets {0:?}: write SIZE:WEIGHT pairs with at least one weight above 0, such as 4096:10740,8192:1685")]
+    #[error(
+        "invalid size buckets {0:?}: write SIZE:WEIGHT pairs with at least one weight above 0, such as 4096:10740,8192:1685"
+    )]
     Buckets(String),
     /// Larger than one PUT may be.
     #[error("object size {0} exceeds the 5 GiB of one PutObject: use a smaller --obj.size")]

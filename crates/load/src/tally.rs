@@ -112,8 +112,14 @@ mod tests {
         tally.failure(0, Op::Get, "timeout");
         let drained = tally.drain();
         assert_eq!(drained.len(), 2);
-        assert_eq!((drained[0].host, drained[0].requests, &drained[0].errors[..]), (0, 0, &[("timeout".to_owned(), 2)][..]));
-        assert_eq!((drained[1].host, drained[1].op, drained[1].requests, drained[1].bytes), (1, Op::Put, 10_000, 70_000));
+        assert_eq!(
+            (drained[0].host, drained[0].requests, &drained[0].errors[..]),
+            (0, 0, &[("timeout".to_owned(), 2)][..])
+        );
+        assert_eq!(
+            (drained[1].host, drained[1].op, drained[1].requests, drained[1].bytes),
+            (1, Op::Put, 10_000, 70_000)
+        );
         let mut sum = empty();
         add_sparse(&mut sum, &drained[1].total);
         assert_eq!(summarize(&sum).distribution, summarize(&expected).distribution);

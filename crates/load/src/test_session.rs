@@ -1,5 +1,7 @@
 //! A session and a plan for unit tests of this crate.
 
+use std::sync::Arc;
+
 use linerate_record::run::Op;
 
 use crate::body::{Bodies, Unique};
@@ -16,7 +18,7 @@ pub(crate) fn session() -> Session {
         credentials: None,
         region: "us-east-1".into(),
         payload: Payload::Signed,
-        bodies: Bodies::new(1, Unique::Tail, &[4096], 4096),
+        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[4096], None)),
         host_select: HostSelect::RoundRobin,
         timeout_ns: 1_000_000_000,
         seed: 1,

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::choice::Choice;
 use crate::clock::{Clock, unix_base_ns};
-use crate::connection::{Buffers, Connection, Exchange, Phase, Progress};
+use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
 use crate::pace::Pace;
 use crate::request::{Ask, Requests, Subject};
@@ -126,7 +126,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         in_flight: 0,
         choice: Choice::new(given.plan, session, u64::from(given.worker), u64::from(given.workers)),
         requests: Requests::new(session),
-        buffers: Buffers::new(),
+        buffers: Buffers::new(low_water_share(given.plan.concurrency)),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
         backoff_ns: 0,
@@ -453,7 +453,8 @@ impl Worker<'_> {
         loop {
             let now_ns = self.given.clock.now_ns();
             let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let open = writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
+            let open =
+                writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
                 return Ok(());
             }

@@ -42,8 +42,10 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
         let upper = text.trim().to_ascii_uppercase();
-        let (number, unit) =
-            BYTE_UNITS.iter().find_map(|(name, factor)| Some((upper.strip_suffix(name)?, *factor))).unwrap_or((&upper, 1));
+        let (number, unit) = BYTE_UNITS
+            .iter()
+            .find_map(|(name, factor)| Some((upper.strip_suffix(name)?, *factor)))
+            .unwrap_or((&upper, 1));
         match scaled(number.trim(), unit) {
             Some(bytes) => Ok(Bytes(bytes)),
             None => Err(fail("write a number with KiB, MiB, GiB, TiB, KB, MB, GB, TB or nothing, such as 64KiB")),

@@ -117,7 +117,11 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
 /// Requests where bodies are small or absent, bytes otherwise.
 fn measure(points: &[Point]) -> Measure {
     let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
-    if requests == 0 || bytes as f64 / (requests as f64) < SMALL_BODY_BYTES { Measure::Requests } else { Measure::Bytes }
+    if requests == 0 || bytes as f64 / (requests as f64) < SMALL_BODY_BYTES {
+        Measure::Requests
+    } else {
+        Measure::Bytes
+    }
 }
 
 /// Rows of one kind added up.
@@ -131,13 +135,8 @@ struct Sum {
 
 impl Sum {
     fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Result<Self, DecodeError> {
-        let mut sum = Sum {
-            requests: 0,
-            bytes: 0,
-            errors: BTreeMap::new(),
-            ttfb: histogram::empty(),
-            total: histogram::empty(),
-        };
+        let mut sum =
+            Sum { requests: 0, bytes: 0, errors: BTreeMap::new(), ttfb: histogram::empty(), total: histogram::empty() };
         for row in rows {
             sum.requests += row.requests;
             sum.bytes += row.bytes;
@@ -162,9 +161,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
     let sum = Sum::of(rows.iter().copied())?;
     let per_second = |what: fn(&Row) -> u64| {
-        let rate = |i: &&Interval| {
-            i.rows.iter().map(what).sum::<u64>() as f64 / ((i.to_ms - i.from_ms) as f64 / 1e3)
-        };
+        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<u64>() as f64 / ((i.to_ms - i.from_ms) as f64 / 1e3);
         estimate::mean_with_interval(&measured.iter().map(rate).collect::<Vec<_>>())
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();

@@ -257,9 +257,8 @@ fn errors_are_counted_apart_and_graded() {
 fn a_long_run_keeps_its_timeline_bounded() {
     let mut records = records(&[1], |_| 5);
     let template = records.intervals[5].clone();
-    records.intervals = (0..10_000u64)
-        .map(|i| Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() })
-        .collect();
+    records.intervals =
+        (0..10_000u64).map(|i| Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() }).collect();
     records.readings = (0..10_000).map(|i| Reading { at_ms: i * 1000, ..Reading::default() }).collect();
     let view = build(&records).unwrap();
     assert!(view.timeline.load.len() <= timeline::LOAD_SAMPLES_MAX);

@@ -1,0 +1,20 @@
+//! Reads one Linux machine. Holds no opinion: never knows what a good value is.
+//!
+//! A machine is a [`Root`]: `/`, or a folder into which the same files were captured. What cannot be read is a value
+//! too: every function gives what it found and a list of [`Unreadable`]; none fails as a whole and none panics on
+//! content that no kernel writes.
+
+mod cpu;
+mod disk;
+mod lines;
+mod machine;
+mod memory;
+mod nic;
+mod pressure;
+mod reading;
+mod root;
+mod tcp;
+
+pub use machine::machine;
+pub use reading::reading;
+pub use root::{Root, Unreadable};

@@ -1,0 +1,107 @@
+//! Where the files of a machine are, and how one of them is read.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// A captured folder may hold anything. The largest file read here, `/proc/cpuinfo`, stays under 4 MiB on machines with
+/// 2048 processors.
+const LARGEST_FILE_BYTES: u64 = 16 << 20;
+
+/// A machine: the folder under which its `proc` and `sys` are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The machine on which this process runs, in this process's network namespace.
+    #[must_use]
+    pub fn live() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A captured folder, with the files of the machine under the paths that they had there (`proc/stat`, ...).
+    #[must_use]
+    pub fn captured(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+}
+
+/// A file that could not be read, or not wholly. Says which reading is missing and why, so that a run can carry it as a
+/// finding.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read {path}: {reason}")]
+pub struct Unreadable {
+    /// Path relative to the root of the machine: `proc/stat`.
+    pub path: String,
+    /// What the kernel answered, or which line is not understood.
+    pub reason: String,
+}
+
+/// What one pass over a machine carries from file to file.
+#[derive(Default)]
+pub(crate) struct Pass {
+    /// Reused from file to file: a pass each second should not allocate per file.
+    pub(crate) bytes: Vec<u8>,
+    /// What could not be read so far.
+    pub(crate) unreadable: Vec<Unreadable>,
+}
+
+/// A value, and what of its text was not understood.
+pub(crate) type Parsed<T> = (T, Option<String>);
+
+/// The text of a file, with bytes that are not UTF-8 replaced.
+pub(crate) fn text<'b>(root: &Root, path: &str, bytes: &'b mut Vec<u8>) -> io::Result<Cow<'b, str>> {
+    bytes.clear();
+    File::open(root.0.join(path))?.take(LARGEST_FILE_BYTES).read_to_end(bytes)?;
+    Ok(String::from_utf8_lossy(bytes))
+}
+
+/// Reads and parses a file that every Linux machine has. Where that fails, the default value and a note in the pass.
+pub(crate) fn read_as<T: Default>(root: &Root, path: &str, pass: &mut Pass, parse: fn(&str) -> Parsed<T>) -> T {
+    match text(root, path, &mut pass.bytes) {
+        Ok(text) => {
+            let (value, odd) = parse(&text);
+            if let Some(reason) = odd {
+                note(pass, path, reason);
+            }
+            value
+        }
+        Err(error) => {
+            note(pass, path, error.to_string());
+            T::default()
+        }
+    }
+}
+
+/// Keeps in the pass that a file could not be read.
+pub(crate) fn note(pass: &mut Pass, path: &str, reason: impl Into<String>) {
+    pass.unreadable.push(Unreadable { path: path.to_owned(), reason: reason.into() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Parsed<Vec<String>> {
+        (text.split_whitespace().map(str::to_owned).collect(), text.contains('!').then(|| "shouts".to_owned()))
+    }
+
+    #[test]
+    fn a_file_is_read_relative_to_the_root_and_faults_are_kept_beside_the_value() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        std::fs::write(folder.path().join("proc/calm"), "one two").unwrap();
+        std::fs::write(folder.path().join("proc/loud"), b"one \xff two!").unwrap();
+        let root = Root::captured(folder.path());
+        let mut pass = Pass::default();
+
+        assert_eq!(read_as(&root, "proc/calm", &mut pass, words), ["one", "two"]);
+        assert_eq!(pass.unreadable, []);
+        assert_eq!(read_as(&root, "proc/loud", &mut pass, words), ["one", "\u{fffd}", "two!"]);
+        assert_eq!(read_as(&root, "proc/none", &mut pass, words), Vec::<String>::new());
+        let told: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
+        assert_eq!(told[0], "cannot read proc/loud: shouts");
+        assert!(told[1].starts_with("cannot read proc/none: No such file"), "{told:?}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
+
+use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX};
+use linerate_load::object::ObjectId;
+use linerate_load::sizes::Sizes;
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::Rate;
+
+use super::setup::Setup;
+use crate::progress::Progress;
+
+/// Objects `0..until` of a set may exist at the target.
+struct Written {
+    set: u32,
+    until: u64,
+    sizes: Sizes,
+}
+
+/// What the run has written and not yet deleted: a few numbers per set, however many objects.
+pub(super) struct Objects<'a> {
+    setup: &'a Setup<'a>,
+    written: Vec<Written>,
+    next_set: u32,
+}
+
+impl<'a> Objects<'a> {
+    pub(super) fn new(setup: &'a Setup<'a>) -> Self {
+        Objects { setup, written: Vec::new(), next_set: 0 }
+    }
+
+    /// A set that nothing was written to.
+    pub(super) fn new_set(&mut self) -> u32 {
+        self.next_set += 1;
+        self.next_set - 1
+    }
+
+    /// Notes that objects below `until` of a set may exist.
+    pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes) {
+        if until > 0 {
+            self.written.push(Written { set, until, sizes: sizes.clone() });
+        }
+    }
+
+    /// Deletes every set but `keep`. What could not be deleted stays noted, for the end.
+    pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) {
+        if self.setup.flags.work.noclear {
+            return;
+        }
+        let setup = self.setup;
+        self.written.retain(|written| Some(written.set) == keep || delete_set(setup, written, progress).is_err());
+    }
+
+    /// Deletes everything, then looks whether something is left: a PUT that was cut off may have been stored since.
+    pub(super) fn clear_all(&mut self, progress: &Progress) -> Vec<Finding> {
+        if self.setup.flags.work.noclear {
+            return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
+        }
+        if self.next_set == 0 {
+            return Vec::new();
+        }
+        self.clear_except(None, progress);
+        match Bucket::connect(&self.setup.session, 0).and_then(|mut bucket| bucket.sweep_up()) {
+            Ok(0) => Vec::new(),
+            Ok(left) => vec![left_behind(self.setup, &format!("{left} or more objects could not be deleted"))],
+            Err(error) => vec![left_behind(self.setup, &error.to_string())],
+        }
+    }
+}
+
+fn delete_set(setup: &Setup<'_>, written: &Written, progress: &Progress) -> Result<(), BucketError> {
+    let mut bucket = Bucket::connect(&setup.session, 0)?;
+    // A cap on requests holds for deletions too: a call of a thousand keys costs a target a thousand deletions.
+    let (batch, pause_s) = match setup.flags.work.max_rate {
+        Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
+        _ => (DELETE_KEYS_MAX, 0.0),
+    };
+    let mut seq = 0;
+    while seq < written.until {
+        let end = written.until.min(seq + batch as u64);
+        let ids: Vec<_> = (seq..end)
+            .map(|seq| {
+                let id = ObjectId { set: written.set, seq };
+                (id, written.sizes.of(setup.session.seed, id))
+            })
+            .collect();
+        bucket.delete(&ids)?;
+        progress.live(&format!("deleting objects of this run: {end} of {}", written.until));
+        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
+        seq = end;
+    }
+    Ok(())
+}
+
+fn kept(setup: &Setup<'_>) -> Finding {
+    Finding {
+        severity: Severity::Note,
+        claim: "the objects of this run were left at the target, as --noclear asks".into(),
+        remedy: format!("delete everything below {} when it is no longer wanted", place(setup)),
+        ..left_behind(setup, "")
+    }
+}
+
+/// Objects of the run remain, and why.
+pub(super) fn left_behind(setup: &Setup<'_>, why: &str) -> Finding {
+    Finding {
+        kind: FindingKind::LeftBehind,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: "objects or a bucket of this run remain at the target".into(),
+        evidence: why.to_owned(),
+        remedy: format!("delete everything below {}: nothing else was written", place(setup)),
+    }
+}
+
+fn place(setup: &Setup<'_>) -> String {
+    format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
+}

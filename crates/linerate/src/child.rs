@@ -1,0 +1,69 @@
+//! A target in a process of its own: its processor time is told apart, and it ends when linerate does.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use linerate_load::sigv4::Credentials;
+
+use crate::cli::TargetKind;
+use crate::failure::Failure;
+
+/// A target that linerate started. Dropping it closes its standard input, upon which it cleans up and ends.
+pub(crate) struct TargetProcess {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl TargetProcess {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for TargetProcess {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It ends by itself; only a target that hangs would keep us here, and then Ctrl-C ends both.
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a target on a free port of 127.0.0.1.
+pub(crate) fn start(
+    kind: TargetKind,
+    drive: Option<&Path>,
+    credentials: Option<&Credentials>,
+) -> Result<TargetProcess, Failure> {
+    let name = match kind {
+        TargetKind::Embedded => "embedded",
+        TargetKind::Null => "null",
+    };
+    let failed = |why: String| Failure::Child { kind: name, why };
+    let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(["target", name, "--listen", "127.0.0.1:0"]);
+    if let Some(drive) = drive {
+        command.arg("--drive").arg(drive);
+    }
+    if let Some(credentials) = credentials {
+        command.env("AWS_ACCESS_KEY_ID", &credentials.access_key);
+        command.env("AWS_SECRET_ACCESS_KEY", credentials.secret_key.reveal());
+    }
+    // Ctrl-C on a terminal goes to the whole foreground group; the target must outlive it, for cleaning up.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let mut line = String::new();
+    let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+    let address = line.trim().strip_prefix("listening ").and_then(|a| a.parse().ok());
+    match (told, address) {
+        (Some(Ok(_)), Some(address)) => Ok(TargetProcess { child, address }),
+        _ => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(failed("it ended before it listened; what it said is above".into()))
+        }
+    }
+}

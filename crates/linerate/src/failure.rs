@@ -1,0 +1,70 @@
+//! Everything that can end a command other than well, and the exit code of each.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use linerate_load::bucket::BucketError;
+use linerate_load::hosts::HostsError;
+use linerate_load::point::PointError;
+
+/// Exit codes, as `linerate --help` documents them.
+pub(crate) mod code {
+    /// Something on this machine failed: a file, a process, a thread.
+    pub(crate) const MACHINE: u8 = 1;
+    /// Bad usage. clap's own errors use it too.
+    pub(crate) const USAGE: u8 = 2;
+    /// The target could not be reached, or refused the calls before the load.
+    pub(crate) const TARGET: u8 = 3;
+    /// The load ran, and one percent or more of a point's requests failed.
+    pub(crate) const REQUESTS: u8 = 4;
+    /// Ctrl-C or SIGTERM; what was measured is in the run folder.
+    pub(crate) const INTERRUPTED: u8 = 130;
+}
+
+/// Why a command ended other than well.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
+    #[error(transparent)]
+    Bucket(#[from] BucketError),
+    #[error(transparent)]
+    Point(#[from] PointError),
+    #[error("failed to {what} {}: {source}", path.display())]
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{} is not a run folder that this linerate can read: {why}", path.display())]
+    NotARun { path: PathBuf, why: String },
+    #[error("failed to start the {kind} target: {why}")]
+    Child { kind: &'static str, why: String },
+    #[error("failed to write {count} objects of {size} for reading: {kinds}")]
+    Prepare { count: u64, size: String, kinds: String },
+    #[error("failed to watch for Ctrl-C: {0}")]
+    Signals(std::io::Error),
+    #[error("failed to write to standard output: {0}")]
+    Output(std::io::Error),
+    #[error("interrupted before the first point; nothing was measured")]
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn usage(text: impl ToString) -> Self {
+        Failure::Usage(text.to_string())
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Usage(_) | Failure::NotARun { .. } => code::USAGE,
+            Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
+            Failure::Hosts(_) => code::USAGE,
+            Failure::Bucket(_) | Failure::Prepare { .. } => code::TARGET,
+            Failure::Point(_)
+            | Failure::File { .. }
+            | Failure::Child { .. }
+            | Failure::Signals(_)
+            | Failure::Output(_) => code::MACHINE,
+            Failure::Interrupted => code::INTERRUPTED,
+        })
+    }
+}

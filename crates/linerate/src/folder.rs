@@ -1,0 +1,186 @@
+//! The run folder: written as the run goes, read back whole or cut off.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use linerate_analysis::view::Records;
+use linerate_record::run::{Manifest, SCHEMA};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::Failure;
+
+/// A file of lines that is only ever appended to.
+pub(crate) struct Lines {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lines {
+    /// Appends one value as one line, in one write: a killed process leaves whole lines.
+    pub(crate) fn push(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let failed = |source| Failure::File { what: "write to", path: self.path.clone(), source };
+        let mut line = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;
+        line.push(b'\n');
+        self.file.write_all(&line).map_err(failed)
+    }
+}
+
+/// A run folder being written.
+pub(crate) struct RunFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) points: Lines,
+    pub(crate) intervals: Lines,
+    pub(crate) findings: Lines,
+}
+
+/// Makes a folder that does not exist yet, or takes an empty one.
+pub(crate) fn make(path: &Path) -> Result<(), Failure> {
+    let failed = |source| Failure::File { what: "make run folder", path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(failed)?;
+    if fs::read_dir(path).map_err(failed)?.next().is_some() {
+        return Err(Failure::usage(format!("{} is not empty: name a new folder with --output", path.display())));
+    }
+    Ok(())
+}
+
+/// Writes the manifest, whole or not at all, and opens the other files.
+pub(crate) fn begin(path: &Path, manifest: &Manifest) -> Result<RunFolder, Failure> {
+    let failed = |source| Failure::File { what: "write to", path: path.join("run.json"), source };
+    let text = serde_json::to_vec_pretty(manifest).map_err(|e| failed(e.into()))?;
+    write_whole(&path.join("run.json"), &text)?;
+    Ok(RunFolder {
+        path: path.to_owned(),
+        points: lines(path, "points.jsonl")?,
+        intervals: lines(path, "intervals.jsonl")?,
+        findings: lines(path, "findings.jsonl")?,
+    })
+}
+
+/// Opens one of the files of lines.
+pub(crate) fn lines(folder: &Path, name: &str) -> Result<Lines, Failure> {
+    let path = folder.join(name);
+    match OpenOptions::new().append(true).create(true).open(&path) {
+        Ok(file) => Ok(Lines { file, path }),
+        Err(source) => Err(Failure::File { what: "open", path, source }),
+    }
+}
+
+/// Writes a file beside its place and moves it there.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    // Reports are for reading by others; a temporary file is for nobody else.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(mode).map_err(failed)?;
+    file.persist(path).map(|_| ()).map_err(|e| failed(e.error))
+}
+
+/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
+pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
+    let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
+    let text = fs::read_to_string(path.join("run.json")).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    let schema: Schema = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    if schema.schema > SCHEMA {
+        let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
+        return Err(not_a_run(newer));
+    }
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    Ok(Records {
+        manifest,
+        points: read_lines(path, "points.jsonl")?,
+        intervals: read_lines(path, "intervals.jsonl")?,
+        readings: read_lines(path, "readings.jsonl")?,
+        findings: read_lines(path, "findings.jsonl")?,
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct Schema {
+    schema: u32,
+}
+
+/// A run that was killed at once has no file of lines yet: that is no error.
+fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
+    let text = match fs::read(folder.join(name)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Failure::File { what: "read", path: folder.join(name), source }),
+    };
+    let mut values = Vec::new();
+    for (i, line) in text.split_inclusive(|&b| b == b'\n').enumerate() {
+        match serde_json::from_slice(line) {
+            Ok(value) => values.push(value),
+            Err(_) if !line.ends_with(b"\n") => break,
+            Err(error) => {
+                let why = format!("{name}, line {}: {error}", i + 1);
+                return Err(Failure::NotARun { path: folder.to_owned(), why });
+            }
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+    use super::*;
+
+    fn finding(claim: &str) -> Finding {
+        Finding {
+            kind: FindingKind::Unreadable,
+            severity: Severity::Note,
+            confidence: Confidence::Certain,
+            points: vec![],
+            claim: claim.into(),
+            evidence: String::new(),
+            remedy: String::new(),
+        }
+    }
+
+    #[test]
+    fn lines_cut_off_at_any_byte_read_back_up_to_the_last_whole_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = lines(folder.path(), "findings.jsonl").unwrap();
+        file.push(&finding("one")).unwrap();
+        let first = fs::read(folder.path().join("findings.jsonl")).unwrap().len();
+        file.push(&finding("two\nlines")).unwrap();
+        let whole = fs::read(folder.path().join("findings.jsonl")).unwrap();
+        for cut in 0..=whole.len() {
+            fs::write(folder.path().join("findings.jsonl"), &whole[..cut]).unwrap();
+            let read: Vec<Finding> = read_lines(folder.path(), "findings.jsonl").unwrap();
+            // The last value counts as soon as it is whole, with or without its line feed.
+            let expected = usize::from(cut + 1 >= first) + usize::from(cut + 1 >= whole.len());
+            assert_eq!(read.len(), expected, "cut at {cut} of {}", whole.len());
+        }
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_an_error_that_names_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("points.jsonl"), "{}\nnot json\n").unwrap();
+        let error = read_lines::<serde_json::Value>(folder.path(), "points.jsonl").unwrap_err().to_string();
+        assert!(error.contains("points.jsonl, line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_with_something_in_it_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        make(&folder.path().join("new/run")).unwrap();
+        make(&folder.path().join("new/run")).unwrap();
+        assert!(make(folder.path()).unwrap_err().to_string().contains("--output"));
+    }
+
+    #[test]
+    fn a_folder_of_a_newer_linerate_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("run.json"), r#"{"schema": 99}"#).unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("schema is 99") && error.contains("newer"), "{error}");
+        assert!(read(Path::new("/nonexistent")).unwrap_err().to_string().contains("run.json"));
+    }
+}

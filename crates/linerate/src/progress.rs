@@ -1,0 +1,80 @@
+//! What is shown while a run goes on: a live line on a terminal, a line per finished point otherwise.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_load::point::IntervalFigures;
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+
+/// Shows how a run goes, on standard error.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    live: bool,
+    quiet: bool,
+}
+
+impl Progress {
+    /// For a run expected to take so long.
+    pub(crate) fn new(expected: Duration, quiet: bool) -> Self {
+        let live = !quiet && std::io::stderr().is_terminal();
+        let bar = ProgressBar::new(u64::try_from(expected.as_millis()).unwrap_or(u64::MAX));
+        bar.set_draw_target(if live { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
+        // The template is a constant; were it wrong, the default look would do.
+        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  {eta:>4} left  {wide_msg}") {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        if live {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        Progress { bar, live, quiet }
+    }
+
+    /// Says what is being done now.
+    pub(crate) fn doing(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        if !self.live && !self.quiet {
+            eprintln!("{what}");
+        }
+    }
+
+    /// Says what is being done, where it can be seen live; a log has no use for it.
+    pub(crate) fn live(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Shows the figures of the interval that has just ended.
+    pub(crate) fn interval(&self, label: &str, figures: &IntervalFigures) {
+        let seconds = (figures.to_ns - figures.from_ns) as f64 / 1e9;
+        self.bar.inc((seconds * 1e3) as u64);
+        if !self.live {
+            return;
+        }
+        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| figures.rows.iter().map(f).sum::<u64>() as f64;
+        let mut total = linerate_analysis::histogram::empty();
+        figures.rows.iter().for_each(|row| total += &row.total);
+        let (bytes, requests) = (sum(|r| r.bytes) / seconds, sum(|r| r.requests) / seconds);
+        let errors = sum(|r| r.errors.values().sum());
+        let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
+        let warm = if figures.warmup { "  warming up" } else { "" };
+        let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };
+        let p50 = duration_ns(total.value_at_quantile(0.5) as f64);
+        let p99 = duration_ns(total.value_at_quantile(0.99) as f64);
+        self.bar
+            .set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}{warm}", count(requests)));
+    }
+
+    /// Tells a finished point: above the live line, or as a line of a log.
+    pub(crate) fn finished(&self, line: &str) {
+        if self.live {
+            self.bar.println(line);
+        } else if !self.quiet {
+            eprintln!("{line}");
+        }
+    }
+
+    /// Takes the live line away.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,286 @@
+//! The null target: a server that answers as fast as the kernel allows, so that a load's own ceiling can be measured.
+//!
+//! It stores nothing and checks nothing. The body of a GET is as long as the number after the last `-` of the key says;
+//! that of a PUT is discarded in the kernel. What is measured against it is the client and the loopback.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+
+use crate::sys::set_receive_low_water;
+
+/// Body bytes handed to the kernel in one call; stays in a processor's cache.
+const BODY_BYTES: usize = 256 << 10;
+
+/// Request heads are this long at most.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// Highest low-water mark of a body that is discarded.
+const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
+
+/// The key of the eventfd that says that a connection waits to be taken.
+const WAKE: u64 = u64::MAX;
+
+/// Serves on `listen` with so many threads until the process ends; `on_listening` gets the address that was bound.
+///
+/// # Errors
+/// The address cannot be bound, or descriptors are used up.
+pub fn serve(listen: SocketAddr, threads: u32, on_listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+    let listener = TcpListener::bind(listen)?;
+    let mut hands = Vec::new();
+    for i in 0..threads.max(1) {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (give, take) = channel();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &*wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        let woken = Arc::clone(&wake);
+        std::thread::Builder::new().name(format!("null-{i}")).spawn(move || serve_thread(&epoll, &woken, &take))?;
+        hands.push((give, wake));
+    }
+    on_listening(listener.local_addr()?);
+    for (i, stream) in listener.incoming().enumerate() {
+        let Ok(stream) = stream else { continue };
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let (give, wake) = &hands[i % hands.len()];
+        if give.send(OwnedFd::from(stream)).is_ok() {
+            rustix::io::write(&**wake, &1u64.to_ne_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// One connection: a request being read, or a reply being written.
+struct Served {
+    socket: OwnedFd,
+    /// A head that is not whole yet, and what came after the last one.
+    pending: Vec<u8>,
+    /// Bytes of a request's body still to be discarded.
+    incoming: u64,
+    /// The reply that follows once the request's body is in.
+    reply: Reply,
+    /// Bytes of the reply's head and body still to be sent.
+    head: Vec<u8>,
+    outgoing: u64,
+    wants_out: bool,
+    low_water: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reply {
+    status: &'static str,
+    content_bytes: u64,
+    with_body: bool,
+    list: bool,
+}
+
+fn serve_thread(epoll: &OwnedFd, wake: &OwnedFd, take: &Receiver<OwnedFd>) {
+    let mut connections: Vec<Option<Served>> = Vec::new();
+    let mut events = Vec::with_capacity(256);
+    let body = vec![0x5A; BODY_BYTES];
+    let mut scratch: Vec<u8> = Vec::with_capacity(64 << 20);
+    loop {
+        events.clear();
+        match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        for event in events.drain(..) {
+            let number = event.data.u64();
+            if number == WAKE {
+                let _ = rustix::io::read(wake, &mut [0u8; 8]);
+                take.try_iter().for_each(|socket| adopt(epoll, &mut connections, socket));
+                continue;
+            }
+            let place = number as usize;
+            let Some(served) = connections[place].as_mut() else { continue };
+            match step(served, &body, scratch.spare_capacity_mut()) {
+                Ok(()) => watch(epoll, served, number),
+                // Gone, broken or not HTTP: closing takes it out of epoll.
+                Err(_) => connections[place] = None,
+            }
+        }
+        scratch.clear();
+    }
+}
+
+fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd) {
+    let place = connections.iter().position(Option::is_none).unwrap_or(connections.len());
+    if epoll::add(epoll, &socket, EventData::new_u64(place as u64), EventFlags::IN).is_err() {
+        return;
+    }
+    let reply = Reply { status: "", content_bytes: 0, with_body: false, list: false };
+    let (pending, head) = (Vec::new(), Vec::new());
+    let served = Served { socket, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
+    if place == connections.len() {
+        connections.push(Some(served));
+    } else {
+        connections[place] = Some(served);
+    }
+}
+
+fn watch(epoll: &OwnedFd, served: &mut Served, number: u64) {
+    let wants_out = served.outgoing > 0 || !served.head.is_empty();
+    if wants_out != served.wants_out {
+        let flags = if wants_out { EventFlags::OUT } else { EventFlags::IN };
+        if epoll::modify(epoll, &served.socket, EventData::new_u64(number), flags).is_ok() {
+            served.wants_out = wants_out;
+        }
+    }
+}
+
+/// Does what can be done now. An error means that the connection is to be closed.
+fn step(served: &mut Served, body: &[u8], scratch: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
+    loop {
+        if served.outgoing > 0 || !served.head.is_empty() {
+            match send(served, body) {
+                Err(Errno::AGAIN) => return Ok(()),
+                other => other?,
+            }
+        } else if served.incoming > 0 {
+            let most = scratch.len().min(served.incoming as usize);
+            match recv(&served.socket, &mut scratch[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+                Ok((_, 0)) => return Err(Errno::PIPE),
+                Ok((_, n)) => served.incoming -= n as u64,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(errno),
+            }
+            expect_body(served);
+            if served.incoming > 0 {
+                return Ok(());
+            }
+            start_reply(served);
+        } else {
+            let mut buffer = [MaybeUninit::uninit(); 8 << 10];
+            let fresh = match recv(&served.socket, &mut buffer, RecvFlags::DONTWAIT) {
+                Ok(((fresh, _), _)) => fresh,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(errno),
+            };
+            if fresh.is_empty() {
+                return Err(Errno::PIPE);
+            }
+            served.pending.extend_from_slice(fresh);
+            if !take_request(served)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sets the low-water mark to what is left of a body, and back to 1 behind it.
+fn expect_body(served: &mut Served) {
+    let mark = if served.incoming < 32 << 10 { 1 } else { served.incoming.min(LOW_WATER_MAX_BYTES) };
+    if mark != served.low_water && set_receive_low_water(&served.socket, mark as u32).is_ok() {
+        served.low_water = mark;
+    }
+}
+
+/// Takes a whole request head off `pending`; `false` where it is not whole.
+fn take_request(served: &mut Served) -> Result<bool, Errno> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    let head_bytes = match request.parse(&served.pending) {
+        Ok(httparse::Status::Complete(n)) => n,
+        Ok(httparse::Status::Partial) if served.pending.len() < HEAD_BYTES_MAX => return Ok(false),
+        _ => return Err(Errno::PROTO),
+    };
+    let value = |name: &str| request.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value);
+    let text = |name| value(name).and_then(|v| std::str::from_utf8(v).ok());
+    let length = text("content-length").and_then(|v| v.trim().parse::<u64>().ok()).unwrap_or(0);
+    served.reply = answer(request.method.unwrap_or(""), request.path.unwrap_or(""), text("range"));
+    let (had, after) = (served.pending.len(), head_bytes);
+    let arrived = ((had - after) as u64).min(length);
+    served.pending.drain(..after + arrived as usize);
+    served.incoming = length - arrived;
+    if served.incoming > 0 {
+        expect_body(served);
+    } else {
+        start_reply(served);
+    }
+    Ok(true)
+}
+
+/// What a request gets.
+fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let size_bytes = path.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
+    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, list: false };
+    match method {
+        "GET" if query.contains("list-type") => Reply { list: true, ..reply("200 OK", 0, false) },
+        "GET" => match range.and_then(range_bytes) {
+            Some(bytes) => reply("206 Partial Content", bytes.min(size_bytes), true),
+            None => reply("200 OK", size_bytes, true),
+        },
+        "HEAD" => reply("200 OK", size_bytes, false),
+        "DELETE" => reply("204 No Content", 0, false),
+        _ => reply("200 OK", 0, false),
+    }
+}
+
+/// The length of `bytes=A-B`.
+fn range_bytes(range: &str) -> Option<u64> {
+    let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first).map(|n| n + 1)
+}
+
+fn start_reply(served: &mut Served) {
+    const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+    let reply = served.reply;
+    let content_bytes = if reply.list { EMPTY_LIST.len() as u64 } else { reply.content_bytes };
+    served.head.clear();
+    let mut push = |part: &[u8]| served.head.extend_from_slice(part);
+    push(b"HTTP/1.1 ");
+    push(reply.status.as_bytes());
+    push(b"\r\nServer: linerate-null\r\nContent-Length: ");
+    let mut digits = Vec::with_capacity(20);
+    crate::object::push_decimal(content_bytes, &mut digits);
+    push(&digits);
+    push(b"\r\n\r\n");
+    if reply.list {
+        push(EMPTY_LIST.as_bytes());
+    }
+    served.outgoing = if reply.with_body { reply.content_bytes } else { 0 };
+}
+
+fn send(served: &mut Served, body: &[u8]) -> Result<(), Errno> {
+    let piece = served.outgoing.min(body.len() as u64) as usize;
+    let parts = [io::IoSlice::new(&served.head), io::IoSlice::new(&body[..piece])];
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let n = sendmsg(&served.socket, &parts, &mut SendAncillaryBuffer::default(), flags)?;
+    let of_head = n.min(served.head.len());
+    served.head.drain(..of_head);
+    served.outgoing -= (n - of_head) as u64;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_follow_the_key_and_the_range() {
+        for (method, target, range, status, bytes, with_body) in [
+            ("GET", "/b/x-4096", None, "200 OK", 4096, true),
+            ("GET", "/b/x-4096", Some("bytes=0-99"), "206 Partial Content", 100, true),
+            ("GET", "/b/x-4096", Some("bytes=9-1"), "200 OK", 4096, true),
+            ("GET", "/b/x", None, "200 OK", 0, true),
+            ("HEAD", "/b/x-7", None, "200 OK", 7, false),
+            ("DELETE", "/b/x-7", None, "204 No Content", 0, false),
+            ("PUT", "/b/x-7", None, "200 OK", 0, false),
+        ] {
+            let expected = Reply { status, content_bytes: bytes, with_body, list: false };
+            assert_eq!(answer(method, target, range), expected, "{method} {target} {range:?}");
+        }
+        assert!(answer("GET", "/b?list-type=2&prefix=a-5", None).list);
+    }
+}

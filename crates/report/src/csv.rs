@@ -1,0 +1,139 @@
+//! A view as CSV: one row per point.
+
+use std::fmt::Display;
+
+use linerate_analysis::view::{CpuCost, Point, View};
+
+use crate::words;
+
+/// The columns of [`csv`], in order.
+const COLUMNS: [&str; 27] = [
+    "workload",
+    "size",
+    "concurrency",
+    "measured_ms",
+    "ended",
+    "bytes_per_s",
+    "bytes_per_s_half_width_95",
+    "requests_per_s",
+    "requests_per_s_half_width_95",
+    "requests",
+    "bytes",
+    "errors",
+    "ttfb_p50_ns",
+    "ttfb_p90_ns",
+    "ttfb_p99_ns",
+    "total_p50_ns",
+    "total_p90_ns",
+    "total_p99_ns",
+    "total_p999_ns",
+    "total_max_ns",
+    "client_cpu_cores",
+    "client_cpu_us_per_request",
+    "client_cpu_s_per_gib",
+    "target_cpu_cores",
+    "target_cpu_us_per_request",
+    "target_cpu_s_per_gib",
+    "purpose",
+];
+
+/// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
+/// them apart).
+///
+/// Quoted as RFC 4180 has it, with lines ended by a line feed alone. A figure that is not known is empty.
+#[must_use]
+pub fn csv(view: &View) -> String {
+    let mut text = COLUMNS.join(",");
+    text.push('\n');
+    for series in &view.series {
+        for point in &series.points {
+            push_row(&mut text, &row(&series.workload, &series.size, point, "measure"));
+        }
+    }
+    for ceiling in &view.ceilings {
+        push_row(&mut text, &row(&ceiling.workload, &ceiling.size, &ceiling.point, "ceiling"));
+    }
+    text
+}
+
+fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COLUMNS.len()] {
+    let [client_cores, client_us, client_s] = cpu(Some(&point.client_cpu));
+    let [target_cores, target_us, target_s] = cpu(point.target_cpu.as_ref());
+    [
+        workload.to_owned(),
+        size.to_owned(),
+        point.concurrency.to_string(),
+        point.measured_ms.to_string(),
+        point.ended.map_or("", words::ended_key).to_owned(),
+        point.bytes_per_s.mean.to_string(),
+        or_empty(point.bytes_per_s.half_width_95),
+        point.requests_per_s.mean.to_string(),
+        or_empty(point.requests_per_s.half_width_95),
+        point.requests.to_string(),
+        point.bytes.to_string(),
+        point.error_count().to_string(),
+        point.ttfb.p50_ns.to_string(),
+        point.ttfb.p90_ns.to_string(),
+        point.ttfb.p99_ns.to_string(),
+        point.total.p50_ns.to_string(),
+        point.total.p90_ns.to_string(),
+        point.total.p99_ns.to_string(),
+        point.total.p999_ns.to_string(),
+        point.total.max_ns.to_string(),
+        client_cores,
+        client_us,
+        client_s,
+        target_cores,
+        target_us,
+        target_s,
+        purpose.to_owned(),
+    ]
+}
+
+fn cpu(cost: Option<&CpuCost>) -> [String; 3] {
+    [
+        or_empty(cost.map(|c| c.cores)),
+        or_empty(cost.map(|c| c.us_per_request)),
+        or_empty(cost.and_then(|c| c.s_per_gib)),
+    ]
+}
+
+fn or_empty(value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |v| v.to_string())
+}
+
+fn push_row(text: &mut String, fields: &[String]) {
+    for (i, field) in fields.iter().enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        text.push_str(&quoted(field));
+    }
+    text.push('\n');
+}
+
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_only_where_they_must_be() {
+        for (field, written) in [
+            ("get", "get"),
+            ("", ""),
+            ("mixed get=45,put=15", "\"mixed get=45,put=15\""),
+            ("a \"b\"", "\"a \"\"b\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+        ] {
+            assert_eq!(quoted(field), written);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A view as one self-contained HTML page.
+//!
+//! Tables are written here, so that they read and print without JavaScript; charts are drawn by `report.js` from the
+//! rounded columns that `charts` embeds. The page asks for nothing over the network, and its policy forbids any.
+
+use linerate_analysis::view::{Point, Series, View};
+
+use self::markup::{Exact, escaped, json_in_script};
+use crate::words;
+
+mod charts;
+mod hosts;
+mod markup;
+mod points;
+mod setup;
+mod summary;
+
+const PAGE: &str = include_str!("../assets/report.html");
+const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");
+const UPLOT_LICENSE: &str = include_str!("../assets/uPlot.LICENSE");
+
+/// Points beyond which the tables leave out the exact figures that cells carry for programs.
+const EXACT_POINTS_MAX: usize = 100;
+
+/// The page: below 2 MB for the largest timeline and up to a thousand points.
+///
+/// Every cell of figures carries `data-point`, `data-field` (the dotted path within that point's JSON) and `data-value`
+/// (the exact number); runs of more than 100 points go without. Once the charts stand, the root element has
+/// `data-ready="true"` and their number in `data-charts`; `data-error` appears if the script failed.
+#[must_use]
+pub fn html(view: &View) -> String {
+    let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + view.ceilings.len();
+    let exact = if count <= EXACT_POINTS_MAX { Exact::Carried } else { Exact::Left };
+    filled(PAGE, |name| match name {
+        "title" => escaped(&format!("{} · linerate", view.run.id)),
+        "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
+        "header" => summary::header(&view.run),
+        "verdicts" => summary::verdicts(view, exact),
+        "findings" => summary::findings(&view.findings),
+        "hosts" => hosts::tables(view),
+        "points" => points::tables(view, exact),
+        "setup" => setup::facts(&view.run),
+        "version" => escaped(&view.run.linerate_version),
+        "view" => json_in_script(&charts::json(view)),
+        "uplot-license" => escaped(UPLOT_LICENSE),
+        "uplot" => UPLOT.to_owned(),
+        "script" => SCRIPT.to_owned(),
+        _ => String::new(),
+    })
+}
+
+/// The template with each `{{name}}` replaced, in one pass: what is put in is not looked at again.
+fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
+    let mut page = String::with_capacity(1 << 20);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        page.push_str(before);
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        page.push_str(&part(name));
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// The point with the most throughput.
+fn best(series: &Series) -> Option<&Point> {
+    let best = series.enough.as_ref().map(|enough| enough.best_concurrency);
+    series.points.iter().find(|point| Some(point.concurrency) == best).or(series.points.first())
+}
+
+/// `GET 4 MiB × 16`.
+fn point_label(series: &Series, point: &Point) -> String {
+    format!("{} × {}", words::series_label(&series.workload, &series.size), point.concurrency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_is_not_a_template() {
+        let page = filled("a {{x}} b {{y}} c", |name| if name == "x" { "{{y}}".to_owned() } else { "Y".to_owned() });
+        assert_eq!(page, "a {{y}} b Y c");
+    }
+
+    #[test]
+    fn the_page_names_only_parts_that_exist() {
+        let names = PAGE.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        let mut known = [
+            "title",
+            "style",
+            "header",
+            "verdicts",
+            "findings",
+            "hosts",
+            "points",
+            "setup",
+            "version",
+            "view",
+            "uplot-license",
+            "uplot",
+            "script",
+        ];
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn the_chart_library_states_its_version_and_licence() {
+        assert!(UPLOT.starts_with("/*! https://github.com/leeoniya/uPlot (v1.6.32) */"));
+        assert!(UPLOT_LICENSE.contains("Permission is hereby granted"));
+    }
+}

@@ -1,0 +1,204 @@
+//! Every figure of every point, in tables of one subject each.
+
+use linerate_analysis::view::{CpuCost, Estimate, Latency, Point, View};
+use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
+
+use super::markup::{Cells, Exact, escaped, table};
+use crate::words;
+
+/// A point under the name of its series.
+struct Named<'a> {
+    label: String,
+    opens_series: bool,
+    point: &'a Point,
+}
+
+/// The tables of points: throughput, latency, processors, and operations where there are several.
+pub(super) fn tables(view: &View, exact: Exact) -> String {
+    let points = named(view);
+    let rows = |row: fn(&Named<'_>, Exact) -> String| -> String { points.iter().map(|p| row(p, exact)).collect() };
+    let mut html = [
+        table("Throughput and errors", &THROUGHPUT_HEADS, &rows(throughput_row)),
+        table("Time to last byte", &LATENCY_HEADS, &rows(total_row)),
+        table("Time to first byte", &LATENCY_HEADS, &rows(ttfb_row)),
+        table("Processor time", &CPU_HEADS, &rows(cpu_row)),
+    ]
+    .concat();
+    if points.iter().any(|p| p.point.ops.len() > 1) {
+        html.push_str(&table("Operations of mixed workloads", &OP_HEADS, &rows(op_rows)));
+    }
+    html
+}
+
+/// The points measured, then linerate's own ceilings.
+fn named(view: &View) -> Vec<Named<'_>> {
+    let mut points = Vec::new();
+    for series in &view.series {
+        let label = words::series_label(&series.workload, &series.size);
+        let all = series.points.iter().enumerate();
+        points.extend(all.map(|(i, point)| Named { label: label.clone(), opens_series: i == 0, point }));
+    }
+    for (i, ceiling) in view.ceilings.iter().enumerate() {
+        let label = format!("{}, null target", words::series_label(&ceiling.workload, &ceiling.size));
+        points.push(Named { label, opens_series: i == 0, point: &ceiling.point });
+    }
+    points
+}
+
+fn begun(named: &Named<'_>, exact: Exact) -> Cells {
+    let Named { label, opens_series, point } = named;
+    let mut cells = Cells::of(point.point, exact).opening_series(*opens_series);
+    cells.name(label).figure("concurrency", point.concurrency, &point.concurrency.to_string());
+    cells
+}
+
+const THROUGHPUT_HEADS: [&str; 15] = [
+    "Series",
+    "In flight",
+    "Point|its number in the run",
+    "Throughput",
+    "±|half the width of the 95 % confidence interval",
+    "Intervals|intervals averaged",
+    "Worth|independent intervals that they are worth, by their autocorrelation",
+    "Req/s",
+    "±|half the width of the 95 % confidence interval",
+    "Worth|independent intervals that they are worth, by their autocorrelation",
+    "Requests",
+    "Bodies",
+    "Measured",
+    "Ended",
+    "Failed",
+];
+
+fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
+    let point = named.point;
+    let mut cells = begun(named, exact);
+    cells.figure("point", point.point, &point.point.to_string());
+    let (bytes, requests) = (&point.bytes_per_s, &point.requests_per_s);
+    cells.figure("bytes_per_s.mean", bytes.mean, &bytes_per_s_iec(bytes.mean));
+    half_width(&mut cells, "bytes_per_s.half_width_95", bytes);
+    cells
+        .figure("bytes_per_s.intervals", bytes.intervals, &bytes.intervals.to_string())
+        .figure("bytes_per_s.effective", bytes.effective, &words::decimal(bytes.effective))
+        .figure("requests_per_s.mean", requests.mean, &count(requests.mean));
+    half_width(&mut cells, "requests_per_s.half_width_95", requests);
+    cells
+        .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
+        .figure("requests", point.requests, &words::grouped(point.requests))
+        .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
+        .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
+        .words(words::ended(point.ended))
+        .markup(&errors(&Cells::of(point.point, exact), point));
+    cells.into_row()
+}
+
+fn half_width(cells: &mut Cells, field: &str, estimate: &Estimate) {
+    cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
+}
+
+/// Failed requests by kind: `12 timeout, 3 http 503`.
+fn errors(cells: &Cells, point: &Point) -> String {
+    let kinds = point.errors.iter().map(|(kind, n)| {
+        let attributes = cells.attributes(&format!("errors.{kind}"), n);
+        format!("<span class=\"failed\"><span{attributes}>{}</span> {}</span>", words::grouped(*n), escaped(kind))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    if kinds.is_empty() { "0".to_owned() } else { kinds.join(", ") }
+}
+
+const LATENCY_HEADS: [&str; 10] = ["Series", "In flight", "Values", "Min", "Mean", "p50", "p90", "p99", "p99.9", "Max"];
+
+fn total_row(named: &Named<'_>, exact: Exact) -> String {
+    latency_row(begun(named, exact), "total", &named.point.total)
+}
+
+fn ttfb_row(named: &Named<'_>, exact: Exact) -> String {
+    latency_row(begun(named, exact), "ttfb", &named.point.ttfb)
+}
+
+fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
+    cells.figure(&format!("{path}.count"), latency.count, &words::grouped(latency.count));
+    latency_cells(&mut cells, path, latency);
+    cells.into_row()
+}
+
+fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
+    let ns = |value: u64| if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(value as f64) };
+    cells
+        .figure(&format!("{path}.min_ns"), latency.min_ns, &ns(latency.min_ns))
+        .figure(&format!("{path}.mean_ns"), latency.mean_ns, &duration_ns(latency.mean_ns))
+        .figure(&format!("{path}.p50_ns"), latency.p50_ns, &ns(latency.p50_ns))
+        .figure(&format!("{path}.p90_ns"), latency.p90_ns, &ns(latency.p90_ns))
+        .figure(&format!("{path}.p99_ns"), latency.p99_ns, &ns(latency.p99_ns))
+        .figure(&format!("{path}.p999_ns"), latency.p999_ns, &ns(latency.p999_ns))
+        .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
+}
+
+const CPU_HEADS: [&str; 10] = [
+    "Series",
+    "In flight",
+    "Client busy|mean share of their time that linerate's threads ran",
+    "Client cores|processors that linerate used, on average",
+    "Client µs/req",
+    "Client s/GiB",
+    "Target cores|processors that the target used, on average",
+    "Target µs/req",
+    "Target s/GiB",
+    "Machine busy|mean share in use of all processors of this machine",
+];
+
+fn cpu_row(named: &Named<'_>, exact: Exact) -> String {
+    let point = named.point;
+    let mut cells = begun(named, exact);
+    cells.figure("client_busy", point.client_busy, &words::percent(point.client_busy));
+    cpu_cells(&mut cells, "client_cpu", Some(&point.client_cpu));
+    cpu_cells(&mut cells, "target_cpu", point.target_cpu.as_ref());
+    cells.figure_or_absent("machine_busy", point.machine_busy, words::percent);
+    cells.into_row()
+}
+
+fn cpu_cells(cells: &mut Cells, path: &str, cost: Option<&CpuCost>) {
+    cells
+        .figure_or_absent(&format!("{path}.cores"), cost.map(|c| c.cores), words::decimal)
+        .figure_or_absent(&format!("{path}.us_per_request"), cost.map(|c| c.us_per_request), words::decimal)
+        .figure_or_absent(&format!("{path}.s_per_gib"), cost.and_then(|c| c.s_per_gib), words::decimal);
+}
+
+const OP_HEADS: [&str; 15] = [
+    "Series",
+    "In flight",
+    "Operation",
+    "Requests",
+    "Failed",
+    "Req/s",
+    "Throughput",
+    "Min",
+    "Mean",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "Max",
+    "First byte p50",
+];
+
+fn op_rows(named: &Named<'_>, exact: Exact) -> String {
+    let ops = &named.point.ops;
+    if ops.len() < 2 {
+        return String::new();
+    }
+    let rows = ops.iter().enumerate().map(|(i, figures)| {
+        let path = |field: &str| format!("ops.{i}.{field}");
+        let mut cells = begun(named, exact).opening_series(i == 0);
+        cells
+            .words(&figures.op.name().to_uppercase())
+            .figure(&path("requests"), figures.requests, &words::grouped(figures.requests))
+            .figure(&path("errors"), figures.errors, &words::grouped(figures.errors))
+            .figure(&path("requests_per_s"), figures.requests_per_s, &count(figures.requests_per_s))
+            .figure(&path("bytes_per_s"), figures.bytes_per_s, &bytes_per_s_iec(figures.bytes_per_s));
+        latency_cells(&mut cells, &path("total"), &figures.total);
+        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &duration_ns(figures.ttfb.p50_ns as f64));
+        cells.into_row()
+    });
+    rows.collect()
+}

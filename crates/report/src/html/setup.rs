@@ -1,0 +1,102 @@
+//! What was asked, of what, on which machine.
+
+use linerate_analysis::view::RunSummary;
+use linerate_record::machine::{Machine, Nic};
+use linerate_record::run::{Asked, Target};
+use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
+
+use super::markup;
+use crate::words;
+
+/// Hosts named in full; beyond, the rest are counted.
+const HOSTS_NAMED_MAX: usize = 24;
+
+/// Three lists of facts.
+pub(super) fn facts(run: &RunSummary) -> String {
+    format!(
+        "<article class=\"card\"><h3>Asked</h3>{}</article>\n<article class=\"card\"><h3>Target</h3>{}</article>\n\
+         <article class=\"card\"><h3>This machine</h3>{}</article>\n",
+        markup::facts(&asked(&run.asked, run.interval_ms)),
+        markup::facts(&target(&run.target)),
+        markup::facts(&machine(&run.machine))
+    )
+}
+
+fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let mut facts = vec![
+        ("Points", grid(asked)),
+        ("Each point", format!("{} after {} of warm-up", ms(asked.duration_ms), ms(asked.warmup_ms))),
+        ("Interval", ms(interval_ms)),
+        ("Threads", asked.threads.to_string()),
+        ("Objects per size", words::grouped(asked.objects)),
+        ("Bucket", asked.bucket.clone()),
+        ("Prefix", asked.prefix.clone()),
+        ("Payload", format!("{}, unique {}", asked.payload, asked.unique)),
+        ("Bodies compared", yes(asked.verify)),
+        ("Hosts taken", asked.host_select.clone()),
+        ("Objects left", yes(asked.noclear)),
+        ("Existing objects read", yes(asked.list_existing)),
+    ];
+    if let Some(range) = asked.range_bytes {
+        facts.push(("Range", bytes_iec(range as f64)));
+    }
+    if let Some(rate) = &asked.max_rate {
+        facts.push(("Rate cap", rate.clone()));
+    }
+    facts
+}
+
+/// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
+fn grid(asked: &Asked) -> String {
+    let mut series: Vec<(String, Vec<String>)> = Vec::new();
+    for point in &asked.points {
+        let label = words::series_label(&point.workload, &point.size);
+        let concurrency = point.concurrency.to_string();
+        match series.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, all)) => all.push(concurrency),
+            None => series.push((label, vec![concurrency])),
+        }
+    }
+    let told: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
+    told.join("; ")
+}
+
+fn target(target: &Target) -> Vec<(&'static str, String)> {
+    let named = target.hosts.iter().take(HOSTS_NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let rest = target.hosts.len().saturating_sub(HOSTS_NAMED_MAX);
+    let hosts = if rest == 0 { named } else { format!("{named} and {rest} more") };
+    vec![
+        ("Kind", target.kind.clone()),
+        ("Hosts", if hosts.is_empty() { words::ABSENT.to_owned() } else { hosts }),
+        ("Server", target.server.clone().unwrap_or_else(|| words::ABSENT.to_owned())),
+        ("Lookup", target.lookup.clone()),
+        ("Region", target.region.clone()),
+        ("On this machine", yes(target.on_this_machine)),
+    ]
+}
+
+fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
+    let nodes = words::plural(u64::from(machine.numa_nodes), "NUMA node");
+    let mut facts = vec![
+        ("Processor", machine.cpu_model.clone()),
+        ("Processors", format!("{} on {nodes}", machine.cpus)),
+        ("Memory", bytes_iec(machine.memory_bytes as f64)),
+        ("Kernel", machine.kernel.clone()),
+        ("Clock source", machine.clocksource.clone()),
+        ("Virtual machine", yes(machine.virtualized)),
+    ];
+    facts.extend(machine.nics.iter().map(|interface| ("Interface", nic(interface))));
+    facts
+}
+
+fn nic(nic: &Nic) -> String {
+    let speed = nic.speed_bits_per_s.map_or_else(String::new, |speed| format!(", {}", bits_per_s(speed as f64)));
+    let driver = nic.driver.as_ref().map_or_else(String::new, |driver| format!(", {driver}"));
+    let node = nic.numa_node.map_or_else(String::new, |node| format!(", NUMA node {node}"));
+    format!("{}{speed}, MTU {}{driver}{node}", nic.name, nic.mtu_bytes)
+}
+
+fn yes(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}

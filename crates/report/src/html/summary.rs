@@ -1,0 +1,157 @@
+//! The top of the page: what was run, the verdict on each series, and the findings.
+
+use std::fmt::Write as _;
+
+use linerate_analysis::view::{Bound, Ceiling, Enough, Measure, Point, RunSummary, Series, View};
+use linerate_record::finding::Finding;
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+
+use super::best;
+use super::markup::{Cells, Exact, escaped};
+use crate::words;
+
+/// The run's name, state and circumstances.
+pub(super) fn header(run: &RunSummary) -> String {
+    let state = if run.complete {
+        "<span class=\"tag\">complete</span>"
+    } else {
+        "<span class=\"tag warning\">incomplete</span>"
+    };
+    let mut facts = String::new();
+    for (name, value) in [
+        ("Target", words::target(&run.target)),
+        ("Client", words::client(run.asked.threads, &run.machine)),
+        ("Started", words::utc(run.started_unix_ms)),
+        ("Took", duration_ns(run.elapsed_ms as f64 * 1e6)),
+        ("Version", format!("linerate {}", run.linerate_version)),
+    ] {
+        let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
+    }
+    format!("<h1>{} {state}</h1>\n<dl class=\"strip\">{facts}</dl>\n", escaped(&run.id))
+}
+
+/// A card per series.
+pub(super) fn verdicts(view: &View, exact: Exact) -> String {
+    let mut html = String::new();
+    for series in &view.series {
+        let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+        html.push_str(&card(series, ceiling, exact));
+    }
+    if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
+}
+
+fn card(series: &Series, ceiling: Option<&Ceiling>, exact: Exact) -> String {
+    let label = escaped(&words::series_label(&series.workload, &series.size));
+    let Some(best) = best(series) else {
+        return format!(
+            "<article class=\"card\"><h3>{label}</h3><p class=\"none\">No point has a whole interval.</p></article>\n"
+        );
+    };
+    let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series.measure, best, exact));
+    if let Some(ceiling) = ceiling {
+        html.push_str(&own_ceiling(series.measure, best, ceiling, exact));
+    }
+    if let Some(enough) = &series.enough {
+        html.push_str(&enough_line(enough));
+    }
+    if let Some(limit) = &series.limit {
+        let class = if limit.bound == Bound::Target { "target" } else { "own" };
+        let _ = write!(
+            html,
+            "<p class=\"bound\"><span class=\"tag {class}\">{}</span> {}</p>\n<p class=\"evidence\">{}</p>\n",
+            escaped(words::bound(limit.bound)),
+            escaped(&limit.claim),
+            escaped(&limit.evidence)
+        );
+    }
+    html.push_str("</article>\n");
+    html
+}
+
+/// The best throughput in large, and what it cost in waiting.
+fn headline(measure: Measure, best: &Point, exact: Exact) -> String {
+    let (field, text) = told(measure, best);
+    let (number, unit) = text.rsplit_once(' ').unwrap_or((text.as_str(), ""));
+    let (number, unit) = match measure {
+        Measure::Bytes => (number.to_owned(), unit),
+        Measure::Requests => (count(best.requests_per_s.mean), "req/s"),
+    };
+    let estimate = best.throughput(measure);
+    let cells = Cells::of(best.point, exact);
+    format!(
+        "<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">{unit}</span> <span class=\"pm\">{}</span></p>\n\
+         <p class=\"at\">best, at {} in flight · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
+        cells.attributes(field, &estimate.mean),
+        escaped(&number),
+        words::plus_minus(estimate),
+        best.concurrency,
+        cells.attributes("total.p50_ns", &best.total.p50_ns),
+        duration_ns(best.total.p50_ns as f64),
+        cells.attributes("total.p99_ns", &best.total.p99_ns),
+        duration_ns(best.total.p99_ns as f64),
+    )
+}
+
+fn told(measure: Measure, point: &Point) -> (&'static str, String) {
+    match measure {
+        Measure::Bytes => ("bytes_per_s.mean", bytes_per_s_iec(point.bytes_per_s.mean)),
+        Measure::Requests => ("requests_per_s.mean", words::requests_per_s(point.requests_per_s.mean)),
+    }
+}
+
+/// How far the best stands from what linerate drives where nothing but itself can bind.
+fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, exact: Exact) -> String {
+    let (field, text) = told(measure, &ceiling.point);
+    let own = ceiling.point.throughput(measure).mean;
+    let share = if own > 0.0 { best.throughput(measure).mean / own } else { 0.0 };
+    let cells = Cells::of(ceiling.point.point, exact);
+    format!(
+        "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
+         <b{}>{}</b> that linerate alone drives here</p>\n",
+        100.0 * share.clamp(0.0, 1.0),
+        words::percent(share),
+        cells.attributes(field, &ceiling.point.throughput(measure).mean),
+        escaped(&text)
+    )
+}
+
+fn enough_line(enough: &Enough) -> String {
+    let rising = if enough.still_rising {
+        " <span class=\"tag warning\">still rising at the highest concurrency tried</span>"
+    } else {
+        ""
+    };
+    format!(
+        "<p class=\"enough\"><b>{} in flight</b> give {} of the best{rising}</p>\n",
+        enough.concurrency,
+        words::percent(enough.share)
+    )
+}
+
+/// What there is to say, gravest first, as the view has it.
+pub(super) fn findings(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "<p class=\"none\">None.</p>\n".to_owned();
+    }
+    let mut html = String::from("<ul class=\"findings\">\n");
+    for finding in findings {
+        let severity = words::severity(finding.severity);
+        let about = words::points(finding);
+        let about = if about.is_empty() { about } else { format!(" · {about}") };
+        let _ = writeln!(
+            html,
+            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span> {}{about}</p>\
+             <div><p class=\"claim\">{}</p>{}{}</div></li>",
+            words::confidence(finding.confidence),
+            escaped(&finding.claim),
+            told_if_any("Evidence", &finding.evidence),
+            told_if_any("Remedy", &finding.remedy),
+        );
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+fn told_if_any(name: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<p><span class=\"k\">{name}</span> {}</p>", escaped(text)) }
+}

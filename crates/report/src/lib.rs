@@ -1,0 +1,17 @@
+//! A view as JSON, CSV, terminal text and one self-contained HTML page.
+//!
+//! Formats; computes nothing: every figure printed here stands in the [`View`], rounded for people. The HTML page
+//! carries each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
+
+mod csv;
+mod html;
+mod json;
+pub mod terminal;
+mod words;
+
+#[doc(no_inline)]
+pub use linerate_analysis::view::View;
+
+pub use crate::csv::csv;
+pub use crate::html::html;
+pub use crate::json::json;

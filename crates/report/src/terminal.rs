@@ -1,0 +1,308 @@
+//! A view as text for a terminal.
+
+use std::iter;
+
+use linerate_analysis::view::{Ceiling, Enough, Limit, Measure, Point, Series, View};
+use linerate_record::finding::{Finding, Severity};
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+
+use crate::words::{self, ABSENT};
+
+/// How text may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Whether ANSI colours may be used.
+    pub color: bool,
+    /// Columns of the terminal. Sentences are wrapped to it; rows of figures are not.
+    pub width: usize,
+}
+
+/// Columns that a series' name may take; longer ones are cut.
+const LABEL_COLUMNS: usize = 15;
+
+#[derive(Clone, Copy)]
+enum Ink {
+    Red,
+    Yellow,
+    Dim,
+}
+
+/// The whole view: what was run, a table per series with who bound it, and the findings.
+#[must_use]
+pub fn render(view: &View, look: Look) -> String {
+    let mut text = header(view, look);
+    for series in &view.series {
+        text.push('\n');
+        text.push_str(&series_table(series, look));
+        let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+        text.push_str(&verdict(series, ceiling, look));
+    }
+    text.push('\n');
+    text.push_str(&findings(&view.findings, look));
+    text
+}
+
+/// The names above the columns of [`point_line`].
+#[must_use]
+pub fn table_header(measure: Measure) -> String {
+    let (first, second) = match measure {
+        Measure::Bytes => ("throughput", "req/s"),
+        Measure::Requests => ("req/s", "throughput"),
+    };
+    columns(&["series", "conc", first, "", second, "p50", "p99", "client CPU"])
+}
+
+/// One finished point in one line, aligned with [`table_header`]. Latencies are to the last byte; client CPU is the
+/// share of their time that linerate's threads ran. Ends with the count of failed requests where there are any.
+#[must_use]
+pub fn point_line(series_label: &str, point: &Point, measure: Measure) -> String {
+    [figures(series_label, point, measure), errors(point)].concat()
+}
+
+fn figures(label: &str, point: &Point, measure: Measure) -> String {
+    let bytes = if point.bytes_per_s.mean > 0.0 { bytes_per_s_iec(point.bytes_per_s.mean) } else { ABSENT.to_owned() };
+    let requests = count(point.requests_per_s.mean);
+    let (first, second) = match measure {
+        Measure::Bytes => (bytes, requests),
+        Measure::Requests => (requests, bytes),
+    };
+    columns(&[
+        label,
+        &point.concurrency.to_string(),
+        &first,
+        &words::plus_minus(point.throughput(measure)),
+        &second,
+        &latency(point, point.total.p50_ns),
+        &latency(point, point.total.p99_ns),
+        &words::percent(point.client_busy),
+    ])
+}
+
+fn errors(point: &Point) -> String {
+    match point.error_count() {
+        0 => String::new(),
+        n => format!("  {} failed", count(n as f64)),
+    }
+}
+
+fn latency(point: &Point, ns: u64) -> String {
+    if point.total.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
+}
+
+fn columns(cells: &[&str; 8]) -> String {
+    let [label, concurrency, first, half_width, second, p50, p99, cpu] = cells;
+    let label = cut(&clean(label), LABEL_COLUMNS);
+    format!(
+        " {label:<LABEL_COLUMNS$} {concurrency:>5} {first:>10} {half_width:<8} {second:>10} {p50:>7} {p99:>7} {cpu:>10}"
+    )
+}
+
+fn header(view: &View, look: Look) -> String {
+    let run = &view.run;
+    let elapsed = duration_ns(run.elapsed_ms as f64 * 1e6);
+    let state = if run.complete { "" } else { ", incomplete" };
+    let facts = [
+        ("target", words::target(&run.target)),
+        ("client", words::client(run.asked.threads, &run.machine)),
+        ("run", format!("{}, {}, {elapsed}{state}", run.id, words::utc(run.started_unix_ms))),
+    ];
+    let facts = facts.map(|(name, value)| (name, clean(&value)));
+    let columns: usize = facts.iter().map(|(name, value)| name.len() + 5 + width(value)).sum();
+    let (between, name_columns) = if columns <= look.width { ("   ", 0) } else { ("\n ", 6) };
+    let told =
+        facts.map(|(name, value)| format!("{}  {value}", paint(Ink::Dim, &format!("{name:<name_columns$}"), look)));
+    format!(" {}\n", told.join(between))
+}
+
+fn series_table(series: &Series, look: Look) -> String {
+    let label = words::series_label(&series.workload, &series.size);
+    let mut text = String::new();
+    if width(&label) > LABEL_COLUMNS {
+        text.push_str(&format!(" {}\n", clean(&label)));
+    }
+    text.push_str(&paint(Ink::Dim, &table_header(series.measure), look));
+    text.push('\n');
+    let labels = iter::once(label.as_str()).chain(iter::repeat(""));
+    for (label, point) in labels.zip(&series.points) {
+        let row = figures(label, point, series.measure);
+        let errors = errors(point);
+        let marker = enough_marker(series.enough.as_ref(), point);
+        let fits = width(&row) + width(&errors) + width(&marker) <= look.width;
+        let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
+        text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
+    }
+    if series.points.is_empty() {
+        text.push_str(&format!(" {label:<LABEL_COLUMNS$} no point has a whole interval\n", label = clean(&label)));
+    }
+    text
+}
+
+fn enough_marker(enough: Option<&Enough>, point: &Point) -> String {
+    match enough {
+        Some(enough) if enough.concurrency == point.concurrency => {
+            let rising = if enough.still_rising { ", and still rising" } else { "" };
+            format!("   ← enough: {} of the best{rising}", words::percent(enough.share))
+        }
+        _ => String::new(),
+    }
+}
+
+fn verdict(series: &Series, ceiling: Option<&Ceiling>, look: Look) -> String {
+    let mut text = String::new();
+    if let Some(limit) = &series.limit {
+        text.push_str(&limit_lines(limit, look));
+    }
+    if let Some(ceiling) = ceiling {
+        let told = format!(
+            "linerate alone drives {} against the null target, {} in flight",
+            words::throughput(&ceiling.point, series.measure),
+            ceiling.point.concurrency
+        );
+        text.push_str(&hanging("   own", 8, &told, look));
+    }
+    text
+}
+
+fn limit_lines(limit: &Limit, look: Look) -> String {
+    [hanging(" ▸", 3, &limit.claim, look), hanging("   why", 8, &limit.evidence, look)].concat()
+}
+
+fn findings(findings: &[Finding], look: Look) -> String {
+    if findings.is_empty() {
+        return format!(" {}  none\n", paint(Ink::Dim, "warnings", look));
+    }
+    let mut text = String::new();
+    for finding in findings {
+        let ink = match finding.severity {
+            Severity::Serious => Ink::Red,
+            Severity::Warning => Ink::Yellow,
+            Severity::Note => Ink::Dim,
+        };
+        let about = words::points(finding);
+        let about = if about.is_empty() { about } else { format!(" ({about})") };
+        let claim = format!("{}{about}", finding.claim);
+        let lead = format!(" {}", words::severity(finding.severity));
+        text.push_str(&hanging_in(ink, &lead, 10, &claim, look));
+        text.push_str(&hanging("          why", 15, &finding.evidence, look));
+        text.push_str(&hanging("          try", 15, &finding.remedy, look));
+    }
+    text
+}
+
+fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+    hanging_in(Ink::Dim, lead, indent, sentence, look)
+}
+
+/// A sentence wrapped to the terminal, its lines `indent` columns in and `lead` before the first; nothing for an empty
+/// one.
+fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+    let lines = wrapped(&clean(sentence), look.width.saturating_sub(indent).max(30));
+    let mut text = String::new();
+    for (i, line) in lines.iter().enumerate() {
+        let lead = format!("{:<indent$}", if i == 0 { lead } else { "" });
+        text.push_str(&format!("{}{line}\n", paint(ink, &lead, look)));
+    }
+    text
+}
+
+/// Lines of at most `columns` columns, parted at spaces; a longer word stands alone.
+fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Text without control characters: what a server calls itself must not drive the terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns.saturating_sub(1)).chain(iter::once('…')).collect()
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn paint(ink: Ink, text: &str, look: Look) -> String {
+    if !look.color || text.trim().is_empty() {
+        return text.to_owned();
+    }
+    let code = match ink {
+        Ink::Red => "31",
+        Ink::Yellow => "33",
+        Ink::Dim => "2",
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_wrap_at_spaces_and_keep_every_word() {
+        let sentence = "all 64 flows hash to ens1f0 under layer2; a-word-that-is-longer-than-the-line-it-is-on ends";
+        let lines = wrapped(sentence, 20);
+        assert_eq!(lines.join(" "), sentence);
+        for line in lines {
+            assert!(width(&line) <= 20 || !line.contains(' '), "{line}");
+        }
+    }
+
+    #[test]
+    fn control_characters_never_reach_the_terminal() {
+        assert_eq!(clean("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
+    }
+
+    #[test]
+    fn long_names_are_cut_to_the_column() {
+        assert_eq!(cut("GET 4 MiB", 15), "GET 4 MiB");
+        assert_eq!(cut("mixed get=45,put=15", 15), "mixed get=45,p…");
+    }
+
+    #[test]
+    fn the_header_stands_over_its_columns() {
+        let point = Point {
+            point: 0,
+            concurrency: 16,
+            measured_ms: 1000,
+            ended: None,
+            bytes_per_s: linerate_analysis::view::Estimate { mean: 6.1e9, ..Default::default() },
+            requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },
+            requests: 1500,
+            bytes: 6_100_000_000,
+            errors: [("timeout".to_owned(), 3)].into(),
+            ttfb: Default::default(),
+            total: Default::default(),
+            client_cpu: Default::default(),
+            client_busy: 0.21,
+            target_cpu: None,
+            machine_busy: None,
+            ops: Vec::new(),
+            hosts: Vec::new(),
+        };
+        for measure in [Measure::Bytes, Measure::Requests] {
+            let header = table_header(measure);
+            let line = point_line("GET 4 MiB", &point, measure);
+            assert_eq!(width(&header), width(&figures("", &point, measure)));
+            assert!(line.ends_with("21 %  3 failed"), "{line}");
+            let throughput_end = |text: &str, needle: &str| {
+                text.find(needle).map(|at| text[..at].chars().count() + needle.chars().count())
+            };
+            assert_eq!(throughput_end(&header, "throughput"), throughput_end(&line, "5.68 GiB/s"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! How the view's values read: the wording that the terminal and the page share.
+
+use linerate_analysis::view::{Bound, Estimate, Measure, Point};
+use linerate_record::finding::{Confidence, Finding, Severity};
+use linerate_record::machine::{Machine, Nic};
+use linerate_record::run::{Ended, Target};
+use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count};
+
+/// What stands in place of a figure that is not known.
+pub(crate) const ABSENT: &str = "–";
+
+/// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
+pub(crate) fn series_label(workload: &str, size: &str) -> String {
+    let workload = if workload.contains(' ') { workload.to_owned() } else { workload.to_uppercase() };
+    let size = size.parse::<Bytes>().map_or_else(|_| size.to_owned(), |bytes| bytes.to_string());
+    if size.is_empty() { workload } else { format!("{workload} {size}") }
+}
+
+/// `11.3 GiB/s` or `1204 req/s`.
+pub(crate) fn throughput(point: &Point, measure: Measure) -> String {
+    match measure {
+        Measure::Bytes => bytes_per_s_iec(point.bytes_per_s.mean),
+        Measure::Requests => requests_per_s(point.requests_per_s.mean),
+    }
+}
+
+/// `1204 req/s`.
+pub(crate) fn requests_per_s(rate: f64) -> String {
+    format!("{} req/s", count(rate))
+}
+
+/// The half width as a share of the mean: `± 1.1 %`.
+pub(crate) fn plus_minus(estimate: &Estimate) -> String {
+    match estimate.half_width_95 {
+        Some(half) if estimate.mean > 0.0 => {
+            let percent = 100.0 * half / estimate.mean;
+            let decimals = usize::from(percent < 99.95);
+            format!("± {percent:.decimals$} %")
+        }
+        _ => ABSENT.to_owned(),
+    }
+}
+
+/// A share of 1 in percent: `21 %`, and `0.4 %` below one.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A number with the decimals that it deserves: `1204`, `31.2`, `0.42`.
+pub(crate) fn decimal(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 0.1 => 2,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A whole number in groups of three, parted by thin spaces: `1 204 331`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Who bound a point, in a word or two.
+pub(crate) const fn bound(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Client => "linerate",
+        Bound::Machine => "this machine",
+        Bound::Nic => "NIC",
+        Bound::RateCap => "rate cap",
+        Bound::Target => "target",
+    }
+}
+
+/// Why a point ended, as JSON has it.
+pub(crate) const fn ended_key(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Duration => "duration",
+        Ended::ObjectsExhausted => "objects-exhausted",
+        Ended::Interrupted => "interrupted",
+        Ended::NoSuccess => "no-success",
+    }
+}
+
+/// Why a point ended, for people.
+pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
+    match ended {
+        Some(Ended::Duration) => "time was up",
+        Some(Ended::ObjectsExhausted) => "objects ran out",
+        Some(Ended::Interrupted) => "interrupted",
+        Some(Ended::NoSuccess) => "no request succeeded",
+        None => "killed",
+    }
+}
+
+/// How grave a finding is.
+pub(crate) const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Serious => "serious",
+    }
+}
+
+/// How sure linerate is of a finding.
+pub(crate) const fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Possible => "possible",
+        Confidence::Likely => "likely",
+        Confidence::Certain => "certain",
+    }
+}
+
+/// The points a finding is about: `point 3`, `points 3, 4`, or nothing.
+pub(crate) fn points(finding: &Finding) -> String {
+    let numbers: Vec<String> = finding.points.iter().map(u32::to_string).collect();
+    match numbers.as_slice() {
+        [] => String::new(),
+        [one] => format!("point {one}"),
+        many => format!("points {}", many.join(", ")),
+    }
+}
+
+/// `4 hosts, MinIO`, or what stands in for hosts.
+pub(crate) fn target(target: &Target) -> String {
+    let what = match (target.kind.as_str(), target.hosts.as_slice()) {
+        ("s3", [one]) => one.clone(),
+        ("s3", many) => format!("{} hosts", many.len()),
+        (kind, _) => format!("{kind} target"),
+    };
+    let server = target.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
+    let place = if target.on_this_machine { ", on this machine" } else { "" };
+    format!("{what}{server}{place}")
+}
+
+/// `16 threads on 32 processors, 2 × 25.0 Gb/s`.
+pub(crate) fn client(threads: u32, machine: &Machine) -> String {
+    let threads = plural(u64::from(threads), "thread");
+    let cpus = plural(u64::from(machine.cpus), "processor");
+    format!("{threads} on {cpus}{}", link_speeds(&machine.nics))
+}
+
+/// Link speeds in the order in which interfaces come, equal ones counted; nothing where no driver states one.
+fn link_speeds(nics: &[Nic]) -> String {
+    let mut speeds: Vec<(u64, usize)> = Vec::new();
+    for speed in nics.iter().filter_map(|nic| nic.speed_bits_per_s) {
+        match speeds.iter_mut().find(|(known, _)| *known == speed) {
+            Some((_, times)) => *times += 1,
+            None => speeds.push((speed, 1)),
+        }
+    }
+    let told = speeds.iter().map(|&(speed, times)| match times {
+        1 => format!(", {}", bits_per_s(speed as f64)),
+        _ => format!(", {times} × {}", bits_per_s(speed as f64)),
+    });
+    told.collect()
+}
+
+/// `1 thread`, `16 threads`.
+pub(crate) fn plural(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(n)) }
+}
+
+/// A time of day in UTC: `2025-11-20 09:31:07 UTC`.
+pub(crate) fn utc(unix_ms: u64) -> String {
+    let seconds = unix_ms / 1000;
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Year, month and day of a day counted from 1970-01-01.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Years that begin in March keep the leap day last, so that months have fixed offsets (Hinnant's algorithm).
+    let shifted = days + 719_468;
+    let era_day = shifted % 146_097;
+    let era_year = (era_day - era_day / 1460 + era_day / 36_524 - era_day / 146_096) / 365;
+    let year_day = era_day - (365 * era_year + era_year / 4 - era_year / 100);
+    let march_month = (5 * year_day + 2) / 153;
+    let day = year_day - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era_year + shifted / 146_097 * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (unix_s, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_763_631_067, "2025-11-20 09:31:07 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(utc(unix_s * 1000), text);
+        }
+    }
+
+    #[test]
+    fn labels_read_as_people_say_them() {
+        for (workload, size, label) in [
+            ("get", "4MiB", "GET 4 MiB"),
+            ("put", "4MiB:50,64KiB:50", "PUT 4MiB:50,64KiB:50"),
+            ("mixed get=45,put=55", "64KiB", "mixed get=45,put=55 64 KiB"),
+            ("list", "", "LIST"),
+        ] {
+            assert_eq!(series_label(workload, size), label);
+        }
+    }
+
+    #[test]
+    fn equal_links_are_counted() {
+        let nic = |speed| Nic { speed_bits_per_s: speed, ..Nic::default() };
+        let nics = [nic(None), nic(Some(25_000_000_000)), nic(Some(25_000_000_000)), nic(Some(1_000_000_000))];
+        let machine = Machine { cpus: 32, nics: nics.into(), ..Machine::default() };
+        assert_eq!(client(1, &machine), "1 thread on 32 processors, 2 × 25.0 Gb/s, 1.00 Gb/s");
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")] {
+            assert_eq!(grouped(n), text);
+        }
+    }
+
+    #[test]
+    fn an_estimate_without_an_interval_claims_none() {
+        let estimate = Estimate { mean: 200.0, half_width_95: Some(2.2), ..Estimate::default() };
+        assert_eq!(plus_minus(&estimate), "± 1.1 %");
+        assert_eq!(plus_minus(&Estimate { half_width_95: None, ..estimate }), ABSENT);
+        assert_eq!(plus_minus(&Estimate { mean: 0.0, ..estimate }), ABSENT);
+    }
+}

@@ -1,0 +1,137 @@
+//! The page in a browser: every chart stands, nothing complains, and every exact figure is the one in JSON.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use linerate_analysis::view::View;
+use serde_json::Value;
+
+mod fixture;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let skipped = chromium().is_none() && env::var_os("LINERATE_NO_SKIP").is_none();
+    let trials: Vec<Trial> = [
+        ("usual", fixture::usual as fn() -> View, 14),
+        ("largest", fixture::largest, 14),
+        ("empty", empty, 0),
+        ("single_point", single_point, 4),
+    ]
+    .into_iter()
+    .map(|(name, view, charts)| {
+        let title = format!("the_{name}_page_draws_and_agrees_with_json (needs chromium)");
+        Trial::test(title, move || drawn_and_agreeing(name, &view(), charts)).with_ignored_flag(skipped)
+    })
+    .collect();
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A run that was killed before its first point.
+fn empty() -> View {
+    let mut view = fixture::usual();
+    view.run.complete = false;
+    view.series.clear();
+    view.ceilings.clear();
+    view.findings.clear();
+    view.timeline = linerate_analysis::view::Timeline::default();
+    view
+}
+
+/// One point without readings of the machine: no interval of confidence, no concurrency to compare with.
+fn single_point() -> View {
+    let mut view = fixture::usual();
+    view.series.truncate(1);
+    view.series[0].points.truncate(1);
+    view.series[0].enough = None;
+    view.ceilings.clear();
+    view.timeline.machine.clear();
+    view.timeline.spans.truncate(1);
+    view.timeline.load.retain(|sample| sample.point == 0);
+    view
+}
+
+fn chromium() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
+}
+
+fn drawn_and_agreeing(name: &str, view: &View, charts_least: usize) -> Result<(), Failed> {
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.html"));
+    fs::write(&page, linerate_report::html(view))?;
+    let dom = dom(&page)?;
+    let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).ok_or("no html element")?.0;
+    if root.contains("data-error") || !root.contains("data-ready=\"true\"") {
+        return Err(format!("the page is not ready: <html{root}>").into());
+    }
+    let charts: usize = attribute(root, "data-charts").ok_or("no count of charts")?.parse()?;
+    let canvases = dom.matches("<canvas").count();
+    if charts != canvases || charts < charts_least {
+        return Err(format!("{charts} charts, {canvases} canvases, at least {charts_least} expected").into());
+    }
+    figures_agree(&dom, view)
+}
+
+/// The document as it stands once scripts have run. An error or a warning on the console fails.
+fn dom(page: &Path) -> Result<String, Box<dyn Error>> {
+    let profile = tempfile::tempdir()?;
+    let chromium = chromium().ok_or("no chromium on PATH: install it, or unset LINERATE_NO_SKIP to skip")?;
+    let output = Command::new(chromium)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--enable-logging=stderr", "--v=0", "--virtual-time-budget=10000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("file://{}", page.display()))
+        .output()?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    match log.lines().find(|line| line.contains("CONSOLE")) {
+        Some(line) => Err(format!("the page wrote to the console: {line}").into()),
+        None => Ok(String::from_utf8(output.stdout)?),
+    }
+}
+
+fn figures_agree(dom: &str, view: &View) -> Result<(), Failed> {
+    let json: Value = serde_json::from_str(&linerate_report::json(view))?;
+    let mut compared = 0;
+    for rest in dom.split("data-point=\"").skip(1) {
+        let tag = rest.split_once('>').ok_or("a tag without end")?.0;
+        let number = tag.split_once('"').ok_or("an attribute without end")?.0.parse::<u64>()?;
+        let field = unescaped(attribute(tag, "data-field").ok_or("a figure without field")?);
+        let shown: f64 = attribute(tag, "data-value").ok_or("a figure without value")?.parse()?;
+        let known = point(&json, number).and_then(|point| at(point, &field)).and_then(Value::as_f64);
+        if known != Some(shown) {
+            return Err(format!("point {number} {field}: {shown} on the page, {known:?} in JSON").into());
+        }
+        compared += 1;
+    }
+    let points = view.series.iter().map(|series| series.points.len()).sum::<usize>() + view.ceilings.len();
+    if compared < 40 * points { Err(format!("only {compared} figures on the page").into()) } else { Ok(()) }
+}
+
+fn point(json: &Value, number: u64) -> Option<&Value> {
+    let measured = json["series"].as_array()?.iter().filter_map(|series| series["points"].as_array()).flatten();
+    let ceilings = json["ceilings"].as_array()?.iter().map(|ceiling| &ceiling["point"]);
+    measured.chain(ceilings).find(|point| point["point"] == number)
+}
+
+/// What JSON has at a dotted path. Kinds of errors may hold dots: what follows `errors.` is one name.
+fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    if let Some(kind) = path.strip_prefix("errors.") {
+        return value["errors"].get(kind);
+    }
+    path.split('.').try_fold(value, |value, name| match value {
+        Value::Array(all) => all.get(name.parse::<usize>().ok()?),
+        _ => value.get(name),
+    })
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    tag.split_once(&format!("{name}=\""))?.1.split_once('"').map(|(value, _)| value)
+}
+
+fn unescaped(text: &str) -> String {
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain))
+}

@@ -1,0 +1,41 @@
+//! What this repository holds itself to: `cargo xtask arrows`, `cargo xtask tidy`, `cargo xtask count LOGFILE...`.
+
+mod arrows;
+mod count;
+mod purity;
+mod source;
+mod tidy;
+
+use std::env;
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a subcommand gives: the exit code of what it judged, all of which it has printed; or why it could not judge.
+type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+  arrows            who depends on whom, against the table of rooms; judging rooms touch no file, clock or socket
+  tidy              style of every file that git knows or would add
+  count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let outcome = match args.split_first().map(|(command, rest)| (command.as_str(), rest)) {
+        Some(("arrows", [])) => arrows::run(),
+        Some(("tidy", [])) => tidy::run(),
+        Some(("count", logs)) => count::run(logs),
+        Some((command, _)) => {
+            Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())
+        }
+        None => Err(USAGE.into()),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Success where nothing was found.
+fn success_if(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
