@@ -43,6 +43,7 @@ fn between(a: &Reading, b: &Reading, nics: &[String], disks: &[String]) -> Machi
         steal: mean(|c| c.steal),
         cpus: cpus.iter().map(|c| c.busy).collect(),
         nics: nics.iter().filter_map(|name| nic(name, a, b, &rate)).collect(),
+        segments_per_s: rate(a.tcp.out_segments, b.tcp.out_segments),
         retransmits_per_s: rate(a.tcp.retransmitted_segments, b.tcp.retransmitted_segments),
         disks: disks.iter().filter_map(|name| disk(name, a, b, &rate)).collect(),
         memory_available_bytes: b.memory.available_bytes,

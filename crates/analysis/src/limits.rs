@@ -19,6 +19,9 @@ const MACHINE_FULL: f64 = 0.93;
 /// Share of a link's speed from which a NIC counts as full: framing takes up to 6 % of it.
 const NIC_FULL: f64 = 0.90;
 
+/// Share of TCP segments sent again from which packets count as lost.
+const RETRANSMITS_SHARE: f64 = 0.001;
+
 /// Share of the null target's throughput from which linerate itself is taken to be the limit.
 const CEILING_NEAR: f64 = 0.90;
 
@@ -39,6 +42,8 @@ fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<
     let inside = |s: &&MachineSample| s.at_ms > from + 300 && s.at_ms <= to + 300;
     samples.iter().filter(inside).collect()
 }
+
+const MORE_CLIENT: &str = "raise --threads if processors are free, or drive the load from more machines";
 
 /// Who bound the best point of a series.
 #[must_use]
@@ -63,10 +68,11 @@ fn rate_cap(best: &Point, intervals: &[&Interval]) -> Option<Limit> {
         bound: Bound::RateCap,
         claim: "--max-rate bound it: the target could do more".into(),
         evidence: format!(
-            "requests waited for the cap at the end of {held} of {} intervals, at {} requests/s",
+            "requests waited for the cap in {held} of {} intervals, at {} requests/s",
             measured.len(),
             count(best.requests_per_s.mean)
         ),
+        remedy: "raise or drop --max-rate to find the limit".into(),
     })
 }
 
@@ -78,12 +84,14 @@ fn client(best: &Point, ceiling: Option<&Ceiling>, measure: Measure, records: &R
             bound: Bound::Client,
             claim: "linerate itself bound it: its threads had no time left".into(),
             evidence: format!("{threads} event-loop threads ran {:.0} % of the time", best.client_busy * 100.0),
+            remedy: MORE_CLIENT.into(),
         });
     }
     near.filter(|&n| n >= CEILING_NEAR).map(|n| Limit {
         bound: Bound::Client,
         claim: "linerate itself bound it: the null target was no faster".into(),
         evidence: format!("{:.0} % of what linerate drove against the null target on this machine", n * 100.0),
+        remedy: MORE_CLIENT.into(),
     })
 }
 
@@ -98,6 +106,7 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
                 bound: Bound::Nic,
                 claim: format!("this machine's NIC {} bound it", nic.name),
                 evidence: format!("{} of {} in one direction", bits_per_s(busiest), bits_per_s(speed as f64)),
+                remedy: "drive the load from more machines or over a faster link".into(),
             });
         }
     }
@@ -116,6 +125,7 @@ fn machine(best: &Point, records: &Records) -> Option<Limit> {
             records.manifest.machine.cpus,
             best.client_cpu.cores
         ),
+        remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
 }
 
@@ -133,6 +143,7 @@ fn target(best: &Point, ceiling: Option<&Ceiling>, measure: Measure) -> Limit {
             "linerate's threads were busy {:.0} % of the time{machine}{headroom}",
             best.client_busy * 100.0
         ),
+        remedy: "look at the target's own processors, drives and links at that time".into(),
     }
 }
 
@@ -143,6 +154,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     for series in &view.series {
         let label = format!("{} {}", series.workload, series.size);
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
+        all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
         all.extend(still_rising(&label, series));
         all.extend(bound_elsewhere(&label, series));
@@ -154,6 +166,14 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     all.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.points.cmp(&b.points)));
     all.dedup();
     all
+}
+
+/// Whether so many requests failed that the figures should not be used.
+#[must_use]
+pub fn requests_failed(view: &View) -> bool {
+    use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
+    let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
+    view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
 }
 
 fn request_errors(label: &str, point: &Point) -> Option<Finding> {
@@ -180,11 +200,32 @@ fn request_errors(label: &str, point: &Point) -> Option<Finding> {
     })
 }
 
+/// Intervals in which requests failed and none succeeded: a handful of refused connections may stand for minutes.
+fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding> {
+    let lost = |i: &&Interval| {
+        i.point == point.point && i.rows.iter().all(|r| r.requests == 0) && i.rows.iter().any(|r| !r.errors.is_empty())
+    };
+    let lost_ms: u64 = records.intervals.iter().filter(lost).map(|i| i.to_ms - i.from_ms).sum();
+    (lost_ms > 0).then(|| Finding {
+        kind: FindingKind::TargetLost,
+        severity: Severity::Serious,
+        confidence: Confidence::Certain,
+        points: vec![point.point],
+        claim: format!(
+            "the target was lost for {:.1} s ({label}, {} in flight)",
+            lost_ms as f64 / 1e3,
+            point.concurrency
+        ),
+        evidence: "intervals in which requests failed and none succeeded".into(),
+        remedy: "see on the timeline when, and in the target's log why; then run again".into(),
+    })
+}
+
 fn ended_early(label: &str, point: &Point) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
         Some(Ended::NoSuccess) => (
             Severity::Serious,
-            "no request succeeded",
+            "requests failed, and none succeeded for ten seconds",
             "check credentials, bucket and the target's log, then run again",
         ),
         Some(Ended::ObjectsExhausted) => {
@@ -221,29 +262,20 @@ fn still_rising(label: &str, series: &Series) -> Option<Finding> {
 /// A figure that says nothing of the target deserves a warning.
 fn bound_elsewhere(label: &str, series: &Series) -> Option<Finding> {
     let limit = series.limit.as_ref()?;
-    let (kind, severity, remedy) = match limit.bound {
-        Bound::Client => (
-            FindingKind::ClientBound,
-            Severity::Warning,
-            "raise --threads if processors are free, or drive the load from more machines",
-        ),
-        Bound::Machine => (
-            FindingKind::MachineBound,
-            Severity::Note,
-            "drive the load from another machine to see what the target does with processors of its own",
-        ),
-        Bound::Nic => (FindingKind::NicBound, Severity::Warning, "drive the load from more machines or a faster link"),
-        Bound::RateCap => (FindingKind::RateCapped, Severity::Warning, "raise or drop --max-rate to find the limit"),
-        Bound::Target => return None,
+    let kind = match limit.bound {
+        Bound::Client => FindingKind::ClientBound,
+        Bound::Nic => FindingKind::NicBound,
+        Bound::RateCap => FindingKind::RateCapped,
+        Bound::Machine | Bound::Target => return None,
     };
     Some(Finding {
         kind,
-        severity,
+        severity: Severity::Warning,
         confidence: Confidence::Likely,
         points: series.points.iter().map(|p| p.point).collect(),
         claim: format!("{} ({label})", limit.claim),
         evidence: limit.evidence.clone(),
-        remedy: remedy.into(),
+        remedy: limit.remedy.clone(),
     })
 }
 
@@ -264,8 +296,8 @@ fn machine_findings(view: &View) -> Vec<Finding> {
         });
     }
     let drops = mean(|s| s.nics.iter().map(|n| n.drops_per_s).sum());
-    let retransmits = mean(|s| s.retransmits_per_s);
-    if drops >= 1.0 || retransmits >= 10.0 {
+    let (retransmits, segments) = (mean(|s| s.retransmits_per_s), mean(|s| s.segments_per_s));
+    if drops >= 1.0 || retransmits >= RETRANSMITS_SHARE * segments.max(1_000.0) {
         found.push(Finding {
             kind: FindingKind::PacketLoss,
             severity: Severity::Warning,

@@ -124,6 +124,8 @@ pub struct Limit {
     pub claim: String,
     /// The readings it rests on.
     pub evidence: String,
+    /// What to do next.
+    pub remedy: String,
 }
 
 /// One measured point.
@@ -342,6 +344,8 @@ pub struct MachineSample {
     pub cpus: Vec<f64>,
     /// Interfaces that moved anything during the run.
     pub nics: Vec<NicSample>,
+    /// TCP segments sent, per second.
+    pub segments_per_s: f64,
     /// TCP segments sent again, per second.
     pub retransmits_per_s: f64,
     /// Block devices that moved anything during the run.

@@ -6,8 +6,7 @@ mod setup;
 
 use std::process::ExitCode;
 
-use linerate_analysis::view::View;
-use linerate_record::run::Ended;
+use linerate_analysis::limits::requests_failed;
 
 use crate::cli::BenchFlags;
 use crate::failure::{Failure, code};
@@ -17,9 +16,6 @@ use crate::{interrupt, readings, report};
 use objects::Objects;
 use points::{Recorder, ceilings, measure};
 use setup::Setup;
-
-/// Share of failed requests from which a point makes the exit code say so.
-const FAILED_SHARE: f64 = 0.01;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let interrupted = interrupt::watch()?;
@@ -63,18 +59,9 @@ fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCo
     }
     Ok(ExitCode::from(if interrupted {
         code::INTERRUPTED
-    } else if failed(&view) {
+    } else if requests_failed(&view) {
         code::REQUESTS
     } else {
         0
     }))
-}
-
-/// Whether some point had one percent or more of its requests fail, or no success at all.
-fn failed(view: &View) -> bool {
-    view.series.iter().flat_map(|s| &s.points).any(|point| {
-        let errors = point.error_count() as f64;
-        let share = errors / (errors + point.requests as f64).max(1.0);
-        share >= FAILED_SHARE || point.ended == Some(Ended::NoSuccess)
-    })
 }

@@ -13,7 +13,7 @@ Exit codes:
   1    this machine failed: a file, a process, a thread
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
-  4    one percent or more of the requests of a point failed
+  4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -298,7 +298,7 @@ mod tests {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
                 assert!(help.len() > 5, "{} {}: {help:?}", verb.get_name(), arg.get_id());
                 let stated = arg.get_default_values().len() + usize::from(help.contains("[default:"));
-                let takes_value = arg.get_num_args().is_some_and(|n| n.takes_values());
+                let takes_value = arg.get_action().takes_values();
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
         }

@@ -15,7 +15,7 @@ use crate::sys::process_cpu_ns;
 use crate::tally::{Drained, add_sparse};
 use crate::worker::{self, Assignment, Report, WorkerEnd};
 
-/// A point without a single success ends after this long.
+/// A point ends when requests have failed and none has succeeded for this long.
 const NO_SUCCESS_NS: u64 = 10_000_000_000;
 
 /// Shortest cut-off interval that is told: below, rates would be noise.
@@ -36,7 +36,7 @@ pub struct IntervalFigures {
     pub thread_cpu_ns: Vec<u64>,
     /// Processor time of the target, where its process is known.
     pub target_cpu_ns: Option<u64>,
-    /// Requests that waited for the cap when it ended.
+    /// Most requests that waited for the cap at one time.
     pub held_back: u32,
     /// Per host and operation.
     pub rows: Vec<FigureRow>,
@@ -146,8 +146,8 @@ struct Merge<'a> {
     waiting: BTreeMap<u64, Vec<Report>>,
     client_cpu_ns: u64,
     target_cpu_ns: Option<u64>,
-    successes: u64,
-    failures: u64,
+    last_success_ns: u64,
+    failures_since: u64,
     gave_up: bool,
 }
 
@@ -161,8 +161,8 @@ impl<'a> Merge<'a> {
             waiting: BTreeMap::new(),
             client_cpu_ns: own_cpu_ns(),
             target_cpu_ns: drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok()),
-            successes: 0,
-            failures: 0,
+            last_success_ns: begin_ns,
+            failures_since: 0,
             gave_up: false,
         }
     }
@@ -198,8 +198,7 @@ impl<'a> Merge<'a> {
     }
 
     fn hopeless(&self) -> bool {
-        let elapsed_ns = self.drive.clock.now_ns() - self.begin_ns;
-        self.successes == 0 && self.failures > 0 && elapsed_ns > NO_SUCCESS_NS
+        self.failures_since > 0 && self.drive.clock.now_ns() - self.last_success_ns > NO_SUCCESS_NS
     }
 
     fn merge(&mut self, interval: u64, mut reports: Vec<Report>) -> IntervalFigures {
@@ -220,8 +219,10 @@ impl<'a> Merge<'a> {
             rows: merge_rows(reports),
         };
         (self.client_cpu_ns, self.target_cpu_ns) = (client_cpu_ns, target_cpu_ns);
-        self.successes += figures.rows.iter().map(|r| r.requests).sum::<u64>();
-        self.failures += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
+        if figures.rows.iter().any(|r| r.requests > 0) {
+            (self.last_success_ns, self.failures_since) = (to_ns, 0);
+        }
+        self.failures_since += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
         figures
     }
 

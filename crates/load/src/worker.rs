@@ -98,6 +98,8 @@ struct Worker<'a> {
     pace: Pace,
     backoff_ns: u64,
     resume_at_ns: u64,
+    /// Most requests that waited for the cap at one time in this interval.
+    held_back: u32,
     exhausted: bool,
     draining: bool,
     interval: u64,
@@ -131,6 +133,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         pace: Pace::new(given.plan.rate, share),
         backoff_ns: 0,
         resume_at_ns: 0,
+        held_back: 0,
         exhausted: false,
         draining: false,
         interval: 0,
@@ -148,7 +151,7 @@ impl Worker<'_> {
     fn run(&mut self) -> Result<WorkerEnd, Errno> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut now_ns = self.given.clock.now_ns();
-        while !self.ended(now_ns) {
+        while !self.ended() {
             self.start_open_slots(now_ns);
             self.wait(&mut events, now_ns)?;
             now_ns = self.given.clock.now_ns();
@@ -165,12 +168,11 @@ impl Worker<'_> {
         })
     }
 
-    fn ended(&self, now_ns: u64) -> bool {
+    fn ended(&self) -> bool {
         let time_is_up = match self.given.plan.until {
             Until::Intervals { all, .. } => self.interval >= all,
             Until::Written(_) => false,
         };
-        let _ = now_ns;
         time_is_up || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
     }
 
@@ -315,6 +317,9 @@ impl Worker<'_> {
         {
             self.start_one(now_ns);
         }
+        if self.pace.free_at_ns() > now_ns && !self.exhausted && !self.draining {
+            self.held_back = self.held_back.max(self.open_slots);
+        }
     }
 
     fn start_one(&mut self, now_ns: u64) {
@@ -423,14 +428,13 @@ impl Worker<'_> {
                 return;
             }
             let cpu_ns = thread_cpu_ns();
-            let waits = self.open_slots > 0 && !self.exhausted && self.pace.free_at_ns() > now_ns;
             let report = Report {
                 interval: self.interval,
                 worker: self.given.worker,
                 cut_ns: is_cut.then_some(now_ns),
                 rows: self.tally.drain(),
                 cpu_ns: cpu_ns - self.cpu_ns,
-                held_back: if waits { self.open_slots } else { 0 },
+                held_back: std::mem::take(&mut self.held_back),
             };
             self.cpu_ns = cpu_ns;
             self.unix_base_ns = unix_base_ns(&self.given.clock);

@@ -32,16 +32,14 @@ pub enum Confidence {
 pub enum FindingKind {
     /// linerate's own threads bound a point.
     ClientBound,
-    /// Client and target share this machine's processors, and these were full.
-    MachineBound,
     /// A NIC of this machine ran close to its link speed.
     NicBound,
-    /// Nothing on this side was full: the target (or the way to it) bound.
-    TargetBound,
     /// Throughput still grew at the highest concurrency tried.
     StillRising,
     /// Requests failed.
     RequestErrors,
+    /// For a while, requests failed and none succeeded.
+    TargetLost,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.

@@ -232,7 +232,7 @@ pub enum Ended {
     ObjectsExhausted,
     /// Ctrl-C.
     Interrupted,
-    /// No request succeeded for the time allowed.
+    /// Requests failed, and none succeeded for ten seconds.
     NoSuccess,
 }
 
@@ -268,7 +268,7 @@ pub struct Interval {
     /// Processor time of the target's process, where it is one that linerate started or was told of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_cpu_ns: Option<u64>,
-    /// Requests that waited for `--max-rate` when the interval ended.
+    /// Most requests that waited for `--max-rate` at one time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_back: u32,
     /// One row per host and operation that had a request end in this interval.

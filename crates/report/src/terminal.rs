@@ -164,7 +164,8 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, look: Look) -> String {
 }
 
 fn limit_lines(limit: &Limit, look: Look) -> String {
-    [hanging(" ▸", 3, &limit.claim, look), hanging("   why", 8, &limit.evidence, look)].concat()
+    let parts = [(" ▸", 3, &limit.claim), ("   why", 8, &limit.evidence), ("   try", 8, &limit.remedy)];
+    parts.map(|(mark, indent, text)| hanging(mark, indent, text, look)).concat()
 }
 
 fn findings(findings: &[Finding], look: Look) -> String {

@@ -249,7 +249,12 @@ impl SeriesRun<'_> {
                 source = Source::Set { set, count };
             }
             let write_set = objects.new_set();
-            let plan = plan(self.setup, self.named, self.sizes, concurrency, self.setup.timing, source.clone());
+            let mut timing = self.setup.timing;
+            if deletes_only {
+                // What the warm-up deleted could not be deleted again.
+                timing.all -= std::mem::take(&mut timing.warmup);
+            }
+            let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
             let plan = Plan { write_set, ..plan };
             let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
             let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, self.progress)?;

@@ -58,10 +58,12 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, exact: Exact) -> String {
         let class = if limit.bound == Bound::Target { "target" } else { "own" };
         let _ = write!(
             html,
-            "<p class=\"bound\"><span class=\"tag {class}\">{}</span> {}</p>\n<p class=\"evidence\">{}</p>\n",
+            "<p class=\"bound\"><span class=\"tag {class}\">{}</span> {}</p>\n<p class=\"evidence\">{}</p>\n\
+             <p class=\"evidence\">Try: {}</p>\n",
             escaped(words::bound(limit.bound)),
             escaped(&limit.claim),
-            escaped(&limit.evidence)
+            escaped(&limit.evidence),
+            escaped(&limit.remedy)
         );
     }
     html.push_str("</article>\n");

@@ -1,0 +1,305 @@
+//! The main job, end to end, on the targets that linerate brings along. No root, nothing changed on the machine.
+
+mod running;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use linerate_analysis::view::Bound;
+use linerate_record::finding::FindingKind;
+use linerate_record::run::{Ended, Op};
+use running::{ACCESS_KEY, SECRET_KEY};
+use running::{Served, bench, bench_view, eventually, files_below, linerate, points, shown, view, words};
+use tempfile::tempdir;
+
+/// Short points: the tests are about what is right, not about how fast.
+const SHORT: &str = "--duration 300ms --warmup 100ms --no-ceiling --objects 40";
+
+#[test]
+fn every_operation_and_payload_is_verified_and_leaves_nothing() {
+    for flags in [
+        "--op get,put --obj.size 1000,70000 --payload signed --unique tail",
+        "--op get,put --obj.size 0,16,300000 --payload unsigned --unique full",
+        "--op get,put --obj.size random:1-100000 --payload signed --unique full",
+        "--op get --obj.size 200000 --range-size 30000",
+        "--op stat,list,delete --obj.size 100",
+        "--op mixed --obj.size 4096:3,8192:1 --mix get=4,put=3,stat=2,delete=1",
+    ] {
+        let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+        let target = Served::embedded(drive.path());
+        let host = format!("--host {} --concurrent 1,5 --verify {SHORT} {flags}", target.address);
+        let view = bench_view(out.path(), &host);
+        assert!(view.run.complete && view.findings.iter().all(|f| f.kind != FindingKind::RequestErrors), "{flags}");
+        for point in points(&view) {
+            assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {point:?}");
+            assert_eq!(point.total.count, point.requests, "{flags}: one latency per request");
+            assert!(point.ttfb.p50_ns <= point.total.p50_ns && point.total.p50_ns > 0, "{flags}");
+        }
+        assert_eq!(objects(&target), Vec::<String>::new(), "{flags}");
+    }
+}
+
+/// Files that are objects: the embedded target's own notes begin with a dot.
+fn objects(target: &Served) -> Vec<String> {
+    let below = files_below(target.root.as_deref().unwrap());
+    below.into_iter().filter(|f| !f.split('/').any(|part| part.starts_with('.'))).collect()
+}
+
+#[test]
+fn bytes_are_those_of_the_objects() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!("--host {} --op get,put --obj.size 12345 --concurrent 2 {SHORT}", target.address);
+    for point in points(&bench_view(out.path(), &flags)) {
+        assert_eq!(point.bytes, point.requests * 12_345);
+    }
+}
+
+#[test]
+fn a_foreign_object_survives_every_operation_below_the_same_prefix() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let root = target.root.clone().unwrap();
+    let mine = root.join("linerate-bench/shared/linerate-x");
+    std::fs::create_dir_all(&mine).unwrap();
+    std::fs::write(mine.join("kept"), "not the run's").unwrap();
+    let ops = "--op put,delete,mixed --obj.size 100 --prefix shared/ --concurrent 3";
+    let flags = format!("--host {} {ops} {SHORT}", target.address);
+    let view = bench_view(out.path(), &flags);
+    assert!(points(&view).iter().any(|p| p.ops.iter().any(|o| o.op == Op::Delete && o.requests > 0)));
+    assert_eq!(objects(&target), ["linerate-bench/shared/linerate-x/kept"]);
+    assert_eq!(std::fs::read_to_string(mine.join("kept")).unwrap(), "not the run's");
+}
+
+#[test]
+fn objects_left_on_purpose_can_be_read_again_and_are_not_deleted() {
+    let (drive, first, second) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let put = format!("--host {} --op put --obj.size 5000 --concurrent 2 --noclear {SHORT}", target.address);
+    let left = bench_view(first.path(), &put);
+    assert!(left.findings.iter().any(|f| f.kind == FindingKind::LeftBehind));
+    let before = objects(&target);
+    assert!(before.len() as u64 >= points(&left)[0].requests);
+    let get = format!("--host {} --op get,stat --list-existing --concurrent 2 {SHORT}", target.address);
+    let read = bench_view(second.path(), &get);
+    assert_eq!(read.series[0].size, "existing");
+    assert_eq!(points(&read)[0].bytes, points(&read)[0].requests * 5_000);
+    assert_eq!(objects(&target), before);
+}
+
+#[test]
+fn no_credential_is_in_the_run_folder_or_the_output() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!("--host {} --op get --obj.size 100 --concurrent 1 {SHORT} --json", target.address);
+    let output = bench(out.path(), &flags);
+    assert!(output.status.success(), "{}", shown(&output));
+    let mut texts = vec![shown(&output)];
+    for file in files_below(out.path()) {
+        texts.push(String::from_utf8_lossy(&std::fs::read(out.path().join(file)).unwrap()).into_owned());
+    }
+    assert!(texts.len() >= 6, "the folder has its files");
+    for text in texts {
+        assert!(!text.contains(SECRET_KEY) && !text.contains(ACCESS_KEY), "a credential is in {text:.200}");
+    }
+}
+
+#[test]
+fn figures_are_told_per_host_and_shared_out() {
+    for select in ["round-robin", "least-outstanding"] {
+        let out = tempdir().unwrap();
+        let (a, b, c) = (Served::null(), Served::null(), Served::null());
+        let hosts = format!("{},http://{}/,{}", a.address, b.address, c.address);
+        let flags = format!("--host {hosts} --host-select {select} --op get --obj.size 4KiB --concurrent 12 {SHORT}");
+        let view = bench_view(out.path(), &flags);
+        let point = points(&view)[0];
+        assert_eq!(point.hosts.len(), 3);
+        assert_eq!(point.hosts.iter().map(|h| h.requests).sum::<u64>(), point.requests);
+        for host in &point.hosts {
+            let share = host.requests as f64 / point.requests as f64;
+            let even = if select == "round-robin" { 0.30..0.37 } else { 0.05..0.90 };
+            assert!(even.contains(&share), "{select}: {share}");
+        }
+    }
+}
+
+#[test]
+fn a_cap_holds_and_is_named_as_what_bound() {
+    for (cap, per_s) in [("200/s", 200.0), ("1MiB/s", 256.0)] {
+        let (out, target) = (tempdir().unwrap(), Served::null());
+        let flags = format!(
+            "--host {} --op get --obj.size 4KiB --concurrent 4 --max-rate {cap} --duration 1s --warmup 200ms --no-ceiling",
+            target.address
+        );
+        let view = bench_view(out.path(), &flags);
+        let rate = points(&view)[0].requests_per_s.mean;
+        assert!((per_s * 0.8..per_s * 1.1).contains(&rate), "{cap}: {rate}");
+        assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bound::RateCap);
+    }
+}
+
+#[test]
+fn wrong_bodies_are_errors_and_no_successes() {
+    // The null target's bodies are as long as asked for and not what was written.
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let flags = format!("--host {} --op get --obj.size 40000 --concurrent 2 --verify {SHORT}", target.address);
+    let output = bench(out.path(), &flags);
+    assert_eq!(output.status.code(), Some(4), "{}", shown(&output));
+    let view = view(out.path());
+    let point = points(&view)[0];
+    assert_eq!((point.requests, point.bytes, point.total.count), (0, 0, 0));
+    assert!(point.errors["wrong body"] > 0);
+    assert!(view.findings.iter().any(|f| f.kind == FindingKind::WrongBody));
+}
+
+#[test]
+fn interrupted_runs_clear_up_and_keep_what_was_measured() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!(
+        "bench --host {} --op put --obj.size 20000 --concurrent 4 --duration 20s --warmup 100ms --no-ceiling",
+        target.address
+    );
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let mut child = command.args(words(&flags)).arg("-o").arg(out.path()).stdout(Stdio::null()).spawn().unwrap();
+    lines_of_intervals(out.path(), 4);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let view = view(out.path());
+    let point = points(&view)[0];
+    assert_eq!(point.ended, Some(Ended::Interrupted));
+    assert!(point.requests > 0 && out.path().join("report.html").exists());
+    assert_eq!(objects(&target), Vec::<String>::new());
+}
+
+#[test]
+fn killed_runs_are_readable_and_their_target_goes_with_them() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let mut command = linerate();
+    command.args(words("bench --op put --obj.size 20000 --concurrent 4 --duration 20s --warmup 100ms --no-ceiling"));
+    let mut child = command.arg("--drive").arg(drive.path()).arg("-o").arg(out.path()).spawn().unwrap();
+    lines_of_intervals(out.path(), 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let view = view(out.path());
+    assert!(!view.run.complete && points(&view)[0].requests > 0);
+    assert!(view.findings.iter().any(|f| f.kind == FindingKind::Incomplete));
+    eventually("the target's folder to go", || std::fs::read_dir(drive.path()).unwrap().next().is_none());
+}
+
+fn lines_of_intervals(folder: &Path, lines: usize) {
+    eventually("intervals to be written", || {
+        std::fs::read_to_string(folder.join("intervals.jsonl")).is_ok_and(|t| t.lines().count() >= lines)
+    });
+}
+
+#[test]
+fn a_target_that_dies_is_told_as_errors_and_ends_the_run() {
+    let out = tempdir().unwrap();
+    let target = Served::null();
+    let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 2 --no-ceiling", target.address);
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command
+        .arg("bench")
+        .args(words(&flags))
+        .args(words("--duration 3s --warmup 100ms --quiet"))
+        .arg("-o")
+        .arg(out.path());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    lines_of_intervals(out.path(), 4);
+    drop(target);
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    let view = view(out.path());
+    let point = points(&view)[0];
+    assert!(point.requests > 0 && point.errors.keys().any(|k| k.starts_with("connect: refused")), "{:?}", point.errors);
+    assert!(view.findings.iter().any(|f| f.kind == FindingKind::TargetLost));
+    // A refusing host is asked again, and not hammered.
+    assert!(point.error_count() < 2_000, "{:?}", point.errors);
+    assert!(view.findings.iter().any(|f| f.kind == FindingKind::LeftBehind), "clearing up could not be done");
+}
+
+#[test]
+fn reports_come_in_every_format_and_agree() {
+    let out = tempdir().unwrap();
+    let view = bench_view(
+        out.path(),
+        "--op get --obj.size 4KiB --concurrent 1,2 --duration 300ms --warmup 100ms --objects 20",
+    );
+    assert_eq!((view.run.target.kind.as_str(), view.ceilings.len()), ("embedded", 1));
+    assert!(points(&view)[0].target_cpu.is_some(), "the embedded target's processor time is told");
+    let report = |format: &str| {
+        let output =
+            linerate().arg("report").arg(out.path()).args(["-f", format, "-o", "/dev/stdout"]).output().unwrap();
+        let piped = linerate().arg("report").arg(out.path()).args(["-f", format]).output().unwrap();
+        assert!(piped.status.success(), "{}", shown(&piped));
+        drop(output);
+        String::from_utf8(piped.stdout).unwrap()
+    };
+    let csv = report("csv");
+    assert_eq!(csv.lines().count(), 1 + 2 + 1, "a head, two points and a ceiling:\n{csv}");
+    assert!(csv.contains(&points(&view)[0].requests.to_string()));
+    let text = report("text");
+    assert!(text.contains("GET 4 KiB") && text.contains("embedded"), "{text}");
+    assert!(report("html").trim().ends_with("report.html"));
+    let html = std::fs::read_to_string(out.path().join("report.html")).unwrap();
+    assert!(html.contains("</html>") && !html.contains("src=\"http"));
+}
+
+#[test]
+fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
+    let taken = tempdir().unwrap();
+    std::fs::write(taken.path().join("something"), "").unwrap();
+    let taken = format!("-o {}", taken.path().display());
+    for (flags, code, part) in [
+        ("--op copy", 2, "unknown operation \"copy\""),
+        ("--obj.size 4XB", 2, "4XB"),
+        ("--concurrent 0", 2, "invalid concurrency \"0\""),
+        ("--mix get=1,delete=2 --op mixed", 2, "delete may not exceed put"),
+        ("--host 127.0.0.1:9 --target null", 2, "cannot be used with"),
+        ("--host https://127.0.0.1", 2, "plain HTTP"),
+        ("--host n{1..3}", 2, "{FIRST...LAST}"),
+        ("--host 192.0.2.1:9000", 2, "--yes-load"),
+        ("--host 127.0.0.1:9", 3, "failed to reach 127.0.0.1:9"),
+        ("--list-existing --op put", 2, "only reads"),
+        ("--target null --verify", 2, "stores nothing"),
+        ("--bucket x", 2, "3 to 63"),
+        ("--max-rate fast", 2, "fast"),
+        ("--duration 5", 2, "30s"),
+        (taken.as_str(), 2, "not empty"),
+    ] {
+        let place = tempdir().unwrap();
+        let mut command = linerate();
+        command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b").current_dir(place.path());
+        let output = command.arg("bench").args(words(flags)).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{flags}: {}", shown(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(part), "{flags}: {said}");
+        assert!(!place.path().join("runs").exists(), "{flags} left a folder");
+    }
+}
+
+#[test]
+fn credentials_come_from_the_environment_or_are_asked_for() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let run = |environment: &[(&str, &str)]| {
+        let mut command = linerate();
+        command
+            .envs(environment.iter().copied())
+            .arg("bench")
+            .args(words(SHORT))
+            .args(words("--op stat --concurrent 1"));
+        let folder = out.path().join(environment.len().to_string() + environment.first().map_or("", |e| e.0));
+        let output =
+            command.args(["--obj.size", "10", "--host", &target.address]).arg("-o").arg(folder).output().unwrap();
+        (output.status.code(), shown(&output))
+    };
+    let (code, said) = run(&[]);
+    assert!(code == Some(2) && said.contains("AWS_ACCESS_KEY_ID") && said.contains("--anonymous"), "{said}");
+    let (code, said) = run(&[("AWS_ACCESS_KEY_ID", ACCESS_KEY), ("AWS_SECRET_ACCESS_KEY", "wrong")]);
+    assert!(code == Some(3) && said.contains("403") && !said.contains("wrong"), "{said}");
+    let (code, said) = run(&[("WARP_ACCESS_KEY", ACCESS_KEY), ("WARP_SECRET_KEY", SECRET_KEY)]);
+    assert_eq!(code, Some(0), "{said}");
+}

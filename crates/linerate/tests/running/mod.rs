@@ -1,0 +1,136 @@
+//! Running the `linerate` binary, and targets for it, from tests.
+
+#![expect(dead_code, reason = "each test binary uses a part")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use linerate_analysis::view::{Point, View};
+
+/// Keys that targets of the tests take. They are looked for in everything that a run leaves.
+pub(crate) const ACCESS_KEY: &str = "AKtestaccesskey0001";
+pub(crate) const SECRET_KEY: &str = "secret-of-the-tests-5f3a9";
+
+/// The binary with an environment in which nothing points elsewhere.
+pub(crate) fn linerate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    for (name, _) in std::env::vars() {
+        if ["AWS_", "WARP_", "MC_"].iter().any(|prefix| name.starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Words separated by blanks, as one types them.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace()
+}
+
+/// Runs `linerate bench` with flags and an output folder, signed with the tests' keys.
+pub(crate) fn bench(folder: &Path, flags: &str) -> Output {
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.arg("bench").args(words(flags)).arg("-o").arg(folder);
+    command.output().expect("linerate runs")
+}
+
+/// The same, which must end well; returns the view.
+pub(crate) fn bench_view(folder: &Path, flags: &str) -> View {
+    let output = bench(folder, flags);
+    assert!(output.status.success(), "bench {flags}: {}\n{}", output.status, shown(&output));
+    view(folder)
+}
+
+/// What `linerate report --format json` says of a folder.
+pub(crate) fn view(folder: &Path) -> View {
+    let output = linerate().arg("report").arg(folder).args(["--format", "json"]).output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    serde_json::from_slice(&output.stdout).expect("the report is JSON")
+}
+
+/// Both streams of a process, for messages.
+pub(crate) fn shown(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Every point of a view.
+pub(crate) fn points(view: &View) -> Vec<&Point> {
+    view.series.iter().flat_map(|s| &s.points).collect()
+}
+
+/// A server of `linerate target`, ended with the test.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) address: String,
+    /// Folder in which the embedded target keeps its objects.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl Served {
+    pub(crate) fn null() -> Self {
+        Self::start("null", None)
+    }
+
+    /// The embedded target below `drive`.
+    pub(crate) fn embedded(drive: &Path) -> Self {
+        Self::start("embedded", Some(drive))
+    }
+
+    fn start(kind: &str, drive: Option<&Path>) -> Self {
+        let mut command = linerate();
+        command.args(["target", kind]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+        if let Some(drive) = drive {
+            command.arg("--drive").arg(drive);
+        }
+        let mut child = command.spawn().expect("a target starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("listening ").expect("it says where").to_owned();
+        let made =
+            drive.map(|d| std::fs::read_dir(d).expect("a folder").flatten().map(|e| e.path()).collect::<Vec<_>>());
+        Served { child, address, root: made.and_then(|paths| paths.into_iter().next()) }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Files below a folder, relative to it.
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(one) = folders.pop() {
+        for entry in std::fs::read_dir(&one).into_iter().flatten().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let path = entry.path();
+                found.push(path.strip_prefix(folder).expect("below").to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Waits until something holds; panics after 20 seconds.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
