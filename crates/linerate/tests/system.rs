@@ -1,1 +1,232 @@
-fn main() {}
+//! Real servers and network namespaces: `make test-system`, as root. What is missing skips by name, unless
+//! `LINERATE_NO_SKIP` says that nothing may.
+
+mod running;
+mod system_parts;
+
+use std::path::Path;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use linerate_record::finding::FindingKind;
+use running::{bench_with, points, shown, view};
+use system_parts::{Minio, Namespaces, missing};
+use tempfile::tempdir;
+
+type Check = fn() -> Result<(), Failed>;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
+    let trial = |name: &str, needs: &[&str], check: Check| {
+        let absent = missing(needs);
+        let told = if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
+        Trial::test(told, check).with_ignored_flag(!absent.is_empty() && !no_skip)
+    };
+    let trials = vec![
+        trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
+        trial("minio_bytes_and_requests_equal_the_servers_metrics", &["MinIO"], bytes_equal),
+        trial("minio_virtual_host_lookup_and_a_region_of_its_own", &["MinIO"], virtual_host_and_region),
+        trial("minio_session_token_of_temporary_credentials", &["MinIO", "curl"], session_token),
+        trial("minio_anonymous_reads_of_a_public_bucket", &["MinIO", "curl"], anonymous),
+        trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
+        trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
+        trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
+        trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Points that are short, and no ceiling: what is right matters here, not how fast.
+const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 60";
+
+fn every_operation() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    for flags in [
+        "--op get,put --obj.size 0,1,4096,300000,5MiB --payload signed --unique tail",
+        "--op get,put --obj.size 4096,5MiB --payload unsigned --unique tail",
+        "--op get,put --obj.size 4096,5MiB --payload signed --unique full",
+        "--op get,put --obj.size 300000 --payload unsigned --unique full",
+        "--op get --obj.size 5MiB --range-size 300000",
+        "--op get,put --obj.size random:1-2MiB",
+        "--op stat,list,delete --obj.size 4096",
+        "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
+        "--op get --obj.size 4096 --prefix a+b/ü&<>/",
+    ] {
+        let out = tempdir()?;
+        let flags = format!("--host {} --concurrent 1,8 --verify {SHORT} {flags}", minio.address);
+        let view = minio.bench(out.path(), &flags)?;
+        for point in points(&view) {
+            assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
+            assert_eq!(point.total.count, point.requests, "{flags}");
+        }
+        assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
+        assert!(!minio.has_bucket("linerate-bench"), "{flags}: the bucket that the run made is gone");
+    }
+    Ok(())
+}
+
+fn bytes_equal() -> Result<(), Failed> {
+    const SIZE: u64 = 100_000;
+    const CONCURRENCY: u64 = 4;
+    let minio = Minio::start(&[]);
+    minio.make_bucket("counted");
+    let out = tempdir()?;
+    let flags =
+        "--op get,put --obj.size 100000 --concurrent 4 --objects 50 --duration 2s --warmup 0s --no-ceiling --noclear";
+    let flags = format!("--host {} --bucket counted --target-pid {} {flags}", minio.address, minio.pid());
+    let view = minio.bench(out.path(), &flags)?;
+    let (get, put) = (&view.series[0].points[0], &view.series[1].points[0]);
+    let server = minio.counters("counted");
+    // Nothing else has a body: the run deletes nothing, and lists nothing.
+    // What was in flight when a point ended is in the server's counters and in no figure: at most one request a slot.
+    for (what, client, server, slack) in [
+        ("GET requests", get.requests, server.gets, CONCURRENCY),
+        ("GET bytes", get.bytes, server.sent_bytes, CONCURRENCY * SIZE),
+        ("PUT requests", put.requests + 50, server.puts, CONCURRENCY),
+        ("PUT bytes", put.bytes + 50 * SIZE, server.received_bytes, CONCURRENCY * SIZE),
+    ] {
+        assert!(server >= client && server <= client + slack, "{what}: client {client}, server {server}");
+    }
+    assert_eq!((get.error_count(), put.error_count()), (0, 0));
+    let cpu = put.target_cpu.ok_or("the target's processor time is told")?;
+    assert!(cpu.cores > 0.05 && cpu.cores <= 64.0, "{cpu:?}");
+    Ok(())
+}
+
+fn virtual_host_and_region() -> Result<(), Failed> {
+    let minio = Minio::start(&[("MINIO_DOMAIN", "localhost"), ("MINIO_REGION", "eu-central-7")]);
+    let port = minio.address.rsplit(':').next().unwrap_or_default().to_owned();
+    let (out, wrong) = (tempdir()?, tempdir()?);
+    let flags = format!(
+        "--host localhost:{port} --lookup host --op get,put,list,delete --obj.size 5000 --concurrent 2 {SHORT}"
+    );
+    let view = minio.bench(out.path(), &format!("{flags} --verify --region eu-central-7"))?;
+    assert!(points(&view).iter().all(|p| p.requests > 0 && p.error_count() == 0));
+    let refused = bench_with(wrong.path(), &flags, &minio.keys());
+    assert_eq!(refused.status.code(), Some(3), "{}", shown(&refused));
+    assert!(shown(&refused).contains("region"), "{}", shown(&refused));
+    Ok(())
+}
+
+fn session_token() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    let (access, secret, token) = minio.assume_role();
+    let out = tempdir()?;
+    let flags = format!("--host {} --op get,put --obj.size 5000 --concurrent 2 --verify {SHORT}", minio.address);
+    let mut keys = vec![("AWS_ACCESS_KEY_ID", access), ("AWS_SECRET_ACCESS_KEY", secret)];
+    let without = bench_with(&out.path().join("without"), &flags, &keys);
+    assert_eq!(without.status.code(), Some(3), "temporary keys are nothing without their token: {}", shown(&without));
+    keys.push(("AWS_SESSION_TOKEN", token.clone()));
+    let output = bench_with(&out.path().join("with"), &flags, &keys);
+    assert!(output.status.success(), "{}", shown(&output));
+    assert!(points(&view(&out.path().join("with"))).iter().all(|p| p.requests > 0 && p.error_count() == 0));
+    assert!(!shown(&output).contains(&token));
+    Ok(())
+}
+
+fn anonymous() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    minio.make_public_bucket("public", 30);
+    let out = tempdir()?;
+    let flags =
+        format!("--host {} --bucket public --anonymous --list-existing --op get --concurrent 2 {SHORT}", minio.address);
+    let output = bench_with(out.path(), &flags, &[]);
+    assert!(output.status.success(), "{}", shown(&output));
+    let view = view(out.path());
+    assert!(points(&view).iter().all(|p| p.requests > 0 && p.bytes == p.requests * 1_000));
+    assert_eq!(minio.objects("public").len(), 30);
+    Ok(())
+}
+
+fn two_addresses() -> Result<(), Failed> {
+    let minio = Minio::start_everywhere();
+    let port = minio.address.rsplit(':').next().unwrap_or_default().to_owned();
+    let out = tempdir()?;
+    let flags = format!(
+        "--host 127.0.0.1:{port},127.0.0.2:{port} --op get,put --obj.size 50000 --concurrent 4 --verify {SHORT}"
+    );
+    let view = minio.bench(out.path(), &flags)?;
+    for point in points(&view) {
+        let per_host: Vec<u64> = point.hosts.iter().map(|h| h.requests).collect();
+        assert_eq!(per_host.iter().sum::<u64>(), point.requests);
+        assert!(per_host.iter().all(|&n| n * 3 > point.requests), "in turns: {per_host:?}");
+    }
+    Ok(())
+}
+
+fn killed() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    let out = tempdir()?;
+    let flags = format!(
+        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --no-ceiling",
+        minio.address
+    );
+    let (folder, keys) = (out.path().to_owned(), minio.keys());
+    let run = std::thread::spawn(move || bench_with(&folder, &flags, &keys));
+    running::eventually("some intervals", || lines(out.path()) >= 8);
+    drop(minio);
+    let output = run.join().map_err(|_| "the run panicked")?;
+    assert_eq!(output.status.code(), Some(4), "{}", shown(&output));
+    let view = view(out.path());
+    let kinds: Vec<_> = view.findings.iter().map(|f| f.kind).collect();
+    assert!(kinds.contains(&FindingKind::TargetLost) && kinds.contains(&FindingKind::LeftBehind), "{kinds:?}");
+    assert!(points(&view)[0].requests > 0);
+    Ok(())
+}
+
+fn lines(folder: &Path) -> usize {
+    std::fs::read_to_string(folder.join("intervals.jsonl")).map_or(0, |t| t.lines().count())
+}
+
+fn namespaces() -> Result<(), Failed> {
+    let spaces = Namespaces::make(None);
+    let minio = Minio::start_in(&spaces);
+    let out = tempdir()?;
+    let flags = format!(
+        "--host {} --op get,put --obj.size 1MiB --concurrent 4 --duration 3s --warmup 500ms --no-ceiling",
+        minio.address
+    );
+    let refused = spaces.bench(&out.path().join("refused"), &flags, &minio.keys());
+    assert_eq!(refused.status.code(), Some(2), "{}", shown(&refused));
+    assert!(shown(&refused).contains("--yes-load"), "{}", shown(&refused));
+    assert!(!out.path().join("refused").exists(), "nothing was begun");
+
+    let folder = out.path().join("run");
+    let output = spaces.bench(&folder, &format!("{flags} --yes-load"), &minio.keys());
+    assert!(output.status.success(), "{}", shown(&output));
+    let view = view(&folder);
+    assert!(!view.run.target.on_this_machine);
+    let nic = |direction: fn(&linerate_analysis::view::NicSample) -> f64| {
+        let of_link = view.timeline.machine.iter().flat_map(|s| &s.nics).filter(|n| n.name == spaces.client_link);
+        of_link.map(direction).fold(0.0, f64::max)
+    };
+    // The interface carries the bodies and at most a tenth more: headers, acknowledgements and requests.
+    let (get, put) = (points(&view)[0].bytes_per_s.mean, points(&view)[1].bytes_per_s.mean);
+    assert!(nic(|n| n.rx_bytes_per_s) > 0.8 * get, "{} received, {get} read", nic(|n| n.rx_bytes_per_s));
+    assert!(nic(|n| n.tx_bytes_per_s) > 0.8 * put, "{} sent, {put} written", nic(|n| n.tx_bytes_per_s));
+    Ok(())
+}
+
+fn shaped() -> Result<(), Failed> {
+    let spaces = Namespaces::make(Some(200_000_000));
+    let null = spaces.null_target();
+    let out = tempdir()?;
+    let folder = out.path().join("run");
+    let flags = format!(
+        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --no-ceiling --yes-load",
+        null.address
+    );
+    let keys = [("AWS_ACCESS_KEY_ID", "a".to_owned()), ("AWS_SECRET_ACCESS_KEY", "b".to_owned())];
+    let output = spaces.bench(&folder, &flags, &keys);
+    assert!(output.status.success(), "{}", shown(&output));
+    let view = view(&folder);
+    for point in points(&view) {
+        // 1448 of 1514 bytes of each frame are body.
+        let goodput = 200e6 / 8.0 * 1448.0 / 1514.0;
+        // The bucket's burst may be spent once in the time measured.
+        let most = goodput * 1.03;
+        let got = point.bytes_per_s.mean;
+        assert!(got > 0.8 * goodput && got < most, "{got} bytes/s of {goodput}");
+    }
+    Ok(())
+}

@@ -110,10 +110,10 @@ impl<'a> Bucket<'a> {
         match answer.status {
             404 => Ok((false, answer.server)),
             // HEAD carries no code: tell what it usually means.
-            403 => Err(BucketError::Refused {
+            301 | 307 | 400 | 403 => Err(BucketError::Refused {
                 call: format!("access to bucket {:?}", self.session.bucket),
-                status: 403,
-                code: Some("access denied: check the keys, the region and the clock".into()),
+                status: answer.status,
+                code: Some("check the keys, the session token, the region and this machine's clock".into()),
             }),
             _ => answer.ok(&format!("access to bucket {:?}", self.session.bucket)).map(|a| (true, a.server)),
         }

@@ -1,8 +1,9 @@
 //! One connection and the exchange in flight on it: what is sent, what is received, and when it is whole.
 //!
-//! Nothing here blocks and nothing here allocates once its buffers have grown. A GET body that need not be looked at is
-//! discarded inside the kernel: `recv` with `MSG_TRUNC` copies nothing, and `SO_RCVLOWAT` lets it wait until a
-//! megabyte (or the rest of the body) is there, so that a 64 MiB object costs some 64 wake-ups and no copy.
+//! Nothing here blocks, and nothing allocates once buffers have grown, but for a reply's head that comes in parts. A
+//! GET body that need not be looked at is discarded inside the kernel: `recv` with `MSG_TRUNC` copies nothing, and
+//! `SO_RCVLOWAT` lets it wait until 8 MiB (or the rest of the body) are there, or as much as the kernel and the number
+//! of connections allow.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;

@@ -1,6 +1,7 @@
 //! Hosts of a target: how lists, ranges, files and URLs become addresses.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
 
 /// Most hosts of one target.
 pub const HOSTS_MAX: usize = 1024;
@@ -136,15 +137,22 @@ fn authority(entry: &str) -> Result<String, HostsError> {
     Ok(format!("{host}:{port}"))
 }
 
-/// Finds the address of each `host:port`.
+/// How long an address may take to answer before the next one of its name is tried.
+const TRY_FOR: Duration = Duration::from_secs(1);
+
+/// Finds the address of each `host:port`: where a name has several, the first that takes a connection, as `localhost`
+/// with a server on one of IPv4 and IPv6; the first of all where none does.
 ///
 /// # Errors
-/// [`HostsError::Resolve`] for the first that has none.
+/// [`HostsError::Resolve`] for the first name that has no address.
 pub fn resolve(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
     let one = |authority: &String| {
         let failed = |source| HostsError::Resolve { host: authority.clone(), source };
-        let none = || failed(std::io::Error::other("the name has no address"));
-        let address = authority.to_socket_addrs().map_err(failed)?.next().ok_or_else(none)?;
+        let addresses: Vec<SocketAddr> = authority.to_socket_addrs().map_err(failed)?.collect();
+        let answers =
+            |address: &&SocketAddr| addresses.len() == 1 || TcpStream::connect_timeout(address, TRY_FOR).is_ok();
+        let chosen = addresses.iter().find(answers).or(addresses.first());
+        let address = *chosen.ok_or_else(|| failed(std::io::Error::other("the name has no address")))?;
         Ok(Host { authority: authority.clone(), address })
     };
     authorities.iter().map(one).collect()
@@ -205,6 +213,14 @@ mod tests {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn localhost_is_where_its_server_is() {
+        let Ok(listener) = std::net::TcpListener::bind("127.0.0.1:0") else { panic!("no loopback") };
+        let port = listener.local_addr().unwrap().port();
+        let hosts = resolve(&[format!("localhost:{port}")]).unwrap();
+        assert_eq!(hosts[0].address, listener.local_addr().unwrap());
     }
 
     #[test]

@@ -168,12 +168,13 @@ impl Worker<'_> {
         })
     }
 
+    /// Whether the last interval is over: nothing is started or counted from then on.
+    fn time_is_up(&self) -> bool {
+        matches!(self.given.plan.until, Until::Intervals { all, .. } if self.interval >= all)
+    }
+
     fn ended(&self) -> bool {
-        let time_is_up = match self.given.plan.until {
-            Until::Intervals { all, .. } => self.interval >= all,
-            Until::Written(_) => false,
-        };
-        time_is_up || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
+        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
     }
 
     /// Sleeps until something happens or something is due.
@@ -285,7 +286,7 @@ impl Worker<'_> {
         }
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
-        if !self.draining {
+        if !self.draining && !self.time_is_up() {
             let since = |at_ns: u64| at_ns.saturating_sub(started_ns);
             self.tally.success(host, op, bytes, since(first_byte_ns), since(now_ns));
         }
@@ -294,7 +295,7 @@ impl Worker<'_> {
     fn count_failure(&mut self, host: u32, op: Op, why: &Failure, now_ns: u64) {
         let now_ns = if now_ns == 0 { self.given.clock.now_ns() } else { now_ns };
         self.tick(now_ns, false);
-        if !self.draining {
+        if !self.draining && !self.time_is_up() {
             self.tally.failure(host, op, &why.to_string());
         }
         // Any failure slows this thread down a little: a target that refuses at once would otherwise be asked as fast as
@@ -312,6 +313,7 @@ impl Worker<'_> {
         while self.open_slots > 0
             && !self.exhausted
             && !self.draining
+            && !self.time_is_up()
             && self.resume_at_ns <= now_ns
             && self.pace.free_at_ns() <= now_ns
         {
@@ -423,8 +425,7 @@ impl Worker<'_> {
     fn tick(&mut self, now_ns: u64, cut: bool) {
         while !self.draining && (now_ns >= self.tick_at_ns || cut) {
             let is_cut = now_ns < self.tick_at_ns;
-            let until_intervals = matches!(self.given.plan.until, Until::Intervals { all, .. } if self.interval >= all);
-            if until_intervals {
+            if self.time_is_up() {
                 return;
             }
             let cpu_ns = thread_cpu_ns();

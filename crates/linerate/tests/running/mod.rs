@@ -30,12 +30,23 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
 }
 
-/// Runs `linerate bench` with flags and an output folder, signed with the tests' keys.
-pub(crate) fn bench(folder: &Path, flags: &str) -> Output {
+/// `linerate bench` with flags, an output folder and keys in its environment.
+pub(crate) fn bench_command(folder: &Path, flags: &str, keys: &[(&str, String)]) -> Command {
     let mut command = linerate();
-    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.envs(keys.iter().map(|(name, value)| (name, value)));
     command.arg("bench").args(words(flags)).arg("-o").arg(folder);
-    command.output().expect("linerate runs")
+    command
+}
+
+/// Runs it.
+pub(crate) fn bench_with(folder: &Path, flags: &str, keys: &[(&str, String)]) -> Output {
+    bench_command(folder, flags, keys).output().expect("linerate runs")
+}
+
+/// Runs it with the tests' keys.
+pub(crate) fn bench(folder: &Path, flags: &str) -> Output {
+    let keys = [("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()), ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned())];
+    bench_with(folder, flags, &keys)
 }
 
 /// The same, which must end well; returns the view.

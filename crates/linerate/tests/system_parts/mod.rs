@@ -1,0 +1,26 @@
+//! A real MinIO and network namespaces for the system tests. All are ended and removed with the test.
+
+mod minio;
+mod namespaces;
+
+pub(crate) use minio::Minio;
+pub(crate) use namespaces::Namespaces;
+
+/// What of `needs` this machine lacks, by name.
+pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
+    let lacks = |need: &&&str| match **need {
+        "MinIO" => std::env::var_os("MINIO").is_none(),
+        "root" => !is_root(),
+        program => !on_path(program),
+    };
+    needs.iter().filter(lacks).map(ToString::to_string).collect()
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0)
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
