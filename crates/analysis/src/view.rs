@@ -147,6 +147,9 @@ pub struct Point {
     pub requests: u64,
     /// Body bytes of requests that succeeded.
     pub bytes: u64,
+    /// Body bytes that moved in the time measured, of requests that began before it or ended after it too, and without
+    /// those of requests that failed. Throughput is told of these.
+    pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Time to first byte.

@@ -53,7 +53,8 @@ impl Progress {
         let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| figures.rows.iter().map(f).sum::<u64>() as f64;
         let mut total = linerate_analysis::histogram::empty();
         figures.rows.iter().for_each(|row| total += &row.total);
-        let (bytes, requests) = (sum(|r| r.bytes) / seconds, sum(|r| r.requests) / seconds);
+        let requests = sum(|r| r.requests) / seconds;
+        let bytes = figures.rows.iter().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
         let errors = sum(|r| r.errors.values().sum());
         let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
         let warm = if figures.warmup { "  warming up" } else { "" };

@@ -18,7 +18,7 @@ use rustix::net::{
     socket_with,
 };
 
-use crate::body::Bodies;
+use crate::body::{Bodies, POOL_BYTES};
 use crate::failure::{Failure, s3_code};
 use crate::request::{Ask, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
@@ -43,8 +43,9 @@ pub(crate) const fn low_water_share(connections: u32) -> u64 {
     if share > LOW_WATER_MAX_BYTES { LOW_WATER_MAX_BYTES } else { share }
 }
 
-/// Most pieces of a body handed to the kernel in one call.
-const PIECES: usize = 8;
+/// Most pieces of a body handed to the kernel in one call. Each call pushes what it was given, so that few and large
+/// ones are cheaper.
+const PIECES: usize = 64;
 
 /// Buffers of one thread, shared by its connections.
 pub(crate) struct Buffers {
@@ -102,6 +103,8 @@ pub(crate) struct Exchange {
     received: u64,
     wrong: bool,
     code: Option<String>,
+    /// Body bytes that were counted as moved already.
+    pub(crate) counted_bytes: i64,
 }
 
 impl Exchange {
@@ -119,11 +122,22 @@ impl Exchange {
             received: 0,
             wrong: false,
             code: None,
+            counted_bytes: 0,
         }
     }
 
     fn body_bytes(&self) -> u64 {
         if self.ask.op == Op::Put { self.ask.subject.size_bytes() } else { 0 }
+    }
+
+    /// Body bytes that have moved so far.
+    pub(crate) fn moved_bytes(&self) -> i64 {
+        let moved = match self.ask.op {
+            Op::Get if (200..300).contains(&self.status) => self.received,
+            Op::Put => self.body_sent,
+            _ => 0,
+        };
+        i64::try_from(moved).unwrap_or(i64::MAX)
     }
 
     /// Bytes of a body that a GET must bring.
@@ -154,6 +168,13 @@ pub(crate) enum Progress {
     Done(Success),
     /// It failed; `reusable` where the response was whole and the connection lives on.
     Failed { why: Failure, reusable: bool },
+}
+
+/// What one call to send did.
+struct Sent {
+    bytes: usize,
+    /// The socket's buffer took less than it was given: only an event tells of room again.
+    full: bool,
 }
 
 /// One connection.
@@ -211,13 +232,13 @@ impl Connection {
         let head = std::mem::take(&mut buffers.head);
         let sent = self.send_once(&head, bodies, buffers);
         let progress = match sent {
-            Ok(n) if n < head.len() => {
-                self.unsent.extend_from_slice(&head[n..]);
+            Ok(Sent { bytes, .. }) if bytes < head.len() => {
+                self.unsent.extend_from_slice(&head[bytes..]);
                 Progress::Waiting
             }
-            Ok(n) => {
-                self.exchange.body_sent = (n - head.len()) as u64;
-                self.send_rest(bodies, buffers)
+            Ok(Sent { bytes, full }) => {
+                self.exchange.body_sent = (bytes - head.len()) as u64;
+                if full { Progress::Waiting } else { self.send_rest(bodies, buffers) }
             }
             Err(Errno::AGAIN) => {
                 self.unsent.extend_from_slice(&head);
@@ -236,10 +257,13 @@ impl Connection {
             let sent = self.send_once(&unsent, bodies, buffers);
             self.unsent = unsent;
             match sent {
-                Ok(n) => {
-                    let of_head = n.min(self.unsent.len());
+                Ok(Sent { bytes, full }) => {
+                    let of_head = bytes.min(self.unsent.len());
                     self.unsent.drain(..of_head);
-                    self.exchange.body_sent += (n - of_head) as u64;
+                    self.exchange.body_sent += (bytes - of_head) as u64;
+                    if full {
+                        return Progress::Waiting;
+                    }
                 }
                 Err(Errno::AGAIN) => return Progress::Waiting,
                 Err(Errno::INTR) => {}
@@ -251,13 +275,22 @@ impl Connection {
     }
 
     /// One `sendmsg` of a head and the next pieces of the body.
-    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<usize, Errno> {
-        let mut pieces = [IoSlice::new(&[]); PIECES];
+    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+        // Most requests need three pieces; clearing room for 64 of them would show at 4 KiB.
+        if self.exchange.body_bytes() <= POOL_BYTES as u64 {
+            self.send_pieces::<4>(head, bodies, buffers)
+        } else {
+            self.send_pieces::<PIECES>(head, bodies, buffers)
+        }
+    }
+
+    fn send_pieces<const N: usize>(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+        let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
         if let (Op::Put, Subject::Own { id, size_bytes }) = (self.exchange.ask.op, self.exchange.ask.subject) {
             let mut offset = self.exchange.body_sent;
-            while count < PIECES - 1 {
+            while count < N - 1 {
                 let resident = bodies.resident(size_bytes, offset, size_bytes - offset);
                 if resident.is_empty() {
                     break;
@@ -274,7 +307,8 @@ impl Connection {
             }
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)
+        let bytes = sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)?;
+        Ok(Sent { bytes, full: bytes < pieces[..count].iter().map(|p| p.len()).sum() })
     }
 
     /// Takes what has arrived. `now_ns` is the instant at which the event was seen.

@@ -53,6 +53,8 @@ pub struct FigureRow {
     pub requests: u64,
     /// Their body bytes.
     pub bytes: u64,
+    /// Body bytes that moved, whichever request they belong to; a request that fails takes back what it had moved.
+    pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Time to first byte, in nanoseconds.
@@ -248,18 +250,20 @@ impl<'a> Merge<'a> {
 fn merge_rows(reports: Vec<Report>) -> Vec<FigureRow> {
     let mut rows: BTreeMap<(u32, Op), FigureRow> = BTreeMap::new();
     for drained in reports.into_iter().flat_map(|r| r.rows) {
-        let Drained { host, op, requests, bytes, errors, ttfb, total } = drained;
+        let Drained { host, op, requests, bytes, moved_bytes, errors, ttfb, total } = drained;
         let row = rows.entry((host, op)).or_insert_with(|| FigureRow {
             host,
             op,
             requests: 0,
             bytes: 0,
+            moved_bytes: 0,
             errors: BTreeMap::new(),
             ttfb: empty(),
             total: empty(),
         });
         row.requests += requests;
         row.bytes += bytes;
+        row.moved_bytes += moved_bytes;
         for (kind, n) in errors {
             *row.errors.entry(kind).or_default() += n;
         }

@@ -14,6 +14,7 @@ pub(crate) struct Tally {
 struct Cell {
     requests: u64,
     bytes: u64,
+    moved_bytes: i64,
     errors: Vec<(String, u64)>,
     ttfb: Histogram<u32>,
     total: Histogram<u32>,
@@ -28,6 +29,7 @@ pub(crate) struct Drained {
     pub(crate) op: Op,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
+    pub(crate) moved_bytes: i64,
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) ttfb: Sparse,
     pub(crate) total: Sparse,
@@ -41,7 +43,14 @@ impl Tally {
     fn cell(&mut self, host: u32, op: Op) -> &mut Cell {
         self.cells[host as usize * Op::ALL.len() + op.index()].get_or_insert_with(|| {
             let narrow = || Histogram::<u32>::new_from(&empty());
-            Box::new(Cell { requests: 0, bytes: 0, errors: Vec::new(), ttfb: narrow(), total: narrow() })
+            Box::new(Cell {
+                requests: 0,
+                bytes: 0,
+                moved_bytes: 0,
+                errors: Vec::new(),
+                ttfb: narrow(),
+                total: narrow(),
+            })
         })
     }
 
@@ -51,6 +60,13 @@ impl Tally {
         cell.bytes += bytes;
         cell.ttfb.saturating_record(ttfb_ns.min(HIGH_NS));
         cell.total.saturating_record(total_ns.min(HIGH_NS));
+    }
+
+    /// Notes body bytes that moved, or, negative, those of a request that failed.
+    pub(crate) fn moved(&mut self, host: u32, op: Op, bytes: i64) {
+        if bytes != 0 {
+            self.cell(host, op).moved_bytes += bytes;
+        }
     }
 
     pub(crate) fn failure(&mut self, host: u32, op: Op, kind: &str) {
@@ -65,12 +81,16 @@ impl Tally {
     pub(crate) fn drain(&mut self) -> Vec<Drained> {
         let mut drained = Vec::new();
         for (i, cell) in self.cells.iter_mut().enumerate() {
-            let Some(cell) = cell.as_mut().filter(|c| c.requests > 0 || !c.errors.is_empty()) else { continue };
+            let Some(cell) = cell.as_mut().filter(|c| c.requests > 0 || c.moved_bytes != 0 || !c.errors.is_empty())
+            else {
+                continue;
+            };
             drained.push(Drained {
                 host: (i / Op::ALL.len()) as u32,
                 op: Op::ALL[i % Op::ALL.len()],
                 requests: std::mem::take(&mut cell.requests),
                 bytes: std::mem::take(&mut cell.bytes),
+                moved_bytes: std::mem::take(&mut cell.moved_bytes),
                 errors: std::mem::take(&mut cell.errors),
                 ttfb: sparse(&mut cell.ttfb),
                 total: sparse(&mut cell.total),

@@ -243,12 +243,14 @@ impl Worker<'_> {
             _ => "",
         };
         self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let started_ns = exchange.started_ns;
         let progress = connection.start(&self.given.session.bodies, &mut self.buffers);
-        self.after(place, progress, 0);
+        self.after(place, progress, started_ns);
     }
 
     /// Books what came of an event.
     fn after(&mut self, place: usize, progress: Progress, now_ns: u64) {
+        self.count_moved(place, matches!(progress, Progress::Failed { .. }), now_ns);
         let (reusable, why) = match progress {
             Progress::Waiting => {
                 self.watch(place);
@@ -276,6 +278,21 @@ impl Worker<'_> {
         }
     }
 
+    /// Counts body bytes as they move; a request that failed takes back what it had moved.
+    fn count_moved(&mut self, place: usize, failed: bool, now_ns: u64) {
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let exchange = &mut connection.exchange;
+        let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
+        let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
+        let (host, op) = (connection.host, exchange.ask.op);
+        if fresh != 0 {
+            self.tick(now_ns, false);
+            if !self.draining && !self.time_is_up() {
+                self.tally.moved(host, op, fresh);
+            }
+        }
+    }
+
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places[place].connection.as_ref() else { return };
         let exchange = &connection.exchange;
@@ -293,7 +310,6 @@ impl Worker<'_> {
     }
 
     fn count_failure(&mut self, host: u32, op: Op, why: &Failure, now_ns: u64) {
-        let now_ns = if now_ns == 0 { self.given.clock.now_ns() } else { now_ns };
         self.tick(now_ns, false);
         if !self.draining && !self.time_is_up() {
             self.tally.failure(host, op, &why.to_string());

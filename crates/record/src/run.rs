@@ -291,6 +291,9 @@ pub struct Row {
     pub requests: u64,
     /// Body bytes of requests that succeeded, counted when the request ended.
     pub bytes: u64,
+    /// Body bytes that moved in this interval, whichever request they belong to. A request that fails takes back what
+    /// it had moved, so that this can be negative; over a point it is the bytes of successes and of what was in flight.
+    pub moved_bytes: i64,
     /// Requests that failed, by kind: `connect`, `timeout`, `http 503`, … Never in the histograms.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,

@@ -285,6 +285,7 @@ mod tests {
             requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },
             requests: 1500,
             bytes: 6_100_000_000,
+            moved_bytes: 0,
             errors: [("timeout".to_owned(), 3)].into(),
             ttfb: Default::default(),
             total: Default::default(),

@@ -128,6 +128,7 @@ fn measure(points: &[Point]) -> Measure {
 struct Sum {
     requests: u64,
     bytes: u64,
+    moved_bytes: i64,
     errors: BTreeMap<String, u64>,
     ttfb: Latencies,
     total: Latencies,
@@ -135,11 +136,18 @@ struct Sum {
 
 impl Sum {
     fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Result<Self, DecodeError> {
-        let mut sum =
-            Sum { requests: 0, bytes: 0, errors: BTreeMap::new(), ttfb: histogram::empty(), total: histogram::empty() };
+        let mut sum = Sum {
+            requests: 0,
+            bytes: 0,
+            moved_bytes: 0,
+            errors: BTreeMap::new(),
+            ttfb: histogram::empty(),
+            total: histogram::empty(),
+        };
         for row in rows {
             sum.requests += row.requests;
             sum.bytes += row.bytes;
+            sum.moved_bytes += row.moved_bytes;
             for (kind, n) in &row.errors {
                 *sum.errors.entry(kind.clone()).or_default() += n;
             }
@@ -160,23 +168,24 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let seconds = measured_ms as f64 / 1e3;
     let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
     let sum = Sum::of(rows.iter().copied())?;
-    let per_second = |what: fn(&Row) -> u64| {
-        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<u64>() as f64 / ((i.to_ms - i.from_ms) as f64 / 1e3);
+    let per_second = |what: fn(&Row) -> f64| {
+        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         estimate::mean_with_interval(&measured.iter().map(rate).collect::<Vec<_>>())
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
-    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.bytes);
+    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
         concurrency: begin.spec.concurrency,
         measured_ms,
         ended: end_of(records, begin.point).map(|e| e.ended),
-        bytes_per_s: per_second(|row| row.bytes),
-        requests_per_s: per_second(|row| row.requests),
+        bytes_per_s: per_second(|row| row.moved_bytes as f64),
+        requests_per_s: per_second(|row| row.requests as f64),
         requests: sum.requests,
         bytes: sum.bytes,
+        moved_bytes: sum.moved_bytes,
         ttfb: histogram::summarize(&sum.ttfb),
         total: histogram::summarize(&sum.total),
         client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),
@@ -189,12 +198,12 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     }))
 }
 
-fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, bytes: u64) -> CpuCost {
+fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, moved_bytes: i64) -> CpuCost {
     let cpu_s = cpu_ns as f64 / 1e9;
     CpuCost {
         cores: cpu_s / seconds,
         us_per_request: if requests > 0 { cpu_s * 1e6 / requests as f64 } else { 0.0 },
-        s_per_gib: (bytes > 0).then(|| cpu_s / (bytes as f64 / (1u64 << 30) as f64)),
+        s_per_gib: (moved_bytes > 0).then(|| cpu_s / (moved_bytes as f64 / (1u64 << 30) as f64)),
     }
 }
 
@@ -211,7 +220,7 @@ fn ops(rows: &[&Row], seconds: f64) -> Result<Vec<OpFigures>, DecodeError> {
             requests: sum.requests,
             errors: sum.errors.values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
-            bytes_per_s: sum.bytes as f64 / seconds,
+            bytes_per_s: sum.moved_bytes as f64 / seconds,
             ttfb: histogram::summarize(&sum.ttfb),
             total: histogram::summarize(&sum.total),
         });
@@ -229,7 +238,7 @@ fn hosts(records: &Records, rows: &[&Row], seconds: f64) -> Result<Vec<HostFigur
             requests: sum.requests,
             errors: sum.errors.values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
-            bytes_per_s: sum.bytes as f64 / seconds,
+            bytes_per_s: sum.moved_bytes as f64 / seconds,
             ttfb_p50_ns: ttfb.p50_ns,
             total_p50_ns: total.p50_ns,
             total_p99_ns: total.p99_ns,

@@ -60,7 +60,7 @@ fn sample(intervals: &[Interval]) -> Result<Option<LoadSample>, DecodeError> {
         at_ms: last.to_ms,
         point: first.point,
         warmup: first.warmup,
-        bytes_per_s: rows().map(|r| r.bytes).sum::<u64>() as f64 / seconds,
+        bytes_per_s: rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds,
         requests_per_s: rows().map(|r| r.requests).sum::<u64>() as f64 / seconds,
         errors_per_s: rows().flat_map(|r| r.errors.values()).sum::<u64>() as f64 / seconds,
         p50_ns: quantile(0.5),

@@ -112,6 +112,7 @@ fn row(row: FigureRow) -> Row {
         op: row.op,
         requests: row.requests,
         bytes: row.bytes,
+        moved_bytes: row.moved_bytes,
         errors: row.errors,
         ttfb: encode(&row.ttfb),
         total: encode(&row.total),
