@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
+use crate::object::push_decimal;
 use crate::sys::set_receive_low_water;
 
 /// Body bytes handed to the kernel in one call; stays in a processor's cache.
@@ -237,17 +238,15 @@ fn start_reply(served: &mut Served) {
     const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
     let reply = served.reply;
     let content_bytes = if reply.list { EMPTY_LIST.len() as u64 } else { reply.content_bytes };
-    served.head.clear();
-    let mut push = |part: &[u8]| served.head.extend_from_slice(part);
-    push(b"HTTP/1.1 ");
-    push(reply.status.as_bytes());
-    push(b"\r\nServer: linerate-null\r\nContent-Length: ");
-    let mut digits = Vec::with_capacity(20);
-    crate::object::push_decimal(content_bytes, &mut digits);
-    push(&digits);
-    push(b"\r\n\r\n");
+    let head = &mut served.head;
+    head.clear();
+    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nContent-Length: "] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    push_decimal(content_bytes, head);
+    head.extend_from_slice(b"\r\n\r\n");
     if reply.list {
-        push(EMPTY_LIST.as_bytes());
+        head.extend_from_slice(EMPTY_LIST.as_bytes());
     }
     served.outgoing = if reply.with_body { reply.content_bytes } else { 0 };
 }
