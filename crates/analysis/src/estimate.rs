@@ -1,9 +1,9 @@
 //! A mean over intervals, with an interval of confidence that knows that neighbours resemble each other.
 //!
 //! Throughputs of neighbouring intervals are correlated (a compaction, a flush, a scheduler's mood lasts longer than
-//! one), so `n` intervals are worth fewer. The effective sample size divides `n` by the integrated autocorrelation time,
-//! summed up to the first pair of lags whose sum is not positive (Geyer's initial positive sequence, Statist. Sci. 7(4),
-//! 1992); the interval is Student's t at the effective degrees of freedom.
+//! one), so `n` intervals are worth fewer. The effective sample size divides `n` by the integrated autocorrelation
+//! time, summed up to the first pair of lags whose sum is not positive (Geyer's initial positive sequence, Statist.
+//! Sci. 7(4), 1992); the interval is Student's t at the effective degrees of freedom.
 
 use crate::view::Estimate;
 

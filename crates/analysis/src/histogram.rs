@@ -114,7 +114,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_encoded_parts_equals_recording_the_whole(values in prop::collection::vec((1u64..HIGH_NS, 0u8..3), 1..200)) {
+        fn merging_encoded_parts_equals_recording_the_whole(
+            values in prop::collection::vec((1u64..HIGH_NS, 0u8..3), 1..200),
+        ) {
             let mut whole = empty();
             let mut parts = [empty(), empty(), empty()];
             for &(ns, part) in &values {
@@ -126,9 +128,11 @@ mod tests {
                 add_encoded(&mut sum, &encode(part)).unwrap();
             }
             prop_assert_eq!(summarize(&sum), summarize(&whole));
-            let exact = { let mut v: Vec<u64> = values.iter().map(|v| v.0).collect(); v.sort_unstable(); v[(v.len() - 1) / 2] };
+            let mut sorted: Vec<u64> = values.iter().map(|v| v.0).collect();
+            sorted.sort_unstable();
+            let exact = sorted[(sorted.len() - 1) / 2] as f64;
             let p50 = summarize(&whole).p50_ns;
-            prop_assert!(p50 as f64 >= exact as f64 * 0.99 && p50 as f64 <= exact as f64 * 1.011 + 64.0, "{} {}", p50, exact);
+            prop_assert!((exact * 0.99..=exact * 1.011 + 64.0).contains(&(p50 as f64)), "{} {}", p50, exact);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Who bound a point, and the findings that follow from the figures.
 //!
-//! The verdict is drawn from readings, in this order, and names them: the cap that the user set; linerate's own threads;
-//! a NIC of this machine; this machine's processors, where the target shares them; and only when none of these was full,
-//! the target.
+//! The verdict is drawn from readings, in this order, and names them: the cap that the user set; linerate's own
+//! threads; a NIC of this machine; this machine's processors, where the target shares them; and only when none of
+//! these was full, the target.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Interval};

@@ -81,7 +81,8 @@ pub(crate) struct TargetChoice {
     /// Process on this machine whose processor time is that of the target.
     #[arg(long, value_name = "PID")]
     pub(crate) target_pid: Option<u32>,
-    /// Load a target that is not on this machine without asking. An unbounded sweep can hurt production: see --max-rate.
+    /// Load a target that is not on this machine without asking. An unbounded sweep can hurt production: see
+    /// --max-rate.
     #[arg(long)]
     pub(crate) yes_load: bool,
     /// Bucket. Made where it does not exist, and then removed again at the end.

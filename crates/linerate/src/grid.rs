@@ -121,7 +121,8 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
 fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     let fail = || {
         Failure::usage(format!(
-            "invalid concurrency {text:?}: write a number from 1 to {CONCURRENCY_MAX}, a list 1,2,4 or a doubling sweep 1..64"
+            "invalid concurrency {text:?}: write a number from 1 to {CONCURRENCY_MAX}, a list 1,2,4 or \
+             a doubling sweep 1..64"
         ))
     };
     let number =

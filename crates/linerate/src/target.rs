@@ -27,8 +27,8 @@ pub(crate) fn run(flags: &TargetFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the process, and removes what it made, when standard input ends or a signal comes. Both may be how a parent that
-/// was killed makes itself known.
+/// Ends the process, and removes what it made, when standard input ends or a signal comes. Both may be how a parent
+/// that was killed makes itself known.
 fn end_with_input_or_signal(made: &Made) -> Result<(), Failure> {
     let of_input = Arc::clone(made);
     std::thread::spawn(move || {

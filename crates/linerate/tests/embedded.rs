@@ -128,7 +128,8 @@ fn a_cap_holds_and_is_named_as_what_bound() {
     for (cap, per_s) in [("200/s", 200.0), ("1MiB/s", 256.0)] {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!(
-            "--host {} --op get --obj.size 4KiB --concurrent 4 --max-rate {cap} --duration 1s --warmup 200ms --no-ceiling",
+            "--host {} --op get --obj.size 4KiB --concurrent 4 --max-rate {cap} --duration 1s --warmup 200ms \
+             --no-ceiling",
             target.address
         );
         let view = bench_view(out.path(), &flags);

@@ -390,7 +390,8 @@ mod tests {
     #[test]
     fn a_page_gives_keys_sizes_and_the_next_token() {
         let body = br#"<?xml version="1.0" encoding="UTF-8"?>
-            <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><IsTruncated>true</IsTruncated>
+            <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name>
+            <IsTruncated>true</IsTruncated>
             <Contents><Key>a &amp; b/&#x41;&#10;</Key><Owner><ID>x</ID></Owner><Size>42</Size></Contents>
             <Contents><Size>7</Size><Key>c</Key></Contents><NextContinuationToken>t&lt;1</NextContinuationToken>
             </ListBucketResult>"#;

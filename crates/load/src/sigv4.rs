@@ -396,8 +396,8 @@ mod tests {
             let (mut path, mut query) = (b"/bucket/".to_vec(), b"list-type=2&prefix=".to_vec());
             push_encoded_path(&key, &mut path);
             push_encoded_query(&prefix, &mut query);
-            let uri = format!(
-                "http://host:9000{}?{}", String::from_utf8(path.clone()).unwrap(), String::from_utf8(query.clone()).unwrap());
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            let uri = format!("http://host:9000{}?{}", text(&path), text(&query));
             let expected = reference(method, &uri, &credentials, &region, unix_s, &hash);
 
             let mut signer = Signer::s3(credentials, &region);
@@ -408,7 +408,8 @@ mod tests {
             if let Some(token) = &token {
                 headers.push(("x-amz-security-token", token.as_bytes()));
             }
-            let request = Canonical { method, path: &path, query: &query, headers: &headers, payload_hash: hash.as_bytes() };
+            let payload_hash = hash.as_bytes();
+            let request = Canonical { method, path: &path, query: &query, headers: &headers, payload_hash };
             let ours = signer.signature(&request, &mut Vec::new());
             prop_assert_eq!(std::str::from_utf8(&ours).unwrap(), expected);
         }

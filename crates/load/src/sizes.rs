@@ -41,9 +41,7 @@ pub enum SizesError {
     #[error("invalid size range {0:?}: write random:MIN-MAX with MIN below MAX, such as random:4KiB-1MiB")]
     Range(String),
     /// Buckets that are none.
-    #[error(
-        "invalid size buckets {0:?}: write SIZE:WEIGHT pairs with at least one weight above 0, such as 4096:10740,8192:1685"
-    )]
+    #[error("invalid size buckets {0:?}: write SIZE:WEIGHT pairs with a weight above 0, such as 4096:10740,8192:1685")]
     Buckets(String),
     /// Larger than one PUT may be.
     #[error("object size {0} exceeds the 5 GiB of one PutObject: use a smaller --obj.size")]

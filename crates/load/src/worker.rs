@@ -314,8 +314,8 @@ impl Worker<'_> {
         if !self.draining && !self.time_is_up() {
             self.tally.failure(host, op, &why.to_string());
         }
-        // Any failure slows this thread down a little: a target that refuses at once would otherwise be asked as fast as
-        // the processor allows.
+        // Any failure slows this thread down a little: a target that refuses at once would otherwise be asked as fast
+        // as the processor allows.
         self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
         if matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset) {
             self.resume_at_ns = now_ns + self.backoff_ns;
@@ -465,8 +465,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Lets requests in flight end, uncounted. Reads are dropped; writes are waited for, since a PUT that was sent whole
-    /// may be stored after its connection is gone, and would then outlive the clean-up.
+    /// Lets requests in flight end, uncounted. Reads are dropped; writes are waited for, since a PUT that was sent
+    /// whole may be stored after its connection is gone, and would then outlive the clean-up.
     fn drain(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), Errno> {
         self.draining = true;
         let begin_ns = self.given.clock.now_ns();

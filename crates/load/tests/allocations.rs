@@ -21,8 +21,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// A null target on a thread of this process; it ends with the process.
 fn serve() -> SocketAddr {
     let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || null::serve(([127, 0, 0, 1], 0).into(), 1, |address| tell.send(address).unwrap()));
-    told.recv().unwrap()
+    std::thread::spawn(move || {
+        null::serve(([127, 0, 0, 1], 0).into(), 1, |address| tell.send(address).expect("the test waits"))
+    });
+    told.recv().expect("it listens")
 }
 
 fn session(address: SocketAddr, announced: &[u64]) -> Session {
@@ -48,7 +50,7 @@ fn session(address: SocketAddr, announced: &[u64]) -> Session {
 
 /// Requests that succeeded in so many intervals of 50 ms, and allocations of the whole process meanwhile.
 fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, usize) {
-    let sizes: linerate_load::sizes::Sizes = size.parse().unwrap();
+    let sizes: linerate_load::sizes::Sizes = size.parse().expect("a size");
     let session = session(address, &sizes.each());
     let plan = Plan {
         workload: Workload::Single(op),
@@ -67,14 +69,15 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let region = Region::new(ALLOCATOR);
     let mut requests = 0;
-    drive(&with, &plan, |figures| requests += figures.rows.iter().map(|r| r.requests).sum::<u64>()).unwrap();
+    drive(&with, &plan, |figures| requests += figures.rows.iter().map(|r| r.requests).sum::<u64>()).expect("it drives");
     (requests, region.change().allocations)
 }
 
 #[test]
 fn requests_allocate_nothing() {
     let address = serve();
-    for (op, size) in [(Op::Get, "4096"), (Op::Put, "4096"), (Op::Get, "300000"), (Op::Put, "300000"), (Op::Stat, "1")] {
+    let cells = [(Op::Get, "4096"), (Op::Put, "4096"), (Op::Get, "300000"), (Op::Put, "300000"), (Op::Stat, "1")];
+    for (op, size) in cells {
         // A point allocates when it starts and a little per interval: the longer of two tells what a request costs.
         let (few, of_few) = measured(address, op, size, 2);
         let (many, of_many) = measured(address, op, size, 12);

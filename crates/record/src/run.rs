@@ -335,7 +335,10 @@ mod tests {
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(
             text,
-            r#"{"event":"begin","point":3,"at_ms":12,"purpose":"measure","workload":"get","size":"4MiB","concurrency":16}"#
+            concat!(
+                r#"{"event":"begin","point":3,"at_ms":12,"purpose":"measure","#,
+                r#""workload":"get","size":"4MiB","concurrency":16}"#
+            )
         );
         assert_eq!(serde_json::from_str::<PointLine>(&text).unwrap(), line);
     }

@@ -71,7 +71,8 @@ impl Minio {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("MinIO starts");
         let host = if bind.is_empty() { "127.0.0.1" } else { bind };
         let minio = Minio { child, address: format!("{host}:{port}"), drives };
-        // Its health says "ready" before it is: until then, every call gets a 503, and an unsigned one a 403 from then on.
+        // Its health says "ready" before it is: until then, every call gets a 503, and an unsigned one a 403 from then
+        // on.
         if host == "127.0.0.1" {
             eventually("MinIO to be ready", || minio.get("/").is_some_and(|a| a.contains(" 403 ")));
         }
@@ -111,7 +112,8 @@ impl Minio {
         self.make_bucket(bucket);
         let policy = format!(
             r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow","Principal":{{"AWS":["*"]}},
-            "Action":["s3:GetObject","s3:ListBucket"],"Resource":["arn:aws:s3:::{bucket}","arn:aws:s3:::{bucket}/*"]}}]}}"#
+            "Action":["s3:GetObject","s3:ListBucket"],
+            "Resource":["arn:aws:s3:::{bucket}","arn:aws:s3:::{bucket}/*"]}}]}}"#
         );
         self.put(&format!("{bucket}?policy="), &policy);
         for i in 0..objects {

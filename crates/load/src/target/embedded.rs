@@ -40,7 +40,8 @@ pub fn serve(
                     continue;
                 }
             };
-            // Without this, Nagle's algorithm and delayed acknowledgements hold each body back for tens of milliseconds.
+            // Without this, Nagle's algorithm and delayed acknowledgements hold each body back for tens of
+            // milliseconds.
             socket.set_nodelay(true)?;
             let service = service.clone();
             tokio::spawn(async move {

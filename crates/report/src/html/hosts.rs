@@ -40,7 +40,8 @@ pub(super) fn tables(view: &View) -> String {
     }
     format!(
         "<section id=\"hosts\"><div class=\"bar-head\"><h2>Hosts</h2><label class=\"js-only\">Point \
-         <select id=\"hosts-of\">{options}</select></label></div>\n<p class=\"hint\">Bars are relative to the largest in \
+         <select id=\"hosts-of\">{options}</select></label></div>\n<p class=\"hint\">\
+         Bars are relative to the largest in \
          the column: uneven bars are uneven hosts.</p>\n{note}{tables}</section>\n"
     )
 }

@@ -123,7 +123,8 @@ pub(super) fn table(caption: &str, heads: &[&str], rows: &str) -> String {
         let _ = write!(head, "<th scope=\"col\"{title}>{}</th>", escaped(name));
     }
     format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\
+         <caption>{caption}</caption>\
          <thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
         caption = escaped(caption)
     )
