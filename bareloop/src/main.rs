@@ -39,10 +39,10 @@ const MARK_FROM_BYTES: usize = 32 << 10;
 const MARK_BYTES: usize = 8 << 20;
 /// Most to discard in one call. Nothing is copied, so the length costs nothing.
 const DISCARD_BYTES: usize = 64 << 20;
-/// The body buffer, sent over and over: small enough to stay in the second-level cache next to what the kernel copies.
+/// The body buffer, sent over and over: small enough to stay in the second-level cache beside what the kernel copies.
 const BODY_BYTES: usize = 256 << 10;
-/// Slices in one system call, the head's included. Each call pushes what it sent, so that few and large ones are cheaper
-/// by up to a half; a call takes what there is room for.
+/// Slices in one system call, the head's included. Each call pushes what it sent, so that few and large ones are
+/// cheaper by up to a half; a call takes what there is room for.
 const SLICES: usize = 64;
 const WARMUP: Duration = Duration::from_millis(500);
 

@@ -12,17 +12,15 @@ pub const SHARE: f64 = 0.95;
 /// or where nothing succeeded.
 #[must_use]
 pub fn find(points: &[Point], measure: Measure) -> Option<Enough> {
-    let (last, before) = match points {
-        [.., before, last] => (last, before),
-        _ => return None,
-    };
+    let [_, .., last] = points else { return None };
     let mean = |p: &Point| p.throughput(measure).mean;
     let best = points.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     if mean(best) <= 0.0 {
         return None;
     }
     let enough = points.iter().find(|p| mean(p) >= SHARE * mean(best))?;
-    let still_rising = best.point == last.point && mean(before) < SHARE * mean(last);
+    // Where a lower concurrency was as good, a last point that is best says little: noise favours one of equals.
+    let still_rising = enough.point == last.point;
     Some(Enough { concurrency: enough.concurrency, share: SHARE, best_concurrency: best.concurrency, still_rising })
 }
 
@@ -44,6 +42,7 @@ mod tests {
         assert_eq!(curve(&[(1, 10.0), (2, 20.0), (4, 40.0)]), Some((4, 4, true)));
         assert_eq!(curve(&[(4, 103.0), (8, 89.0), (16, 83.0), (32, 69.0)]), Some((4, 4, false)));
         assert_eq!(curve(&[(1, 96.0), (2, 100.0)]), Some((1, 2, false)));
+        assert_eq!(curve(&[(1, 97.0), (2, 60.0), (4, 100.0)]), Some((1, 4, false)));
     }
 
     #[test]

@@ -206,6 +206,10 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
         i.point == point.point && i.rows.iter().all(|r| r.requests == 0) && i.rows.iter().any(|r| !r.errors.is_empty())
     };
     let lost_ms: u64 = records.intervals.iter().filter(lost).map(|i| i.to_ms - i.from_ms).sum();
+    // A target that takes requests and never answers gives neither successes nor failures.
+    let hung = point.requests == 0 && point.error_count() == 0;
+    let lost_ms = if hung { point.measured_ms } else { lost_ms };
+    let evidence = if hung { "no request ended" } else { "intervals in which requests failed and none succeeded" };
     (lost_ms > 0).then(|| Finding {
         kind: FindingKind::TargetLost,
         severity: Severity::Serious,
@@ -216,7 +220,7 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
             lost_ms as f64 / 1e3,
             point.concurrency
         ),
-        evidence: "intervals in which requests failed and none succeeded".into(),
+        evidence: evidence.into(),
         remedy: "see on the timeline when, and in the target's log why; then run again".into(),
     })
 }

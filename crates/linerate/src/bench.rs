@@ -52,7 +52,7 @@ fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCo
     let view = report::view_of(&setup.folder)?;
     let html = report::write_html(&setup.folder, &view)?;
     if flags.output.json {
-        report::print(&(linerate_report::json(&view) + "\n"))?;
+        report::print(&linerate_report::json(&view))?;
     } else if !flags.output.quiet {
         report::print(&linerate_report::terminal::render(&view, report::look()))?;
         report::print(&format!("\n report  {}\n", html.display()))?;

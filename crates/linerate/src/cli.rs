@@ -70,10 +70,11 @@ pub(crate) struct TargetChoice {
     /// with one a line. [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
-    /// What to load when no host is named: `embedded`, a real S3 server (s3s-fs) in a process of its own on this
-    /// machine, or `null`, which stores nothing and shows linerate's own ceiling.
-    #[arg(long, value_enum, default_value_t = TargetKind::Embedded, conflicts_with = "host")]
-    pub(crate) target: TargetKind,
+    /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
+    /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
+    /// where no host is named]
+    #[arg(long, value_enum, conflicts_with = "host")]
+    pub(crate) target: Option<TargetKind>,
     /// Folder in which the embedded target keeps its objects, in a sub-folder that it makes and removes. [default: a
     /// temporary folder]
     #[arg(long, value_name = "DIR", conflicts_with = "host")]

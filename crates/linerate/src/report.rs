@@ -15,7 +15,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     let view = view_of(&flags.run)?;
     let rendered = match flags.format {
         Format::Text => linerate_report::terminal::render(&view, look_for_file(flags.output.is_some())),
-        Format::Json => linerate_report::json(&view) + "\n",
+        Format::Json => linerate_report::json(&view),
         Format::Csv => linerate_report::csv(&view),
         Format::Html => linerate_report::html(&view),
     };

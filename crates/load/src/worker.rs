@@ -265,7 +265,7 @@ impl Worker<'_> {
         let Some(connection) = self.places[place].connection.as_mut() else { return };
         let (host, op) = (connection.host, connection.exchange.ask.op);
         if let Some(why) = &why {
-            self.count_failure(host, op, why, now_ns);
+            self.count_failure(host, op, why);
         }
         self.in_flight -= 1;
         self.open_slots += 1;
@@ -309,7 +309,9 @@ impl Worker<'_> {
         }
     }
 
-    fn count_failure(&mut self, host: u32, op: Op, why: &Failure, now_ns: u64) {
+    fn count_failure(&mut self, host: u32, op: Op, why: &Failure) {
+        // Failures are rare: the clock is read for each, since some come long after their event was seen.
+        let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
         if !self.draining && !self.time_is_up() {
             self.tally.failure(host, op, &why.to_string());
@@ -358,7 +360,7 @@ impl Worker<'_> {
             }
             self.begin(place);
         } else {
-            self.open(host, exchange, now_ns);
+            self.open(host, exchange);
         }
     }
 
@@ -374,7 +376,7 @@ impl Worker<'_> {
         }
     }
 
-    fn open(&mut self, host: usize, exchange: Exchange, now_ns: u64) {
+    fn open(&mut self, host: usize, exchange: Exchange) {
         let op = exchange.ask.op;
         let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
         let added = opened.and_then(|connection| {
@@ -391,7 +393,7 @@ impl Worker<'_> {
         match added {
             Ok(()) => self.connections += 1,
             Err(why) => {
-                self.count_failure(host as u32, op, &why, now_ns);
+                self.count_failure(host as u32, op, &why);
                 self.in_flight -= 1;
                 self.open_slots += 1;
                 self.outstanding[host] -= 1;

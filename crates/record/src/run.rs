@@ -136,7 +136,7 @@ pub struct Asked {
     pub warmup_ms: u64,
     /// Event-loop threads.
     pub threads: u32,
-    /// Objects written beforehand, per size, for operations that read.
+    /// Objects written beforehand for operations that read: as asked, or of the first size.
     pub objects: u64,
     /// Bucket.
     pub bucket: String,
@@ -150,7 +150,7 @@ pub struct Asked {
     pub verify: bool,
     /// Length of a range read, in bytes; absent where whole objects are read.
     pub range_bytes: Option<u64>,
-    /// `--max-rate`, as given.
+    /// The cap on the load: requests (`500/s`) or body bytes (`209715200B/s`) per second.
     pub max_rate: Option<String>,
     /// `round-robin` or `least-outstanding`.
     pub host_select: String,
@@ -304,7 +304,7 @@ pub struct Row {
 }
 
 /// A latency histogram in nanoseconds, two significant digits, in the HdrHistogram V2 encoding, base64. Empty
-/// for no values. Readable by every HdrHistogram library.
+/// for no values. HdrHistogram libraries read it, those that take only the compressed form after `docs/run-folder.md`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EncodedHistogram(pub String);

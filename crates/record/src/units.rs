@@ -186,6 +186,15 @@ pub enum Rate {
     Bytes(f64),
 }
 
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rate::Requests(per_s) => f.pad(&format!("{per_s}/s")),
+            Rate::Bytes(per_s) => f.pad(&format!("{per_s}B/s")),
+        }
+    }
+}
+
 impl FromStr for Rate {
     type Err = UnitError;
 
@@ -267,6 +276,9 @@ mod tests {
         assert_eq!("500/s".parse(), Ok(Rate::Requests(500.0)));
         assert_eq!("1.5k".parse(), Ok(Rate::Requests(1500.0)));
         assert_eq!("200MiB/s".parse(), Ok(Rate::Bytes(200.0 * 1_048_576.0)));
+        for text in ["500/s", "1.5/s", "209715200B/s"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
         for text in ["", "0/s", "-5", "fast", "nan"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }

@@ -256,6 +256,16 @@ fn errors_are_counted_apart_and_graded() {
 }
 
 #[test]
+fn a_target_that_never_answers_is_lost() {
+    let mut records = records(&[1, 2], |_| 5);
+    records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.rows.clear());
+    let view = build(&records).unwrap();
+    let lost: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::TargetLost).collect();
+    assert!(lost.len() == 1 && lost[0].points == [1] && lost[0].evidence == "no request ended", "{lost:?}");
+    assert!(crate::limits::requests_failed(&view));
+}
+
+#[test]
 fn a_long_run_keeps_its_timeline_bounded() {
     let mut records = records(&[1], |_| 5);
     let template = records.intervals[5].clone();

@@ -49,11 +49,12 @@ impl<'a> Setup<'a> {
         let grid = Grid::parse(&flags.work)?;
         check_together(flags, &grid)?;
         let region = credentials::region(&flags.keys);
-        let named = credentials::flag_or_env(
-            flags.target.host.as_ref(),
-            if flags.target.drive.is_some() { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] },
-        );
-        let (hosts, credentials, process) = match named.filter(|_| flags.target.target != TargetKind::Null) {
+        // Who asks for a target of linerate's own does not mean the endpoint of the environment.
+        let own = flags.target.target.is_some() || flags.target.drive.is_some();
+        let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
+        let named = credentials::flag_or_env(flags.target.host.as_ref(), variables);
+        let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
+        let (hosts, credentials, process) = match named {
             Some(text) => {
                 let hosts = hosts::resolve(&hosts::parse(&text)?)?;
                 let load = grid::in_words(&grid, &flags.work, grid.points().len());
@@ -63,7 +64,7 @@ impl<'a> Setup<'a> {
             }
             None => {
                 let credentials = credentials::ephemeral()?;
-                let process = child::start(flags.target.target, flags.target.drive.as_deref(), Some(&credentials))?;
+                let process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials))?;
                 (vec![local(&process)], Some(credentials), Some(process))
             }
         };
@@ -152,20 +153,24 @@ impl<'a> Setup<'a> {
     /// How long the run will take, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
         let point_ms = self.timing.interval_ms * self.timing.all;
-        let series = self.grid.workloads.len() * self.grid.sizes.len();
-        let ceilings = if self.wants_ceilings() { series as u64 * CEILING.interval_ms * CEILING.all } else { 0 };
-        Duration::from_millis(self.grid.points().len() as u64 * point_ms + ceilings)
+        let points = self.points().len() as u64;
+        let series = points / self.grid.concurrencies.len() as u64;
+        let ceilings = if self.wants_ceilings() { series * CEILING.interval_ms * CEILING.all } else { 0 };
+        Duration::from_millis(points * point_ms + ceilings)
     }
 
     /// A run that compares bodies has no ceiling: the null target's bodies are not worth comparing.
     pub(crate) fn wants_ceilings(&self) -> bool {
-        !self.flags.output.no_ceiling && !self.flags.work.verify && self.flags.target.target != TargetKind::Null
+        !self.flags.output.no_ceiling && !self.flags.work.verify && self.flags.target.target != Some(TargetKind::Null)
     }
 
     /// The points, as the folder names them.
     pub(crate) fn points(&self) -> Vec<PointSpec> {
         let mut points = self.grid.points();
         if self.flags.work.list_existing {
+            // What is there has the sizes that it has: --obj.size makes no points of its own.
+            let first = self.grid.sizes[0].to_string();
+            points.retain(|p| p.size == first);
             points.iter_mut().for_each(|p| EXISTING_SIZE.clone_into(&mut p.size));
         }
         points
@@ -186,7 +191,7 @@ impl<'a> Setup<'a> {
             target: Target {
                 kind: match (&self._process, target.target) {
                     (None, _) => "s3".into(),
-                    (Some(_), kind) => name_of(kind),
+                    (Some(_), kind) => name_of(kind.unwrap_or(TargetKind::Embedded)),
                 },
                 hosts: self.session.hosts.iter().map(|h| h.authority.clone()).collect(),
                 server: self.server.clone(),
@@ -220,7 +225,7 @@ impl<'a> Setup<'a> {
             unique: name_of(work.unique),
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
-            max_rate: work.max_rate.map(|rate| format!("{rate:?}")),
+            max_rate: work.max_rate.map(|rate| rate.to_string()),
             host_select: name_of(self.flags.target.host_select),
             noclear: work.noclear,
             list_existing: work.list_existing,
@@ -238,7 +243,7 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.verify && work.list_existing {
         return Err(Failure::usage("--verify needs objects that the run wrote: drop --list-existing or --verify"));
     }
-    if work.verify && flags.target.target == TargetKind::Null {
+    if work.verify && flags.target.target == Some(TargetKind::Null) {
         return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
     }
     if work.range_size.is_some_and(|r| r.0 == 0) {
