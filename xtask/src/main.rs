@@ -1,6 +1,7 @@
-//! What this repository holds itself to: `cargo xtask arrows`, `cargo xtask tidy`, `cargo xtask count LOGFILE...`.
+//! What this repository holds itself to: who depends on whom, style, counted tests, and the cost of the wire loop.
 
 mod arrows;
+mod bench;
 mod count;
 mod purity;
 mod source;
@@ -16,7 +17,8 @@ type Outcome = Result<ExitCode, Box<dyn Error>>;
 const USAGE: &str = "usage: cargo xtask COMMAND
   arrows            who depends on whom, against the table of rooms; judging rooms touch no file, clock or socket
   tidy              style of every file that git knows or would add
-  count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test";
+  count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
+  bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Some(("arrows", [])) => arrows::run(),
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
+        Some(("bench", flags)) => bench::run(flags).map(|()| ExitCode::SUCCESS),
         Some((command, _)) => {
             Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())
         }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,7 +18,8 @@ const READINGS_MAX: u64 = 7_200;
 
 /// The thread that reads; ends when stopped.
 pub(crate) struct Reader {
-    stop: Arc<AtomicBool>,
+    /// Dropped to stop the thread.
+    running: Sender<()>,
     thread: JoinHandle<Result<Vec<Finding>, Failure>>,
 }
 
@@ -27,33 +27,30 @@ pub(crate) struct Reader {
 pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<Reader, Failure> {
     let mut lines = folder::lines(folder, "readings.jsonl")?;
     let period_ms = expected.as_secs().div_ceil(READINGS_MAX).max(1) * 1_000;
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
+    let (running, stopped) = channel::<()>();
     let thread = std::thread::spawn(move || {
         let (root, mut noted, mut findings) = (Root::live(), HashSet::new(), Vec::new());
-        let mut next_ms = 0;
+        let mut last = false;
         loop {
             let now_ms = clock.now_ns() / 1_000_000;
-            let last = stopped.load(Ordering::Relaxed);
-            if now_ms >= next_ms || last {
-                let (reading, unreadable) = reading(&root, now_ms);
-                lines.push(&reading)?;
-                findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
-                next_ms = (now_ms / period_ms + 1) * period_ms;
-            }
+            let (reading, unreadable) = reading(&root, now_ms);
+            lines.push(&reading)?;
+            findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
             if last {
                 return Ok(findings);
             }
-            std::thread::sleep(Duration::from_millis(20));
+            // On the whole seconds of the run's clock, and once more when it ends.
+            let until_next = Duration::from_millis(period_ms - now_ms % period_ms);
+            last = stopped.recv_timeout(until_next) != Err(RecvTimeoutError::Timeout);
         }
     });
-    Ok(Reader { stop, thread })
+    Ok(Reader { running, thread })
 }
 
 impl Reader {
     /// Takes a last reading, and gives what could not be read.
     pub(crate) fn stop(self) -> Result<Vec<Finding>, Failure> {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.running);
         self.thread.join().unwrap_or_else(|_| Ok(Vec::new()))
     }
 }

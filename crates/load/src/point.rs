@@ -18,6 +18,9 @@ use crate::worker::{self, Assignment, Report, WorkerEnd};
 /// A point ends when requests have failed and none has succeeded for this long.
 const NO_SUCCESS_NS: u64 = 10_000_000_000;
 
+/// How soon Ctrl-C is noticed. Waking more often would count as the client's processor time.
+const LOOK_UP_EVERY: Duration = Duration::from_millis(100);
+
 /// Shortest cut-off interval that is told: below, rates would be noise.
 const CUT_MIN_NS: u64 = 20_000_000;
 
@@ -172,7 +175,7 @@ impl<'a> Merge<'a> {
     /// Takes reports until the threads have all hung up.
     fn follow(&mut self, inbox: &Receiver<Report>, stop: &AtomicBool, on_interval: &mut impl FnMut(IntervalFigures)) {
         loop {
-            match inbox.recv_timeout(Duration::from_millis(20)) {
+            match inbox.recv_timeout(LOOK_UP_EVERY) {
                 Ok(report) => {
                     let interval = report.interval;
                     let of_interval = self.waiting.entry(interval).or_default();
