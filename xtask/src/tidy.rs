@@ -45,12 +45,11 @@ struct Rule {
 pub(crate) fn run() -> Outcome {
     let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     let root = Path::new(root.trim_end());
-    let refused_words = refused_words(root)?;
     let (mut seen, mut faults) = (0, 0);
     for path in paths(root)? {
         let Some(file) = read(root, &path)? else { continue };
         seen += 1;
-        for (line, rule, what_to_do) in faults_of(&file, &refused_words) {
+        for (line, rule, what_to_do) in faults_of(&file) {
             faults += 1;
             println!("{path}:{line}: {rule}: {what_to_do}");
         }
@@ -59,13 +58,11 @@ pub(crate) fn run() -> Outcome {
     Ok(success_if(faults == 0 && seen > 0))
 }
 
-fn faults_of(file: &File, refused_words: &[String]) -> Vec<(usize, &'static str, &'static str)> {
+fn faults_of(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     let mut faults = Vec::new();
     for rule in code::RULES.iter().chain(&content::RULES) {
         faults.extend((rule.lines_at_fault)(file).into_iter().map(|line| (line, rule.name, rule.what_to_do)));
     }
-    let lines = content::refused_word(file, refused_words);
-    faults.extend(lines.into_iter().map(|line| (line, "refused-word", "say it without this word")));
     faults.sort_unstable();
     faults
 }
@@ -81,21 +78,12 @@ fn git(folder: &Path, args: &[&str]) -> Result<String, Box<dyn Error>> {
 /// Tracked files, and new ones that are not ignored: what is untidy should be seen before it is added.
 fn paths(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let listed = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
-    let mut paths: Vec<String> = listed.split_terminator('\0').map(str::to_owned).collect();
+    // What a benchmark left is data: it is kept as it was written.
+    let listed = listed.split_terminator('\0').filter(|path| !path.starts_with("runs/bench-"));
+    let mut paths: Vec<String> = listed.map(str::to_owned).collect();
     paths.sort();
     paths.dedup();
     Ok(paths)
-}
-
-/// Words that a clone keeps out of its texts, one per line of `info/refused-words` in its git folder. They are not part
-/// of the repository: a list of words that must not be published would publish them.
-fn refused_words(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let path = git(root, &["rev-parse", "--git-path", "info/refused-words"])?;
-    match fs::read_to_string(root.join(path.trim_end())) {
-        Ok(text) => Ok(text.lines().map(|word| word.trim().to_lowercase()).filter(|word| !word.is_empty()).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Nothing where git lists what is no file: deleted and not yet committed, or a link to a folder.
@@ -155,8 +143,8 @@ mod tests {
         let text = "//! A crate.\nfn a() {\n    b.unwrap();\n}\n";
         let expected =
             (3, "unwrap", "outside tests, pass the error on with `?` or say why it cannot be, with `expect`");
-        assert_eq!(faults_of(&file("src/lib.rs", text.as_bytes()), &[]), [expected]);
-        assert_eq!(faults_of(&file("src/lib.rs", b"//! A crate.\n"), &[]), []);
+        assert_eq!(faults_of(&file("src/lib.rs", text.as_bytes())), [expected]);
+        assert_eq!(faults_of(&file("src/lib.rs", b"//! A crate.\n")), []);
     }
 
     #[test]

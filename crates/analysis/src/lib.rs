@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod enough;
 pub mod estimate;
+pub mod findings;
 pub mod histogram;
 pub mod limits;
 pub mod view;

@@ -1,14 +1,13 @@
-//! Who bound a point, and the findings that follow from the figures.
+//! Who bound a point.
 //!
 //! The verdict is drawn from readings, in this order, and names them: the cap that the user set; linerate's own
 //! threads; a NIC of this machine; this machine's processors, where the target shares them; and only when none of
 //! these was full, the target.
 
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Ended, Interval};
-use linerate_record::units::{bits_per_s, count};
+use linerate_record::run::Interval;
+use linerate_record::units::{Rate, bits_per_s, count};
 
-use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series, View};
+use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
 
 /// Share of its time from which an event-loop thread counts as full.
 const THREAD_FULL: f64 = 0.90;
@@ -19,8 +18,8 @@ const MACHINE_FULL: f64 = 0.93;
 /// Share of a link's speed from which a NIC counts as full: framing takes up to 6 % of it.
 const NIC_FULL: f64 = 0.90;
 
-/// Share of TCP segments sent again from which packets count as lost.
-const RETRANSMITS_SHARE: f64 = 0.001;
+/// Share of `--max-rate` from which it counts as reached.
+const CAP_REACHED: f64 = 0.85;
 
 /// Share of the null target's throughput from which linerate itself is taken to be the limit.
 const CEILING_NEAR: f64 = 0.90;
@@ -54,17 +53,22 @@ pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, sampl
         return None;
     }
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
-    rate_cap(best, &intervals)
+    rate_cap(best, &intervals, records)
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| machine(best, records))
         .or_else(|| Some(target(best, ceiling, measure)))
 }
 
-fn rate_cap(best: &Point, intervals: &[&Interval]) -> Option<Limit> {
+fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<Limit> {
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
     let held = measured.iter().filter(|i| i.held_back > 0).count();
-    (held * 2 > measured.len()).then(|| Limit {
+    // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
+    let reached = match records.manifest.asked.max_rate.as_ref()?.parse().ok()? {
+        Rate::Requests(per_s) => best.requests_per_s.mean / per_s,
+        Rate::Bytes(per_s) => best.bytes_per_s.mean / per_s,
+    };
+    (held * 2 > measured.len() && reached >= CAP_REACHED).then(|| Limit {
         bound: Bound::RateCap,
         claim: "--max-rate bound it: the target could do more".into(),
         evidence: format!(
@@ -100,12 +104,13 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
     for nic in &records.manifest.machine.nics {
         let Some(speed) = nic.speed_bits_per_s.filter(|&s| s > 0) else { continue };
         let of_nic = inside.iter().flat_map(|s| &s.nics).filter(|n| n.name == nic.name);
-        let busiest = of_nic.map(|n| n.rx_bytes_per_s.max(n.tx_bytes_per_s) * 8.0).fold(0.0, f64::max);
-        if busiest >= NIC_FULL * speed as f64 {
+        let sum: f64 = of_nic.map(|n| n.rx_bytes_per_s.max(n.tx_bytes_per_s) * 8.0).sum();
+        let mean = sum / inside.len().max(1) as f64;
+        if mean >= NIC_FULL * speed as f64 {
             return Some(Limit {
                 bound: Bound::Nic,
                 claim: format!("this machine's NIC {} bound it", nic.name),
-                evidence: format!("{} of {} in one direction", bits_per_s(busiest), bits_per_s(speed as f64)),
+                evidence: format!("{} of {} in one direction", bits_per_s(mean), bits_per_s(speed as f64)),
                 remedy: "drive the load from more machines or over a faster link".into(),
             });
         }
@@ -144,190 +149,5 @@ fn target(best: &Point, ceiling: Option<&Ceiling>, measure: Measure) -> Limit {
             best.client_busy * 100.0
         ),
         remedy: "look at the target's own processors, drives and links at that time".into(),
-    }
-}
-
-/// Everything there is to say of a run, gravest first.
-#[must_use]
-pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
-    let mut all = records.findings.clone();
-    for series in &view.series {
-        let label = format!("{} {}", series.workload, series.size);
-        all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
-        all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
-        all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
-        all.extend(still_rising(&label, series));
-        all.extend(bound_elsewhere(&label, series));
-    }
-    all.extend(machine_findings(view));
-    if !view.run.complete {
-        all.push(incomplete(view));
-    }
-    all.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.points.cmp(&b.points)));
-    all.dedup();
-    all
-}
-
-/// Whether so many requests failed that the figures should not be used.
-#[must_use]
-pub fn requests_failed(view: &View) -> bool {
-    use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
-    let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
-    view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
-}
-
-fn request_errors(label: &str, point: &Point) -> Option<Finding> {
-    let errors = point.error_count();
-    if errors == 0 {
-        return None;
-    }
-    let share = errors as f64 / (errors + point.requests) as f64;
-    let kinds: Vec<String> = point.errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
-    let wrong = point.errors.keys().any(|k| k == "wrong body");
-    Some(Finding {
-        kind: if wrong { FindingKind::WrongBody } else { FindingKind::RequestErrors },
-        severity: if wrong || share >= 0.01 { Severity::Serious } else { Severity::Warning },
-        confidence: Confidence::Certain,
-        points: vec![point.point],
-        claim: format!("{:.3} % of requests failed ({label}, {} in flight)", share * 100.0, point.concurrency),
-        evidence: kinds.join(", "),
-        remedy: if wrong {
-            "do not trust this target with data: read the objects named in its logs and check its drives".into()
-        } else {
-            "read the target's log at that time; a failed request costs the target work that no figure here counts"
-                .into()
-        },
-    })
-}
-
-/// Intervals in which requests failed and none succeeded: a handful of refused connections may stand for minutes.
-fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding> {
-    let lost = |i: &&Interval| {
-        i.point == point.point && i.rows.iter().all(|r| r.requests == 0) && i.rows.iter().any(|r| !r.errors.is_empty())
-    };
-    let lost_ms: u64 = records.intervals.iter().filter(lost).map(|i| i.to_ms - i.from_ms).sum();
-    // A target that takes requests and never answers gives neither successes nor failures.
-    let hung = point.requests == 0 && point.error_count() == 0;
-    let lost_ms = if hung { point.measured_ms } else { lost_ms };
-    let evidence = if hung { "no request ended" } else { "intervals in which requests failed and none succeeded" };
-    (lost_ms > 0).then(|| Finding {
-        kind: FindingKind::TargetLost,
-        severity: Severity::Serious,
-        confidence: Confidence::Certain,
-        points: vec![point.point],
-        claim: format!(
-            "the target was lost for {:.1} s ({label}, {} in flight)",
-            lost_ms as f64 / 1e3,
-            point.concurrency
-        ),
-        evidence: evidence.into(),
-        remedy: "see on the timeline when, and in the target's log why; then run again".into(),
-    })
-}
-
-fn ended_early(label: &str, point: &Point) -> Option<Finding> {
-    let (severity, why, remedy) = match point.ended {
-        Some(Ended::NoSuccess) => (
-            Severity::Serious,
-            "requests failed, and none succeeded for ten seconds",
-            "check credentials, bucket and the target's log, then run again",
-        ),
-        Some(Ended::ObjectsExhausted) => {
-            (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
-        }
-        Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration) | None => return None,
-    };
-    Some(Finding {
-        kind: FindingKind::EndedEarly,
-        severity,
-        confidence: Confidence::Certain,
-        points: vec![point.point],
-        claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured", point.measured_ms as f64 / 1e3),
-        remedy: remedy.into(),
-    })
-}
-
-fn still_rising(label: &str, series: &Series) -> Option<Finding> {
-    let enough = series.enough.as_ref().filter(|e| e.still_rising)?;
-    let next = enough.best_concurrency.saturating_mul(2);
-    Some(Finding {
-        kind: FindingKind::StillRising,
-        severity: Severity::Note,
-        confidence: Confidence::Likely,
-        points: series.points.last().map(|p| p.point).into_iter().collect(),
-        claim: format!("throughput still rose at {} in flight, the most tried ({label})", enough.best_concurrency),
-        evidence: format!("the point before reached less than {:.0} % of it", enough.share * 100.0),
-        remedy: format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
-    })
-}
-
-/// A figure that says nothing of the target deserves a warning.
-fn bound_elsewhere(label: &str, series: &Series) -> Option<Finding> {
-    let limit = series.limit.as_ref()?;
-    let kind = match limit.bound {
-        Bound::Client => FindingKind::ClientBound,
-        Bound::Nic => FindingKind::NicBound,
-        Bound::RateCap => FindingKind::RateCapped,
-        Bound::Machine | Bound::Target => return None,
-    };
-    Some(Finding {
-        kind,
-        severity: Severity::Warning,
-        confidence: Confidence::Likely,
-        points: series.points.iter().map(|p| p.point).collect(),
-        claim: format!("{} ({label})", limit.claim),
-        evidence: limit.evidence.clone(),
-        remedy: limit.remedy.clone(),
-    })
-}
-
-fn machine_findings(view: &View) -> Vec<Finding> {
-    let samples = &view.timeline.machine;
-    let mut found = Vec::new();
-    let mean = |f: fn(&MachineSample) -> f64| samples.iter().map(f).sum::<f64>() / samples.len().max(1) as f64;
-    let steal = mean(|s| s.steal);
-    if steal >= 0.02 {
-        found.push(Finding {
-            kind: FindingKind::StolenTime,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            points: Vec::new(),
-            claim: format!("the hypervisor took {:.1} % of this machine's processor time", steal * 100.0),
-            evidence: "steal in /proc/stat, mean over the run".into(),
-            remedy: "repeat at another time or on a machine of its own; compare only within one run".into(),
-        });
-    }
-    let drops = mean(|s| s.nics.iter().map(|n| n.drops_per_s).sum());
-    let (retransmits, segments) = (mean(|s| s.retransmits_per_s), mean(|s| s.segments_per_s));
-    if drops >= 1.0 || retransmits >= RETRANSMITS_SHARE * segments.max(1_000.0) {
-        found.push(Finding {
-            kind: FindingKind::PacketLoss,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            points: Vec::new(),
-            claim: "packets were lost while measuring".into(),
-            evidence: format!(
-                "{} drops/s, {} retransmitted segments/s, mean over the run",
-                count(drops),
-                count(retransmits)
-            ),
-            remedy: "look at the timeline for when, and at the switch and NIC counters for where".into(),
-        });
-    }
-    found
-}
-
-fn incomplete(view: &View) -> Finding {
-    let measured = view.series.iter().map(|s| s.points.len()).sum::<usize>();
-    Finding {
-        kind: FindingKind::Incomplete,
-        severity: Severity::Warning,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "the run did not come to its end".into(),
-        evidence: format!("{measured} of {} points have figures", view.run.asked.points.len()),
-        remedy: "the figures of the points that are here stand; run the others again".into(),
     }
 }

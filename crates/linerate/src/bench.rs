@@ -5,47 +5,62 @@ mod points;
 mod setup;
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::limits::requests_failed;
+use linerate_analysis::findings::requests_failed;
+use linerate_record::finding::Severity;
 
 use crate::cli::BenchFlags;
 use crate::failure::{Failure, code};
 use crate::progress::Progress;
-use crate::{interrupt, readings, report};
+use crate::{interrupt, progress, readings, report};
 
 use objects::Objects;
 use points::{Recorder, ceilings, measure};
 use setup::Setup;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
-    let interrupted = interrupt::watch()?;
     let mut setup = Setup::make(flags)?;
-    setup.open_bucket()?;
-    if interrupt::came(&interrupted) {
-        setup.close_bucket()?;
+    // From here on there may be something to clear up, so that signals end the run in good order.
+    let interrupted = interrupt::watch()?;
+    let driven = setup.open_bucket().and_then(|()| load(&setup, flags, &interrupted));
+    // Whatever became of the load, a bucket that was made for it goes.
+    if let Err(error) = setup.close_bucket() {
+        progress::say(&format!("warning: the bucket of this run remains at the target: {error}"));
+    }
+    driven?;
+    finish(flags, &setup, interrupt::came(&interrupted))
+}
+
+/// Drives the grid into a run folder; clears up whatever happens.
+fn load(setup: &Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
+    if interrupt::came(interrupted) {
         return Err(Failure::Interrupted);
     }
     let (folder, manifest) = setup.begin_folder()?;
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
-    let mut objects = Objects::new(&setup);
+    let mut objects = Objects::new(setup);
     let mut recorder = Recorder::new(folder, manifest, setup.clock);
-
-    let driven = ceilings(&setup, &interrupted, &progress, &mut recorder)
-        .and_then(|()| measure(&setup, &interrupted, &progress, &mut recorder, &mut objects));
-    // Whatever became of the load, what was written is cleared and what was measured is kept.
-    for finding in objects.clear_all(&progress) {
-        recorder.finding(&finding)?;
-    }
-    if let Err(error) = setup.close_bucket() {
-        recorder.finding(&objects::left_behind(&setup, &error.to_string()))?;
-    }
-    for finding in reader.stop()? {
-        recorder.finding(&finding)?;
-    }
+    let driven = ceilings(setup, interrupted, &progress, &mut recorder)
+        .and_then(|()| measure(setup, interrupted, &progress, &mut recorder, &mut objects));
+    let mut findings = objects.clear_all(&progress);
     progress.end();
-    driven?;
-    finish(flags, &setup, interrupt::came(&interrupted))
+    for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
+        // Told even with --quiet: somebody's bucket holds what it did not before.
+        progress::say(&format!("warning: {}: {}; {}", left.claim, left.evidence, left.remedy));
+    }
+    let unreadable = reader.stop();
+    findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
+    let recorded = findings.iter().try_for_each(|finding| recorder.finding(finding));
+    let ended = driven.and(recorded).and(unreadable.map(|_| ()));
+    if ended.is_err() {
+        // What was measured before is worth reading; that it could not be rendered matters less than why the load
+        // ended.
+        let _ = report::view_of(&setup.folder).and_then(|view| report::write_html(&setup.folder, &view));
+        progress::say(&format!("what was measured until then: linerate report {}", setup.folder.display()));
+    }
+    ended
 }
 
 fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {

@@ -48,6 +48,10 @@ pub(crate) fn start(
     if let Some(drive) = drive {
         command.arg("--drive").arg(drive);
     }
+    // The keys that the child is to take are these, whatever the environment of this process names first.
+    for name in ["WARP_ACCESS_KEY", "WARP_SECRET_KEY", "WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"] {
+        command.env_remove(name);
+    }
     if let Some(credentials) = credentials {
         command.env("AWS_ACCESS_KEY_ID", &credentials.access_key);
         command.env("AWS_SECRET_ACCESS_KEY", credentials.secret_key.reveal());

@@ -35,14 +35,21 @@ pub(crate) struct RunFolder {
     pub(crate) findings: Lines,
 }
 
+/// Whether a run may be written to a folder: one that does not exist yet, or is empty. Makes nothing.
+pub(crate) fn require_free(path: &Path) -> Result<(), Failure> {
+    match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::usage(format!("{} is not empty: name a new folder with --output", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Failure::File { what: "use as run folder", path: path.to_owned(), source }),
+    }
+}
+
 /// Makes a folder that does not exist yet, or takes an empty one.
 pub(crate) fn make(path: &Path) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "make run folder", path: path.to_owned(), source };
     fs::create_dir_all(path).map_err(failed)?;
-    if fs::read_dir(path).map_err(failed)?.next().is_some() {
-        return Err(Failure::usage(format!("{} is not empty: name a new folder with --output", path.display())));
-    }
-    Ok(())
+    require_free(path)
 }
 
 /// Writes the manifest, whole or not at all, and opens the other files.

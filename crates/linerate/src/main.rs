@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            progress::say(&format!("error: {failure}"));
             failure.exit_code()
         }
     }

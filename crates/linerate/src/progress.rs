@@ -1,11 +1,16 @@
 //! What is shown while a run goes on: a live line on a terminal, a line per finished point otherwise.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_load::point::IntervalFigures;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+
+/// Says something on standard error. Nobody listening (`2>&1 | head`) is no reason to stop: there is clearing up to do.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// Shows how a run goes, on standard error.
 pub(crate) struct Progress {
@@ -34,7 +39,7 @@ impl Progress {
     pub(crate) fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());
         if !self.live && !self.quiet {
-            eprintln!("{what}");
+            say(what);
         }
     }
 
@@ -70,7 +75,7 @@ impl Progress {
         if self.live {
             self.bar.println(line);
         } else if !self.quiet {
-            eprintln!("{line}");
+            say(line);
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         Some(path) => {
             folder::write_whole(&path, rendered.as_bytes())?;
             if flags.output.is_none() {
-                println!("{}", path.display());
+                print(&format!("{}\n", path.display()))?;
             }
         }
         None => print(&rendered)?,

@@ -222,6 +222,33 @@ fn a_target_that_dies_is_told_as_errors_and_ends_the_run() {
 }
 
 #[test]
+fn a_host_that_dies_does_not_hold_the_others_up() {
+    let out = tempdir().unwrap();
+    let (alive, dead) = (Served::null(), Served::null());
+    let flags =
+        format!("--host {},{} --op get --obj.size 4KiB --concurrent 2 --no-ceiling", alive.address, dead.address);
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command
+        .arg("bench")
+        .args(words(&flags))
+        .args(words("--duration 2s --warmup 100ms --quiet"))
+        .arg("-o")
+        .arg(out.path());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    lines_of_intervals(out.path(), 6);
+    drop(dead);
+    child.wait().unwrap();
+    let view = view(out.path());
+    let point = points(&view)[0];
+    assert!(point.hosts[1].errors > 0 && point.hosts[0].errors == 0, "{:?}", point.hosts);
+    assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "one host went on: {:?}", view.findings);
+    let load: Vec<f64> = view.timeline.load.iter().map(|s| s.requests_per_s).collect();
+    let (before, after) = (load[2], load[load.len() - 3]);
+    assert!(after > before / 5.0, "{before} requests/s before and {after} after");
+}
+
+#[test]
 fn reports_come_in_every_format_and_agree() {
     let out = tempdir().unwrap();
     let view = bench_view(

@@ -31,6 +31,7 @@ fn main() {
         trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
         trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
+        trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
     ];
     libtest_mimic::run(&arguments, trials).exit();
@@ -204,6 +205,21 @@ fn namespaces() -> Result<(), Failed> {
     let (get, put) = (points(&view)[0].bytes_per_s.mean, points(&view)[1].bytes_per_s.mean);
     assert!(nic(|n| n.rx_bytes_per_s) > 0.8 * get, "{} received, {get} read", nic(|n| n.rx_bytes_per_s));
     assert!(nic(|n| n.tx_bytes_per_s) > 0.8 * put, "{} sent, {put} written", nic(|n| n.tx_bytes_per_s));
+    Ok(())
+}
+
+fn asked() -> Result<(), Failed> {
+    let spaces = Namespaces::make(None);
+    let null = spaces.null_target();
+    let out = tempdir()?;
+    let flags = format!("--host {} --anonymous --op stat --obj.size 10 --concurrent 1 {SHORT}", null.address);
+    for (answer, code, begun) in [("n", 2, false), ("", 2, false), ("yes", 0, true)] {
+        let folder = out.path().join(format!("run-{answer}"));
+        let output = spaces.bench_on_terminal(&folder, &flags, answer);
+        assert_eq!(output.status.code(), Some(code), "{answer:?}: {}", shown(&output));
+        assert!(shown(&output).contains("Go on? [y/N]"), "{}", shown(&output));
+        assert_eq!(folder.exists(), begun, "{answer:?}");
+    }
     Ok(())
 }
 

@@ -62,9 +62,13 @@ pub enum BucketError {
     },
 }
 
+/// Shortest time that a call may take, whatever `--timeout` says of requests: it may delete a thousand objects.
+const CALL_TIMEOUT_MIN: Duration = Duration::from_secs(60);
+
 /// A whole answer.
 struct Answer {
     status: u16,
+    keep_alive: bool,
     server: Option<String>,
     body: Vec<u8>,
 }
@@ -79,11 +83,11 @@ impl Answer {
     }
 }
 
-/// A connection to one host for bucket calls.
+/// A connection to one host for bucket calls; made anew where the host closed it.
 pub struct Bucket<'a> {
     session: &'a Session,
     host: usize,
-    stream: TcpStream,
+    stream: Option<TcpStream>,
 }
 
 impl<'a> Bucket<'a> {
@@ -92,13 +96,37 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError::Unreachable`].
     pub fn connect(session: &'a Session, host: usize) -> Result<Self, BucketError> {
-        let unreachable = |source| BucketError::Unreachable { host: session.hosts[host].authority.clone(), source };
-        let stream =
-            TcpStream::connect_timeout(&session.hosts[host].address, Duration::from_secs(5)).map_err(unreachable)?;
-        let timeout = Some(Duration::from_nanos(session.timeout_ns));
-        let set = stream.set_nodelay(true).and(stream.set_read_timeout(timeout)).and(stream.set_write_timeout(timeout));
-        set.map_err(unreachable)?;
-        Ok(Bucket { session, host, stream })
+        let mut bucket = Bucket { session, host, stream: None };
+        bucket.stream = Some(bucket.open().map_err(|source| bucket.unreachable(source))?);
+        Ok(bucket)
+    }
+
+    /// Connects to the first host that can be reached.
+    ///
+    /// # Errors
+    /// [`BucketError::Unreachable`] for the last one tried.
+    pub fn connect_any(session: &'a Session) -> Result<Self, BucketError> {
+        let mut last = Bucket::connect(session, 0);
+        for host in 1..session.hosts.len() {
+            if last.is_ok() {
+                break;
+            }
+            last = Bucket::connect(session, host);
+        }
+        last
+    }
+
+    fn open(&self) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect_timeout(&self.session.hosts[self.host].address, Duration::from_secs(5))?;
+        let timeout = Some(Duration::from_nanos(self.session.timeout_ns).max(CALL_TIMEOUT_MIN));
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(timeout)?;
+        stream.set_write_timeout(timeout)?;
+        Ok(stream)
+    }
+
+    fn unreachable(&self, source: io::Error) -> BucketError {
+        BucketError::Unreachable { host: self.session.hosts[self.host].authority.clone(), source }
     }
 
     /// Whether the bucket exists, and what the `Server` header says.
@@ -119,11 +147,11 @@ impl<'a> Bucket<'a> {
         }
     }
 
-    /// Makes the bucket.
+    /// Makes the bucket; `false` where somebody else has just made it.
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn create(&mut self) -> Result<(), BucketError> {
+    pub fn create(&mut self) -> Result<bool, BucketError> {
         let region = &self.session.region;
         let body = if region == "us-east-1" {
             String::new()
@@ -137,9 +165,9 @@ impl<'a> Bucket<'a> {
         let call = format!("making bucket {:?}", self.session.bucket);
         let answer = self.call("PUT", b"", &[], body.as_bytes())?;
         if answer.status == 409 && s3_code(&answer.body).as_deref() == Some("BucketAlreadyOwnedByYou") {
-            return Ok(());
+            return Ok(false);
         }
-        answer.ok(&call).map(|_| ())
+        answer.ok(&call).map(|_| true)
     }
 
     /// Removes the bucket, which must be empty.
@@ -232,14 +260,32 @@ impl<'a> Bucket<'a> {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Answer, BucketError> {
-        let host = self.session.hosts[self.host].authority.clone();
         let request = self.request(method, query, headers, body);
-        let unreachable = |source| BucketError::Unreachable { host: host.clone(), source };
-        self.stream.write_all(&request).and_then(|()| self.stream.write_all(body)).map_err(unreachable)?;
-        read_answer(&mut self.stream, method == "HEAD").map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => BucketError::NotHttp { host: host.clone(), why: error.to_string() },
-            _ => BucketError::Unreachable { host: host.clone(), source: error },
+        let to_head = method == "HEAD";
+        let mut answered = Err(io::ErrorKind::NotConnected.into());
+        if let Some(stream) = self.stream.take() {
+            answered = self.exchange(stream, &request, body, to_head);
+        }
+        // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
+        if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
+            let stream = self.open().map_err(|source| self.unreachable(source))?;
+            answered = self.exchange(stream, &request, body, to_head);
+        }
+        answered.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                BucketError::NotHttp { host: self.session.hosts[self.host].authority.clone(), why: error.to_string() }
+            }
+            _ => self.unreachable(error),
         })
+    }
+
+    /// One request and its answer; keeps the connection where the host does.
+    fn exchange(&mut self, mut stream: TcpStream, request: &[u8], body: &[u8], to_head: bool) -> io::Result<Answer> {
+        stream.write_all(request)?;
+        stream.write_all(body)?;
+        let answer = read_answer(&mut stream, to_head)?;
+        self.stream = answer.keep_alive.then_some(stream);
+        Ok(answer)
     }
 
     fn request(&self, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
@@ -279,6 +325,22 @@ impl<'a> Bucket<'a> {
     }
 }
 
+const fn is_closed(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as K;
+    matches!(kind, K::NotConnected | K::UnexpectedEof | K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe)
+}
+
+/// One read. With a time limit set, a signal interrupts it even where system calls are restarted: Ctrl-C while clearing
+/// up must not end the clearing.
+fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
 /// Reads one answer, however it is framed.
 fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
     let invalid = |why: response::Malformed| io::Error::new(io::ErrorKind::InvalidData, why.to_string());
@@ -294,7 +356,7 @@ fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
             None if bytes.len() > HEAD_BYTES_MAX => return Err(too_long()),
             None => {}
         }
-        let n = stream.read(&mut buffer)?;
+        let n = read_some(stream, &mut buffer)?;
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -316,14 +378,14 @@ fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
             Framing::UntilClose => false,
         };
         if whole {
-            return Ok(Answer { status: head.status, server, body });
+            return Ok(Answer { status: head.status, keep_alive: head.keep_alive, server, body });
         }
         if body.len() > BODY_BYTES_MAX {
             return Err(too_long());
         }
-        let n = stream.read(&mut buffer)?;
+        let n = read_some(stream, &mut buffer)?;
         if n == 0 && head.framing == Framing::UntilClose {
-            return Ok(Answer { status: head.status, server, body });
+            return Ok(Answer { status: head.status, keep_alive: head.keep_alive, server, body });
         }
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,10 +1,14 @@
 //! What the next request is: operation, object and range, without a table of objects.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use linerate_record::run::Op;
 
 use crate::object::{ObjectId, mix};
 use crate::request::{Range, Subject};
 use crate::session::{Plan, Session, Source, Until, Workload};
+use crate::worker::Assignment;
 
 /// Most objects of a mixed workload that one thread remembers for deletion. Beyond it the oldest stay until the end.
 const DELETABLE_MAX: usize = 4096;
@@ -17,10 +21,10 @@ pub(crate) struct Choice<'a> {
     stream: u64,
     /// Objects that this thread has asked to write: `worker`, `worker + workers`, …
     next_write: u64,
-    next_delete: u64,
+    next_delete: &'a AtomicU64,
     workers: u64,
     /// Written in a mixed workload and not yet deleted.
-    deletable: std::collections::VecDeque<ObjectId>,
+    deletable: VecDeque<ObjectId>,
 }
 
 /// What to ask for.
@@ -32,16 +36,17 @@ pub(crate) struct Chosen {
 }
 
 impl<'a> Choice<'a> {
-    pub(crate) fn new(plan: &'a Plan, session: &'a Session, worker: u64, workers: u64) -> Self {
+    pub(crate) fn new(given: &Assignment<'a>) -> Self {
+        let (plan, session) = (given.plan, given.session);
         Choice {
             plan,
             session,
             draws: 0,
-            stream: mix(session.seed ^ u64::from(plan.write_set), worker),
-            next_write: worker,
-            next_delete: worker,
-            workers,
-            deletable: std::collections::VecDeque::with_capacity(DELETABLE_MAX),
+            stream: mix(session.seed ^ u64::from(plan.write_set), u64::from(given.worker)),
+            next_write: u64::from(given.worker),
+            next_delete: given.next_delete,
+            workers: u64::from(given.workers),
+            deletable: VecDeque::with_capacity(DELETABLE_MAX),
         }
     }
 
@@ -117,8 +122,7 @@ impl<'a> Choice<'a> {
 
     fn next_delete(&mut self) -> Option<Subject> {
         let Source::Set { set, count } = self.plan.source else { return None };
-        let seq = self.next_delete;
-        self.next_delete += self.workers;
+        let seq = self.next_delete.fetch_add(1, Ordering::Relaxed);
         (seq < count).then(|| self.own(ObjectId { set, seq }))
     }
 
@@ -146,16 +150,32 @@ impl<'a> Choice<'a> {
 mod tests {
     use std::collections::HashMap;
 
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::channel;
+
     use super::*;
+    use crate::clock::Clock;
     use crate::test_session::{plan, session};
+
+    /// What thread `worker` of `workers` is given.
+    fn given<'a>(
+        plan: &'a Plan,
+        session: &'a Session,
+        next_delete: &'a AtomicU64,
+        (worker, workers): (u32, u32),
+    ) -> Assignment<'a> {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let (clock, reports) = (Clock::start(), channel().0);
+        Assignment { session, plan, clock, begin_ns: 0, stop: &STOP, next_delete, worker, workers, slots: 1, reports }
+    }
 
     #[test]
     fn threads_share_out_a_set_without_overlap_or_gap() {
         let session = session();
         let plan = Plan { until: Until::Written(10), ..plan(Workload::Single(Op::Put)) };
-        let mut seen = Vec::new();
+        let (mut seen, none) = (Vec::new(), AtomicU64::new(0));
         for worker in 0..3 {
-            let mut choice = Choice::new(&plan, &session, worker, 3);
+            let mut choice = Choice::new(&given(&plan, &session, &none, (worker, 3)));
             while let Some(Chosen { subject: Subject::Own { id, .. }, .. }) = choice.next() {
                 seen.push(id.seq);
             }
@@ -168,9 +188,14 @@ mod tests {
     fn deletes_take_each_object_once_and_then_end() {
         let session = session();
         let plan = Plan { source: Source::Set { set: 3, count: 5 }, ..plan(Workload::Single(Op::Delete)) };
-        let mut choice = Choice::new(&plan, &session, 0, 1);
-        let taken: Vec<_> = std::iter::from_fn(|| choice.next()).collect();
-        assert_eq!(taken.len(), 5);
+        let shared = AtomicU64::new(0);
+        let mut first = Choice::new(&given(&plan, &session, &shared, (0, 2)));
+        let mut second = Choice::new(&given(&plan, &session, &shared, (1, 2)));
+        let mut taken: Vec<_> = first.next().into_iter().collect();
+        taken.extend(std::iter::from_fn(|| second.next()));
+        assert_eq!((taken.len(), first.next()), (5, None));
+        let distinct: std::collections::HashSet<_> = taken.iter().map(|c| format!("{:?}", c.subject)).collect();
+        assert_eq!(distinct.len(), 5);
         assert!(taken.iter().all(|c| matches!(c.subject, Subject::Own { id: ObjectId { set: 3, .. }, .. })));
     }
 
@@ -178,7 +203,8 @@ mod tests {
     fn a_mix_keeps_its_weights_and_deletes_only_what_it_wrote() {
         let session = session();
         let plan = Plan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0])) };
-        let mut choice = Choice::new(&plan, &session, 0, 1);
+        let none = AtomicU64::new(0);
+        let mut choice = Choice::new(&given(&plan, &session, &none, (0, 1)));
         let (mut ops, mut written) = (HashMap::new(), std::collections::HashSet::new());
         for _ in 0..20_000 {
             let chosen = choice.next().unwrap();
@@ -203,7 +229,8 @@ mod tests {
     fn ranges_lie_inside_their_object() {
         let session = session();
         let plan = Plan { range_bytes: Some(1000), ..plan(Workload::Single(Op::Get)) };
-        let mut choice = Choice::new(&plan, &session, 0, 1);
+        let none = AtomicU64::new(0);
+        let mut choice = Choice::new(&given(&plan, &session, &none, (0, 1)));
         let starts: std::collections::HashSet<u64> = (0..200)
             .map(|_| {
                 let chosen = choice.next().unwrap();

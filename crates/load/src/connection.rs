@@ -65,7 +65,8 @@ impl Buffers {
     pub(crate) fn new(low_water_max: u64) -> Self {
         Buffers {
             input: vec![0; 256 << 10],
-            discard: Vec::with_capacity(64 << 20),
+            // The kernel never has more waiting than the receive buffer that a mark of 8 MiB gives.
+            discard: Vec::with_capacity(2 * LOW_WATER_MAX_BYTES as usize),
             low_water_max,
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],

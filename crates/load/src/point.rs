@@ -1,7 +1,7 @@
 //! One point: threads are started, their reports merged interval by interval, and handed on as they come.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const NO_SUCCESS_NS: u64 = 10_000_000_000;
 /// How soon Ctrl-C is noticed. Waking more often would count as the client's processor time.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(100);
 
-/// Shortest cut-off interval that is told: below, rates would be noise.
+/// Shortest cut-off interval that is told, where nothing failed in it: below, rates would be noise.
 const CUT_MIN_NS: u64 = 20_000_000;
 
 /// All threads' figures of one interval.
@@ -75,6 +75,8 @@ pub struct PointOutcome {
     pub written_until: u64,
     /// Connections made.
     pub connections: u64,
+    /// Writes that had not ended when their connection was given up: the target may store them later.
+    pub unended_writes: u64,
 }
 
 /// A point that could not be driven.
@@ -111,15 +113,16 @@ pub fn drive(
 ) -> Result<PointOutcome, PointError> {
     let workers = plan.threads.clamp(1, plan.concurrency.max(1));
     let (reports, inbox) = channel();
-    let stop = AtomicBool::new(false);
+    let (stop, next_delete) = (AtomicBool::new(false), AtomicU64::new(0));
     let begin_ns = drive.clock.now_ns();
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for worker in 0..workers {
             let slots = plan.concurrency / workers + u32::from(worker < plan.concurrency % workers);
             let (session, clock) = (drive.session, drive.clock);
-            let (stop, reports) = (&stop, reports.clone());
-            let given = Assignment { session, plan, clock, begin_ns, stop, worker, workers, slots, reports };
+            let (stop, next_delete, reports) = (&stop, &next_delete, reports.clone());
+            let given =
+                Assignment { session, plan, clock, begin_ns, stop, next_delete, worker, workers, slots, reports };
             let named = std::thread::Builder::new().name(format!("load-{worker}"));
             match named.spawn_scoped(scope, move || worker::run(given)) {
                 Ok(thread) => threads.push(thread),
@@ -151,7 +154,7 @@ struct Merge<'a> {
     waiting: BTreeMap<u64, Vec<Report>>,
     client_cpu_ns: u64,
     target_cpu_ns: Option<u64>,
-    last_success_ns: u64,
+    last_alive_ns: u64,
     failures_since: u64,
     gave_up: bool,
 }
@@ -166,7 +169,7 @@ impl<'a> Merge<'a> {
             waiting: BTreeMap::new(),
             client_cpu_ns: own_cpu_ns(),
             target_cpu_ns: drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok()),
-            last_success_ns: begin_ns,
+            last_alive_ns: begin_ns,
             failures_since: 0,
             gave_up: false,
         }
@@ -196,14 +199,18 @@ impl<'a> Merge<'a> {
         // Threads that were cut off at different intervals leave parts; parts long enough are told.
         for (interval, reports) in std::mem::take(&mut self.waiting) {
             let figures = self.merge(interval, reports);
-            if figures.to_ns >= figures.from_ns + CUT_MIN_NS {
+            let failed = figures.rows.iter().any(|r| !r.errors.is_empty());
+            let counted = matches!(self.plan.until, Until::Written(_));
+            if figures.to_ns >= figures.from_ns + CUT_MIN_NS || failed || counted {
                 on_interval(figures);
             }
         }
     }
 
     fn hopeless(&self) -> bool {
-        self.failures_since > 0 && self.drive.clock.now_ns() - self.last_success_ns > NO_SUCCESS_NS
+        // Intervals longer than the limit tell of successes only when they end.
+        let limit_ns = NO_SUCCESS_NS.max(2 * self.plan.interval_ns);
+        self.failures_since > 0 && self.drive.clock.now_ns() - self.last_alive_ns > limit_ns
     }
 
     fn merge(&mut self, interval: u64, mut reports: Vec<Report>) -> IntervalFigures {
@@ -224,10 +231,11 @@ impl<'a> Merge<'a> {
             rows: merge_rows(reports),
         };
         (self.client_cpu_ns, self.target_cpu_ns) = (client_cpu_ns, target_cpu_ns);
-        if figures.rows.iter().any(|r| r.requests > 0) {
-            (self.last_success_ns, self.failures_since) = (to_ns, 0);
+        if figures.rows.iter().any(|r| r.requests > 0 || r.moved_bytes > 0) {
+            (self.last_alive_ns, self.failures_since) = (to_ns, 0);
+        } else {
+            self.failures_since += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
         }
-        self.failures_since += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
         figures
     }
 
@@ -246,6 +254,7 @@ impl<'a> Merge<'a> {
             // Threads take turns through the numbers, so the furthest bounds them all.
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
             connections: ends.iter().map(|e| e.connections).sum(),
+            unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
         }
     }
 }

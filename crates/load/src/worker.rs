@@ -1,6 +1,6 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use linerate_record::run::Op;
@@ -27,7 +27,7 @@ const SLEEP_MAX_NS: u64 = 50_000_000;
 /// How often requests in flight are held against their time limit.
 const TIMEOUT_SCAN_NS: u64 = 100_000_000;
 
-/// Pause after a failed connection: doubles up to a second, so that a dead host is not hammered.
+/// Rest of a host after a failed connection: doubles up to a second, so that a dead host is not hammered.
 const BACKOFF_MIN_NS: u64 = 5_000_000;
 const BACKOFF_MAX_NS: u64 = 1_000_000_000;
 
@@ -50,6 +50,8 @@ pub(crate) struct WorkerEnd {
     /// First number of the write set that it never asked for.
     pub(crate) written_until: u64,
     pub(crate) connections: u64,
+    /// Writes given up before they ended.
+    pub(crate) unended_writes: u64,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Assignment<'a> {
     pub(crate) clock: Clock,
     pub(crate) begin_ns: u64,
     pub(crate) stop: &'a AtomicBool,
+    /// The next object to delete, shared: threads with more slots delete more.
+    pub(crate) next_delete: &'a AtomicU64,
     pub(crate) worker: u32,
     pub(crate) workers: u32,
     /// Requests that it keeps in flight.
@@ -76,6 +80,13 @@ const fn key(place: usize, generation: u32) -> u64 {
 struct Place {
     connection: Option<Connection>,
     generation: u32,
+}
+
+/// A host that failed rests for a while; others go on meanwhile.
+#[derive(Clone, Copy, Default)]
+struct Rest {
+    until_ns: u64,
+    backoff_ns: u64,
 }
 
 /// The loop's state.
@@ -96,7 +107,8 @@ struct Worker<'a> {
     buffers: Buffers,
     tally: Tally,
     pace: Pace,
-    backoff_ns: u64,
+    rests: Vec<Rest>,
+    /// When the first host is ready for a request again: in the past while one is.
     resume_at_ns: u64,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
@@ -108,6 +120,7 @@ struct Worker<'a> {
     cpu_ns: u64,
     unix_base_ns: u64,
     connections: u64,
+    unended_writes: u64,
 }
 
 /// Runs a thread's share of a point to its end.
@@ -126,12 +139,12 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         next_host: given.worker as usize % session.hosts.len().max(1),
         open_slots: given.slots,
         in_flight: 0,
-        choice: Choice::new(given.plan, session, u64::from(given.worker), u64::from(given.workers)),
+        choice: Choice::new(&given),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency)),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
-        backoff_ns: 0,
+        rests: vec![Rest::default(); session.hosts.len()],
         resume_at_ns: 0,
         held_back: 0,
         exhausted: false,
@@ -142,6 +155,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         cpu_ns: thread_cpu_ns(),
         unix_base_ns: unix_base_ns(&given.clock),
         connections: 0,
+        unended_writes: 0,
         given,
     };
     worker.run()
@@ -164,6 +178,7 @@ impl Worker<'_> {
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
             connections: self.connections,
+            unended_writes: self.unended_writes,
             exhausted: self.exhausted,
         })
     }
@@ -213,7 +228,6 @@ impl Worker<'_> {
             Phase::Connecting => match connection.connected() {
                 Err(why) => Progress::Failed { why, reusable: false },
                 Ok(()) => {
-                    self.backoff_ns = 0;
                     self.begin(place);
                     return;
                 }
@@ -265,6 +279,7 @@ impl Worker<'_> {
         let Some(connection) = self.places[place].connection.as_mut() else { return };
         let (host, op) = (connection.host, connection.exchange.ask.op);
         if let Some(why) = &why {
+            self.unended_writes += u64::from(op == Op::Put && *why == Failure::Timeout);
             self.count_failure(host, op, why);
         }
         self.in_flight -= 1;
@@ -301,6 +316,7 @@ impl Worker<'_> {
         if op == Op::Put {
             self.choice.written(subject);
         }
+        self.rests[host as usize].backoff_ns = 0;
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
         if !self.draining && !self.time_is_up() {
@@ -316,15 +332,18 @@ impl Worker<'_> {
         if !self.draining && !self.time_is_up() {
             self.tally.failure(host, op, &why.to_string());
         }
-        // Any failure slows this thread down a little: a target that refuses at once would otherwise be asked as fast
-        // as the processor allows.
-        self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
-        if matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset) {
-            self.resume_at_ns = now_ns + self.backoff_ns;
-        } else {
-            self.resume_at_ns = now_ns + BACKOFF_MIN_NS;
-            self.backoff_ns = 0;
+        // Any failure gives a host a little rest: one that refuses at once would otherwise be asked as fast as the
+        // processor allows.
+        let rest = &mut self.rests[host as usize];
+        if now_ns < rest.until_ns {
+            // One of several that failed together: the rest they cause is one.
+            return;
         }
+        let broken = matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset);
+        let doubled = if broken { rest.backoff_ns * 2 } else { 0 };
+        rest.backoff_ns = doubled.clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
+        rest.until_ns = now_ns + rest.backoff_ns;
+        self.resume_at_ns = self.rests.iter().map(|r| r.until_ns).min().unwrap_or(0);
     }
 
     fn start_open_slots(&mut self, now_ns: u64) {
@@ -343,11 +362,11 @@ impl Worker<'_> {
     }
 
     fn start_one(&mut self, now_ns: u64) {
+        let host = self.pick_host(now_ns);
         let Some(chosen) = self.choice.next() else {
             self.exhausted = true;
             return;
         };
-        let host = self.pick_host();
         let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
         let exchange = Exchange::new(ask, self.given.plan.verify, now_ns);
         self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
@@ -364,16 +383,18 @@ impl Worker<'_> {
         }
     }
 
-    fn pick_host(&mut self) -> usize {
+    /// The host of the next request, resting ones passed over. At least one is ready.
+    fn pick_host(&mut self, now_ns: u64) -> usize {
         let hosts = self.outstanding.len();
         let turn = self.next_host;
-        self.next_host = if turn + 1 == hosts { 0 } else { turn + 1 };
-        match self.given.session.host_select {
-            HostSelect::RoundRobin => turn,
-            HostSelect::LeastOutstanding => {
-                (0..hosts).map(|i| (turn + i) % hosts).min_by_key(|&h| self.outstanding[h]).unwrap_or(turn)
-            }
-        }
+        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests[h].until_ns <= now_ns);
+        let host = match self.given.session.host_select {
+            HostSelect::RoundRobin => ready.next(),
+            HostSelect::LeastOutstanding => ready.min_by_key(|&h| self.outstanding[h]),
+        };
+        let host = host.unwrap_or(turn);
+        self.next_host = (host + 1) % hosts;
+        host
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {
@@ -479,6 +500,7 @@ impl Worker<'_> {
             let open =
                 writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
+                self.unended_writes += open as u64;
                 return Ok(());
             }
             self.wait(events, now_ns)?;

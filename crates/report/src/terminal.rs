@@ -35,7 +35,7 @@ pub fn render(view: &View, look: Look) -> String {
         text.push('\n');
         text.push_str(&series_table(series, look));
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
-        text.push_str(&verdict(series, ceiling, look));
+        text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
     }
     text.push('\n');
     text.push_str(&findings(&view.findings, look));
@@ -147,16 +147,17 @@ fn enough_marker(enough: Option<&Enough>, point: &Point) -> String {
     }
 }
 
-fn verdict(series: &Series, ceiling: Option<&Ceiling>, look: Look) -> String {
+fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look) -> String {
     let mut text = String::new();
     if let Some(limit) = &series.limit {
         text.push_str(&limit_lines(limit, look));
     }
     if let Some(ceiling) = ceiling {
         let told = format!(
-            "linerate alone drives {} against the null target, {} in flight",
+            "linerate alone drives {} against the null target, {} in flight{}",
             words::throughput(&ceiling.point, series.measure),
-            ceiling.point.concurrency
+            ceiling.point.concurrency,
+            words::ceiling_note(verify)
         );
         text.push_str(&hanging("   own", 8, &told, look));
     }

@@ -193,6 +193,11 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// What a ceiling leaves out where bodies are compared: those of the null target are not worth comparing.
+pub(crate) const fn ceiling_note(verify: bool) -> &'static str {
+    if verify { ", bodies not compared" } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

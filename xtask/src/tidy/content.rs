@@ -74,27 +74,9 @@ fn machine_path(file: &File) -> Vec<usize> {
     })
 }
 
-/// Lines with one of the words, whole and in any case; line 1 where it is in the path. The words are in lower case.
-pub(super) fn refused_word(file: &File, words: &[String]) -> Vec<usize> {
-    let is_refused = |line: &str| {
-        let line = line.to_lowercase();
-        words.iter().any(|word| stands_alone(&line, word))
-    };
-    let in_path = is_refused(&file.path).then_some(1);
-    in_path.into_iter().chain(lines(file, is_refused)).collect()
-}
-
-fn stands_alone(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(start, _)| {
-        let before = line[..start].chars().next_back();
-        let after = line[start + word.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{file, judged};
+    use super::super::judged;
     use super::*;
 
     const NONE: [usize; 0] = [];
@@ -145,20 +127,6 @@ mod tests {
         }
         for path in accepted {
             assert_eq!(judged(&RULES, "vague-name", path, ""), NONE, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_refused_word_is_found_whole_and_in_any_case() {
-        let words = ["gizmo".to_owned(), "inner name".to_owned()];
-        let cases = [
-            ("a.md", "a\nthe Gizmo's\n", vec![2]),
-            ("a.md", "my_gizmo\nan Inner Name\n", vec![1, 2]),
-            ("a.md", "gizmos and inner names\n", vec![]),
-            ("gizmo.md", "a\n", vec![1]),
-        ];
-        for (path, text, expected) in cases {
-            assert_eq!(refused_word(&file(path, text.as_bytes()), &words), expected, "{path} {text:?}");
         }
     }
 }

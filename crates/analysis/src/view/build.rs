@@ -7,10 +7,10 @@ use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
 
 use super::{
-    Ceiling, CpuCost, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
+    Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
 };
 use crate::histogram::{self, DecodeError, Latencies};
-use crate::{counters, enough, estimate, limits};
+use crate::{counters, enough, estimate, findings, limits};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -77,7 +77,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         timeline: timeline::build(records, machine_samples)?,
         findings: Vec::new(),
     };
-    view.findings = limits::findings(&view, records);
+    view.findings = findings::findings(&view, records);
     Ok(view)
 }
 
@@ -117,7 +117,9 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
 /// Requests where bodies are small or absent, bytes otherwise.
 fn measure(points: &[Point]) -> Measure {
     let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
-    if requests == 0 || bytes as f64 / (requests as f64) < SMALL_BODY_BYTES {
+    // Bodies so large that none has ended yet still move.
+    let moved = points.iter().any(|p| p.moved_bytes > 0);
+    if (requests == 0 && !moved) || (bytes as f64) < SMALL_BODY_BYTES * requests as f64 {
         Measure::Requests
     } else {
         Measure::Bytes
@@ -170,7 +172,11 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let sum = Sum::of(rows.iter().copied())?;
     let per_second = |what: fn(&Row) -> f64| {
         let rate = |i: &&Interval| i.rows.iter().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
-        estimate::mean_with_interval(&measured.iter().map(rate).collect::<Vec<_>>())
+        // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
+        let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+        let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
+        let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
+        Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread }
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);

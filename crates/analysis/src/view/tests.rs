@@ -6,7 +6,8 @@ use linerate_record::finding::FindingKind;
 use linerate_record::machine::{Machine, Nic};
 use linerate_record::reading::{CpuTimes, NicCounters, Reading};
 use linerate_record::run::{
-    Asked, Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, SCHEMA, Target,
+    Asked, EncodedHistogram, Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
+    SCHEMA, Target,
 };
 
 use super::*;
@@ -198,8 +199,59 @@ fn a_null_target_that_was_no_faster_names_the_client() {
 fn requests_held_back_name_the_cap() {
     let mut records = records(&[1, 2], |_| 5);
     records.intervals.iter_mut().for_each(|i| i.held_back = 1);
+    records.manifest.asked.max_rate = Some("100/s".into());
+    assert_eq!(limit(&build(&records).unwrap()), Bound::RateCap);
+    records.manifest.asked.max_rate = Some("1000/s".into());
+    assert_eq!(limit(&build(&records).unwrap()), Bound::Target, "a cap ten times the rate bound nothing");
+}
+
+#[test]
+fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
+    let mut records = records(&[1, 2], |_| 5);
+    records.intervals.retain(|i| i.point == 0 || i.warmup);
+    let warmup = records.intervals.last_mut().unwrap();
+    warmup.rows.truncate(1);
+    warmup.rows[0].errors.insert("http 403 AccessDenied".into(), 9);
+    let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+    end.ended = Ended::NoSuccess;
     let view = build(&records).unwrap();
-    assert_eq!(limit(&view), Bound::RateCap);
+    let told = view.findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+    assert!(told.points == [1] && told.evidence.contains("AccessDenied: 9"), "{told:?}");
+    assert!(crate::findings::requests_failed(&view));
+}
+
+#[test]
+fn wrong_bodies_count_in_the_warm_up_too() {
+    let mut records = records(&[1, 2], |_| 5);
+    assert!(records.intervals[0].warmup);
+    records.intervals[0].rows[0].errors.insert("wrong body".into(), 1);
+    assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
+}
+
+#[test]
+fn slow_large_bodies_that_move_are_no_lost_target() {
+    let mut records = records(&[1, 2], |_| 5);
+    for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
+        (row.requests, row.bytes, row.total, row.ttfb) =
+            (0, 0, EncodedHistogram::default(), EncodedHistogram::default());
+    }
+    let view = build(&records).unwrap();
+    assert_eq!((view.series[0].measure, kinds(&view).contains(&FindingKind::TargetLost)), (Measure::Bytes, false));
+    assert!(view.series[0].points[0].bytes_per_s.mean > 0.0);
+}
+
+#[test]
+fn a_target_that_falls_silent_is_lost_from_then_on() {
+    let mut records = records(&[1, 2], |_| 5);
+    // Twelve more intervals of the last point in which nothing ends and nothing moves.
+    let template = Interval { rows: Vec::new(), ..records.intervals.last().unwrap().clone() };
+    for i in 0..12 {
+        let from_ms = template.to_ms + i * 100;
+        records.intervals.push(Interval { from_ms, to_ms: from_ms + 100, ..template.clone() });
+    }
+    let view = build(&records).unwrap();
+    let lost: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::TargetLost).collect();
+    assert!(lost.len() == 1 && lost[0].claim.contains("1.2 s"), "{lost:?}");
 }
 
 /// Readings each 100 ms with the share of time busy and the bytes per second given.
@@ -261,8 +313,8 @@ fn a_target_that_never_answers_is_lost() {
     records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.rows.clear());
     let view = build(&records).unwrap();
     let lost: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::TargetLost).collect();
-    assert!(lost.len() == 1 && lost[0].points == [1] && lost[0].evidence == "no request ended", "{lost:?}");
-    assert!(crate::limits::requests_failed(&view));
+    assert!(lost.len() == 1 && lost[0].points == [1] && lost[0].claim.contains("for 1.0 s"), "{lost:?}");
+    assert!(crate::findings::requests_failed(&view));
 }
 
 #[test]

@@ -21,11 +21,12 @@ pub(super) struct Objects<'a> {
     setup: &'a Setup<'a>,
     written: Vec<Written>,
     next_set: u32,
+    unended_writes: u64,
 }
 
 impl<'a> Objects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
-        Objects { setup, written: Vec::new(), next_set: 0 }
+        Objects { setup, written: Vec::new(), next_set: 0, unended_writes: 0 }
     }
 
     /// A set that nothing was written to.
@@ -41,13 +42,25 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// Notes writes that were given up and may be stored yet.
+    pub(super) const fn note_unended(&mut self, writes: u64) {
+        self.unended_writes += writes;
+    }
+
     /// Deletes every set but `keep`. What could not be deleted stays noted, for the end.
     pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) {
         if self.setup.flags.work.noclear {
             return;
         }
-        let setup = self.setup;
-        self.written.retain(|written| Some(written.set) == keep || delete_set(setup, written, progress).is_err());
+        let (setup, mut lost) = (self.setup, false);
+        self.written.retain(|written| {
+            // After one failure the others wait for the next time: a target that hangs would hold up each in turn.
+            let stays = Some(written.set) == keep || lost;
+            if !stays {
+                lost = delete_set(setup, written, progress).is_err();
+            }
+            stays || lost
+        });
     }
 
     /// Deletes everything, then looks whether something is left: a PUT that was cut off may have been stored since.
@@ -59,7 +72,11 @@ impl<'a> Objects<'a> {
             return Vec::new();
         }
         self.clear_except(None, progress);
-        match Bucket::connect(&self.setup.session, 0).and_then(|mut bucket| bucket.sweep_up()) {
+        match Bucket::connect_any(&self.setup.session).and_then(|mut bucket| bucket.sweep_up()) {
+            Ok(0) if self.unended_writes > 0 => {
+                let n = self.unended_writes;
+                vec![left_behind(self.setup, &format!("{n} writes were given up; the target may store them yet"))]
+            }
             Ok(0) => Vec::new(),
             Ok(left) => vec![left_behind(self.setup, &format!("{left} or more objects could not be deleted"))],
             Err(error) => vec![left_behind(self.setup, &error.to_string())],
@@ -68,7 +85,7 @@ impl<'a> Objects<'a> {
 }
 
 fn delete_set(setup: &Setup<'_>, written: &Written, progress: &Progress) -> Result<(), BucketError> {
-    let mut bucket = Bucket::connect(&setup.session, 0)?;
+    let mut bucket = Bucket::connect_any(&setup.session)?;
     // A cap on requests holds for deletions too: a call of a thousand keys costs a target a thousand deletions.
     let (batch, pause_s) = match setup.flags.work.max_rate {
         Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),

@@ -7,7 +7,7 @@ use linerate_analysis::view::{Measure, Records, build};
 use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
 use linerate_load::session::{Plan, Session, Source, Until, Workload};
-use linerate_load::sizes::Sizes;
+use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::finding::Finding;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
 
@@ -44,7 +44,8 @@ impl Recorder {
         self.folder.findings.push(finding)
     }
 
-    /// Drives one point and records it; returns how it ended, and the line that tells it.
+    /// Drives one point and records it; returns how it ended, and the line that tells it or why it could not be
+    /// recorded: what was written must be cleared in either case.
     fn point(
         &mut self,
         purpose: Purpose,
@@ -52,7 +53,7 @@ impl Recorder {
         with: &Drive<'_>,
         plan: &Plan,
         progress: &Progress,
-    ) -> Result<(PointOutcome, String), Failure> {
+    ) -> Result<(PointOutcome, Result<String, Failure>), Failure> {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -68,13 +69,11 @@ impl Recorder {
             }
             intervals.push(interval);
         })?;
-        written?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections });
-        self.folder.points.push(&end)?;
-        let line = self.line(spec, vec![begin, end], intervals);
-        Ok((outcome, line))
+        let recorded = written.and_then(|()| self.folder.points.push(&end));
+        Ok((outcome, recorded.map(|()| self.line(spec, vec![begin, end], intervals))))
     }
 
     /// The point's row of the report.
@@ -141,7 +140,8 @@ pub(super) fn ceilings(
             let spec = PointSpec { workload: named.name.clone(), size, concurrency };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
-            let (outcome, _) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
+            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
+            recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
                 return Ok(());
@@ -174,7 +174,7 @@ fn named_sizes(setup: &Setup<'_>) -> Vec<(String, Sizes)> {
         return setup.grid.sizes.iter().map(|s| (s.to_string(), s.clone())).collect();
     }
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
-    let mean = sum / setup.existing.len() as u64;
+    let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
     let sizes = mean.to_string().parse().ok();
     sizes.map(|sizes| vec![(super::setup::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
 }
@@ -262,7 +262,8 @@ impl SeriesRun<'_> {
             if workload.has(Op::Put) {
                 objects.note(write_set, outcome.written_until, self.sizes);
             }
-            self.progress.finished(&line);
+            objects.note_unended(outcome.unended_writes);
+            self.progress.finished(&line?);
             objects.clear_except(keep, self.progress);
         }
         objects.clear_except(None, self.progress);
@@ -287,9 +288,12 @@ impl SeriesRun<'_> {
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
-        outcome?;
-        if errors.is_empty() || interrupt::came(self.with.interrupted) {
+        objects.note_unended(outcome?.unended_writes);
+        if interrupt::came(self.with.interrupted) || (errors.is_empty() && done == count) {
             return Ok(set);
+        }
+        if errors.is_empty() {
+            errors.insert("no answer".into(), count - done.min(count));
         }
         let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
         Err(Failure::Prepare { count, size: self.size.to_owned(), kinds: kinds.join(", ") })

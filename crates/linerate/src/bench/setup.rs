@@ -12,6 +12,7 @@ use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
 use linerate_load::sizes::Sizes;
 use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
 use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
@@ -48,6 +49,9 @@ impl<'a> Setup<'a> {
     pub(crate) fn make(flags: &'a BenchFlags) -> Result<Self, Failure> {
         let grid = Grid::parse(&flags.work)?;
         check_together(flags, &grid)?;
+        let (id, folder) = name_folder(flags, &grid)?;
+        folder::require_free(&folder)?;
+        allow_open_files();
         let region = credentials::region(&flags.keys);
         // Who asks for a target of linerate's own does not mean the endpoint of the environment.
         let own = flags.target.target.is_some() || flags.target.drive.is_some();
@@ -69,7 +73,6 @@ impl<'a> Setup<'a> {
             }
         };
         let seed = seed()?;
-        let (id, folder) = name_folder(flags, &grid)?;
         let session = Session {
             lookup: match flags.target.lookup {
                 LookupFlag::Path => Lookup::Path,
@@ -126,8 +129,7 @@ impl<'a> Setup<'a> {
                     "bucket {name:?} does not exist, so --list-existing finds nothing in it"
                 )));
             }
-            bucket.create()?;
-            self.made_bucket = true;
+            self.made_bucket = bucket.create()?;
         }
         if self.flags.work.list_existing {
             let most = usize::try_from(self.flags.work.objects.unwrap_or(10_000)).unwrap_or(usize::MAX);
@@ -145,7 +147,7 @@ impl<'a> Setup<'a> {
     /// Removes the bucket where the run made it and left nothing in it.
     pub(crate) fn close_bucket(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
-            Bucket::connect(&self.session, 0)?.remove()?;
+            Bucket::connect_any(&self.session)?.remove()?;
         }
         Ok(())
     }
@@ -159,9 +161,9 @@ impl<'a> Setup<'a> {
         Duration::from_millis(points * point_ms + ceilings)
     }
 
-    /// A run that compares bodies has no ceiling: the null target's bodies are not worth comparing.
+    /// A run against the null target is a ceiling itself.
     pub(crate) fn wants_ceilings(&self) -> bool {
-        !self.flags.output.no_ceiling && !self.flags.work.verify && self.flags.target.target != Some(TargetKind::Null)
+        !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
     }
 
     /// The points, as the folder names them.
@@ -246,6 +248,9 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.verify && flags.target.target == Some(TargetKind::Null) {
         return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
     }
+    if work.timeout < Duration::from_millis(1) {
+        return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
+    }
     if work.range_size.is_some_and(|r| r.0 == 0) {
         return Err(Failure::usage("--range-size 0 reads nothing: give a length such as 64KiB"));
     }
@@ -260,6 +265,14 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
         return Err(Failure::usage(format!("invalid prefix {prefix:?}: write up to 512 bytes, not beginning with /")));
     }
     Ok(())
+}
+
+/// Raises this process's soft limit of open files to the hard one: each request in flight is a connection.
+fn allow_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it cannot be raised, the points that need more say so: "too many open files".
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn local(process: &TargetProcess) -> Host {

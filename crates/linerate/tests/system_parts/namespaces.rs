@@ -1,6 +1,6 @@
 //! Two network namespaces with a link between them: a server's and a client's.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -60,6 +60,24 @@ impl Namespaces {
             };
         }
         command.stdin(Stdio::null()).output().expect("ip runs")
+    }
+
+    /// The same on a pseudo-terminal, on which `answer` is typed.
+    pub(crate) fn bench_on_terminal(&self, folder: &Path, flags: &str, answer: &str) -> Output {
+        let inner = bench_command(folder, flags, &[]);
+        let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy());
+        let words: Vec<String> = std::iter::once(inner.get_program()).chain(inner.get_args()).map(quoted).collect();
+        let line = format!("ip netns exec {} {}", self.client, words.join(" "));
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("script runs");
+        let mut keyboard = child.stdin.take().expect("piped");
+        writeln!(keyboard, "{answer}").expect("it reads");
+        // The keyboard stays until the end: its end would be typed as the end of input.
+        let output = child.wait_with_output().expect("it ends");
+        drop(keyboard);
+        output
     }
 
     /// The null target in the server's namespace.

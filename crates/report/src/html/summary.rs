@@ -35,12 +35,12 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
     let mut html = String::new();
     for series in &view.series {
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
-        html.push_str(&card(series, ceiling, exact));
+        html.push_str(&card(series, ceiling, view.run.asked.verify, exact));
     }
     if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
 }
 
-fn card(series: &Series, ceiling: Option<&Ceiling>, exact: Exact) -> String {
+fn card(series: &Series, ceiling: Option<&Ceiling>, verify: bool, exact: Exact) -> String {
     let label = escaped(&words::series_label(&series.workload, &series.size));
     let Some(best) = best(series) else {
         return format!(
@@ -49,7 +49,7 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, exact: Exact) -> String {
     };
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series.measure, best, exact));
     if let Some(ceiling) = ceiling {
-        html.push_str(&own_ceiling(series.measure, best, ceiling, exact));
+        html.push_str(&own_ceiling(series.measure, best, ceiling, words::ceiling_note(verify), exact));
     }
     if let Some(enough) = &series.enough {
         html.push_str(&enough_line(enough));
@@ -102,14 +102,14 @@ fn told(measure: Measure, point: &Point) -> (&'static str, String) {
 }
 
 /// How far the best stands from what linerate drives where nothing but itself can bind.
-fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, exact: Exact) -> String {
+fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, note: &str, exact: Exact) -> String {
     let (field, text) = told(measure, &ceiling.point);
     let own = ceiling.point.throughput(measure).mean;
     let share = if own > 0.0 { best.throughput(measure).mean / own } else { 0.0 };
     let cells = Cells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
-         <b{}>{}</b> that linerate alone drives here</p>\n",
+         <b{}>{}</b> that linerate alone drives here{note}</p>\n",
         100.0 * share.clamp(0.0, 1.0),
         words::percent(share),
         cells.attributes(field, &ceiling.point.throughput(measure).mean),
