@@ -21,7 +21,9 @@ const GIB: f64 = (1u64 << 30) as f64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Client {
+    /// As by default: requests and their bodies are signed.
     Linerate,
+    LinerateUnsigned,
     Bare,
     Wrk,
     Warp,
@@ -51,12 +53,13 @@ pub(super) struct Measure {
 }
 
 impl Client {
-    pub(super) const ALL: [Client; 5] =
-        [Client::Linerate, Client::Bare, Client::Wrk, Client::Warp, Client::WarpUnsigned];
+    pub(super) const ALL: [Client; 6] =
+        [Client::Linerate, Client::LinerateUnsigned, Client::Bare, Client::Wrk, Client::Warp, Client::WarpUnsigned];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Client::Linerate => "linerate",
+            Client::LinerateUnsigned => "linerate, payload unsigned",
             Client::Bare => "bareloop",
             Client::Wrk => "wrk",
             Client::Warp => "warp",
@@ -95,7 +98,8 @@ impl Measure {
 /// The command line of a client; keys are in its environment alone.
 pub(super) fn command(client: Client, run: &Run<'_>) -> Command {
     match client {
-        Client::Linerate => linerate_command(run),
+        Client::Linerate => linerate_command(run, "signed"),
+        Client::LinerateUnsigned => linerate_command(run, "unsigned"),
         Client::Bare => bare_command(run),
         Client::Wrk => wrk_command(run),
         Client::Warp => warp_command(run),
@@ -109,23 +113,23 @@ pub(super) fn command(client: Client, run: &Run<'_>) -> Command {
 
 /// Runs a client and reads its measure.
 pub(super) fn measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure> {
-    if client == Client::Linerate {
+    if matches!(client, Client::Linerate | Client::LinerateUnsigned) {
         // It refuses to write into the run of before, and says itself what was left of it.
         let _ = fs::remove_dir_all(run.scratch.join("linerate"));
     }
     let limit = Duration::from_secs(run.seconds) + ALLOWANCE;
     let watched = watch(&mut command(client, run), run.server_pid, run.scratch, limit)?;
     match client {
-        Client::Linerate => linerate_measure(run),
+        Client::Linerate | Client::LinerateUnsigned => linerate_measure(run),
         Client::Bare => bare_measure(run, &watched),
         Client::Wrk => wrk_measure(run, &watched),
         Client::Warp | Client::WarpUnsigned => warp_measure(run, &watched),
     }
 }
 
-fn linerate_command(run: &Run<'_>) -> Command {
+fn linerate_command(run: &Run<'_>, payload: &str) -> Command {
     let mut command = Command::new(&run.programs.linerate);
-    command.args(["bench", "--op", run.op(), "--payload", "unsigned", "--no-ceiling", "--quiet"]);
+    command.args(["bench", "--op", run.op(), "--payload", payload, "--no-ceiling", "--quiet"]);
     command.args(["--host", &run.addr.to_string(), "--bucket", SCRATCH_BUCKET]);
     command.args(["--obj.size", &run.size(), "--objects", &run.objects.to_string()]);
     command.args(["--concurrent", &CONCURRENCY.to_string(), "--threads", &THREADS.to_string()]);

@@ -70,6 +70,9 @@ impl Programs {
     /// The clients that can be run in a cell.
     pub(super) fn clients(&self, cell: Cell) -> Vec<Client> {
         let mut clients = vec![Client::Linerate, Client::Bare];
+        if cell.op == Op::Put {
+            clients.push(Client::LinerateUnsigned);
+        }
         if self.wrk.is_some() && cell.op == Op::Get {
             clients.push(Client::Wrk);
         }

@@ -58,11 +58,15 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
         }
     }
     let cells = distinct(rows.iter().map(|row| row.cell));
-    let is_pair = |client: &Client| matches!(client, Client::Linerate | Client::Bare);
+    let is_pair = |client: &Client| matches!(client, Client::Linerate | Client::LinerateUnsigned | Client::Bare);
     let mut faults = failures(rows, is_pair);
     let mut notes = failures(rows, |client| !is_pair(client));
     notes.extend(skipped.iter().map(|what| format!("skipped {what}")));
     for &cell in &cells {
+        let unsigned = median(&ratios(rows, cell, Client::LinerateUnsigned, Client::Bare));
+        if let Some(ratio) = unsigned.filter(|&ratio| ratio > RATIO_MAX) {
+            faults.push(format!("{cell}: linerate, payload unsigned / bareloop is {ratio:.2}, above {RATIO_MAX}"));
+        }
         match median(&ratios(rows, cell, Client::Linerate, Client::Bare)) {
             Some(ratio) if ratio > RATIO_MAX => {
                 faults.push(format!("{cell}: linerate / bareloop is {ratio:.2}, above {RATIO_MAX}"));
@@ -91,9 +95,10 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
     }
     for (above, below) in [
         (Client::Linerate, Client::Bare),
+        (Client::LinerateUnsigned, Client::Bare),
         (Client::Wrk, Client::Linerate),
         (Client::Warp, Client::Linerate),
-        (Client::WarpUnsigned, Client::Linerate),
+        (Client::WarpUnsigned, Client::LinerateUnsigned),
     ] {
         if clients.contains(&above) && clients.contains(&below) {
             let label = format!("**{} / {}**", above.name(), below.name());
