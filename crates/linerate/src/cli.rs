@@ -47,8 +47,9 @@ Examples:
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
-Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool; buffers of 0.5 MiB per thread;
-the intervals of a point while it runs, and those of the run when it is reported (see Disk).
+Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
+random sizes; buffers of 0.5 MiB per thread; the intervals of a point while it runs, and those of the run when it is
+reported (see Disk).
 Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
 states the bound.";
 

@@ -294,6 +294,8 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--target null --verify", 2, "stores nothing"),
         ("--bucket x", 2, "3 to 63"),
         ("--max-rate fast", 2, "fast"),
+        ("--target-pid 4194305", 2, "no process"),
+        ("--timeout 0s", 2, "fails every request"),
         ("--duration 5", 2, "30s"),
         (taken.as_str(), 2, "not empty"),
     ] {

@@ -5,7 +5,6 @@
 //! every 4 KiB block is XORed with a word of its own, so that nothing can be deduplicated, at the cost of a pass over
 //! the body (two when it is signed).
 
-use linerate_record::units::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::object::{ObjectId, mix};
@@ -188,12 +187,6 @@ impl Bodies {
             at += length;
         }
         true
-    }
-
-    /// Memory held.
-    #[must_use]
-    pub fn memory(&self) -> Bytes {
-        Bytes((self.pool.len() + self.midstates.len() * size_of::<(u64, Sha256)>()) as u64)
     }
 }
 

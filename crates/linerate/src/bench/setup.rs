@@ -10,7 +10,9 @@ use linerate_load::bucket::Bucket;
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
+use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
+use linerate_load::sys::process_cpu_ns;
 use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -53,25 +55,7 @@ impl<'a> Setup<'a> {
         folder::require_free(&folder)?;
         allow_open_files();
         let region = credentials::region(&flags.keys);
-        // Who asks for a target of linerate's own does not mean the endpoint of the environment.
-        let own = flags.target.target.is_some() || flags.target.drive.is_some();
-        let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
-        let named = credentials::flag_or_env(flags.target.host.as_ref(), variables);
-        let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
-        let (hosts, credentials, process) = match named {
-            Some(text) => {
-                let hosts = hosts::resolve(&hosts::parse(&text)?)?;
-                let load = grid::in_words(&grid, &flags.work, grid.points().len());
-                let credentials = credentials::find(&flags.keys)?;
-                consent::obtain(&hosts, flags.target.yes_load, &load)?;
-                (hosts, credentials, None)
-            }
-            None => {
-                let credentials = credentials::ephemeral()?;
-                let process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials))?;
-                (vec![local(&process)], Some(credentials), Some(process))
-            }
-        };
+        let Aim { hosts, credentials, process } = aim(flags, &grid)?;
         let seed = seed()?;
         let session = Session {
             lookup: match flags.target.lookup {
@@ -235,6 +219,31 @@ impl<'a> Setup<'a> {
     }
 }
 
+/// Where the load goes, under which keys, and the process where linerate starts the target itself.
+struct Aim {
+    hosts: Vec<Host>,
+    credentials: Option<Credentials>,
+    process: Option<TargetProcess>,
+}
+
+/// Finds the hosts and their keys, and asks for consent; or starts a target of linerate's own.
+fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
+    // Who asks for a target of linerate's own does not mean the endpoint of the environment.
+    let own = flags.target.target.is_some() || flags.target.drive.is_some();
+    let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
+    let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
+        let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
+        let credentials = credentials::ephemeral()?;
+        let process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials))?;
+        return Ok(Aim { hosts: vec![local(&process)], credentials: Some(credentials), process: Some(process) });
+    };
+    let hosts = hosts::resolve(&hosts::parse(&text)?)?;
+    let credentials = credentials::find(&flags.keys)?;
+    let load = grid::in_words(grid, &flags.work, grid.points().len());
+    consent::obtain(&hosts, flags.target.yes_load, &load)?;
+    Ok(Aim { hosts, credentials, process: None })
+}
+
 /// Flags that are right one by one and wrong together.
 fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     let work = &flags.work;
@@ -250,6 +259,9 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     }
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
+    }
+    if let Some(pid) = flags.target.target_pid.filter(|&pid| process_cpu_ns(pid).is_err()) {
+        return Err(Failure::usage(format!("--target-pid {pid} is no process that can be looked at on this machine")));
     }
     if work.range_size.is_some_and(|r| r.0 == 0) {
         return Err(Failure::usage("--range-size 0 reads nothing: give a length such as 64KiB"));
