@@ -3,10 +3,13 @@
 //! Pure: no I/O, no clock, no ambient randomness. [`view::build`] turns the records of a run folder into the
 //! [`view::View`] that every report renders; nothing downstream computes.
 
+pub mod compare;
 pub mod counters;
 pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
 pub mod limits;
+pub mod long_run;
+pub mod student;
 pub mod view;

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use linerate_record::units::{Bytes, Rate, parse_duration};
+use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -14,6 +15,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  5    a threshold was missed
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -32,6 +34,8 @@ pub(crate) enum Verb {
     Bench(Box<BenchFlags>),
     /// Render a run folder again, as text, JSON, CSV or HTML.
     Report(ReportFlags),
+    /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
+    Compare(CompareFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.
     Target(TargetFlags),
 }
@@ -209,6 +213,70 @@ pub(crate) struct ReportFlags {
     pub(crate) output: Option<PathBuf>,
 }
 
+const COMPARE_HELP: &str = "\
+Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested, and all tests
+together are held to 5 %: between equals, at most one comparison in twenty calls any difference (Holm). Where none is
+shown, it says how large a difference would have been seen. Method: docs/method/compare.md.
+
+One run each tells nothing of how runs differ from each other: measurements minutes apart can. Run A B B A, and give
+both of each, so that the intervals rest on runs.
+
+Examples:
+  linerate compare runs/1120-0931-get runs/1121-1402-get
+  linerate compare runs/a1,runs/a2 runs/b1,runs/b2
+  linerate compare runs/main runs/branch --fail-if-slower 5% --format json
+
+Exit codes: 0 compared, whatever came of it; 5 with --fail-if-slower, where a throughput is shown to be that much lower;
+2 where a folder is no run, or the two have no point in common.";
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareFlags {
+    /// Run folder to compare with, or several of the same thing: `RUN,RUN`.
+    #[arg(value_name = "A")]
+    pub(crate) a: Runs,
+    /// Run folder to compare, or several.
+    #[arg(value_name = "B")]
+    pub(crate) b: Runs,
+    /// Exit with code 5 where the data shows that B's throughput is lower than A's by more than this share, such as
+    /// `5%`: a one-sided test at 5 % over all points. What merely looks slower does not count.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fail_if_slower: Option<Share>,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Run folders parted by commas.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs(pub(crate) Vec<PathBuf>);
+
+impl FromStr for Runs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let runs: Vec<PathBuf> = text.split(',').filter(|p| !p.is_empty()).map(PathBuf::from).collect();
+        match runs.iter().enumerate().find(|(i, run)| runs[..*i].contains(run)) {
+            _ if runs.is_empty() => Err(format!("no run folder in {text:?}: name one, such as runs/1120-0931-get")),
+            Some((_, run)) => Err(format!("{} is named twice in {text:?}: name each run once", run.display())),
+            None => Ok(Runs(runs)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For a terminal.
+    Text,
+    /// The comparison, with a versioned schema.
+    Json,
+    /// One row per figure compared.
+    Csv,
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first.")]
 pub(crate) struct TargetFlags {
@@ -306,6 +374,15 @@ mod tests {
                 let takes_value = arg.get_action().takes_values();
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
+        }
+    }
+
+    #[test]
+    fn groups_of_runs_are_parted_by_commas_and_hold_each_run_once() {
+        assert_eq!("a,b/c".parse::<Runs>().unwrap().0, [PathBuf::from("a"), PathBuf::from("b/c")]);
+        for (text, part) in [("", "no run folder"), (",", "no run folder"), ("a,b,a", "a is named twice")] {
+            let error = text.parse::<Runs>().unwrap_err();
+            assert!(error.contains(part) && error.contains(&format!("{text:?}")), "{error}");
         }
     }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod child;
 mod cli;
+mod compare;
 mod consent;
 mod credentials;
 mod failure;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match asked.verb {
         cli::Verb::Bench(flags) => bench::run(&flags),
         cli::Verb::Report(flags) => report::run(&flags),
+        cli::Verb::Compare(flags) => compare::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
     };
     match outcome {

@@ -177,6 +177,24 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Ok(Duration::from_secs_f64(total_s))
 }
 
+/// A share of a whole: more than 0 and less than 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    /// Reads `5%`, `0.5 %` and `0.05`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail =
+            || UnitError { what: "share", input: text.to_owned(), fix: "write a share below the whole, such as 5%" };
+        let trimmed = text.trim();
+        let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |percent| (percent.trim(), 100.0));
+        let share = number.parse::<f64>().map_err(|_| fail())? / whole;
+        if share > 0.0 && share < 1.0 { Ok(Share(share)) } else { Err(fail()) }
+    }
+}
+
 /// A cap on load: requests or body bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
@@ -224,6 +242,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn shares_read_as_percent_or_as_numbers() {
+        for (text, share) in [("5%", 0.05), (" 0.5 % ", 0.005), ("0.2", 0.2)] {
+            assert!((text.parse::<Share>().unwrap().0 - share).abs() < 1e-12, "{text}");
+        }
+        for text in ["5", "0", "100%", "-1%", "x%", "", "nan"] {
+            let error = text.parse::<Share>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("such as 5%"), "{error}");
+        }
+    }
 
     #[test]
     fn sizes_read_as_people_write_them() {

@@ -102,7 +102,7 @@ fn or_empty(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
 }
 
-fn push_row(text: &mut String, fields: &[String]) {
+pub(crate) fn push_row(text: &mut String, fields: &[String]) {
     for (i, field) in fields.iter().enumerate() {
         if i > 0 {
             text.push(',');

@@ -3,6 +3,7 @@
 //! Formats; computes nothing: every figure printed here stands in the [`View`], rounded for people. The HTML page
 //! carries each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
+pub mod comparison;
 mod csv;
 mod html;
 mod json;

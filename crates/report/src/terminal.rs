@@ -21,8 +21,9 @@ pub struct Look {
 const LABEL_COLUMNS: usize = 15;
 
 #[derive(Clone, Copy)]
-enum Ink {
+pub(crate) enum Ink {
     Red,
+    Green,
     Yellow,
     Dim,
 }
@@ -191,7 +192,7 @@ fn findings(findings: &[Finding], look: Look) -> String {
     text
 }
 
-fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
     hanging_in(Ink::Dim, lead, indent, sentence, look)
 }
 
@@ -223,7 +224,7 @@ fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
 }
 
 /// Text without control characters: what a server calls itself must not drive the terminal.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -238,12 +239,13 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-fn paint(ink: Ink, text: &str, look: Look) -> String {
+pub(crate) fn paint(ink: Ink, text: &str, look: Look) -> String {
     if !look.color || text.trim().is_empty() {
         return text.to_owned();
     }
     let code = match ink {
         Ink::Red => "31",
+        Ink::Green => "32",
         Ink::Yellow => "33",
         Ink::Dim => "2",
     };

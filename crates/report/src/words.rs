@@ -47,6 +47,14 @@ pub(crate) fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// A change as a share of 1, signed: `+6.6 %`, `−12.0 %`, `+150 %`.
+pub(crate) fn change(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = usize::from(percent.abs() < 99.95);
+    let sign = if percent < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.decimals$} %", percent.abs())
+}
+
 /// A number with the decimals that it deserves: `1204`, `31.2`, `0.42`.
 pub(crate) fn decimal(value: f64) -> String {
     let decimals = match value.abs() {

@@ -38,7 +38,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
     }
 }
 
-fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
+pub(crate) fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
     let mut total = histogram::empty();
     total.record_n(latency_ns, requests).unwrap();
     let encoded = histogram::encode(&total);
@@ -56,7 +56,7 @@ fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
-fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
+pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
     let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency };
     let mut records = Records {
         manifest: Manifest {
