@@ -2,7 +2,7 @@
 //!
 //! Points are matched by workload, size and requests in flight. A difference is called one only where a test says so
 //! and the family of all tests of the comparison is held to 5 % (Holm); otherwise the comparison says how large a
-//! difference it could have seen. Decision 0011 tells why it refuses so often.
+//! difference it could have seen. docs/method/compare.md tells how, decision 0011 why it refuses so often.
 
 use linerate_record::run::Target;
 use serde::{Deserialize, Serialize};

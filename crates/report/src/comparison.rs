@@ -160,7 +160,7 @@ fn series_table(series: &SeriesComparison, look: Look) -> String {
         text.push_str("   no point in common\n");
     }
     if let (Some(a), Some(b)) = (series.a_bound, series.b_bound) {
-        text.push_str(&hanging(" ▸ bound by", 12, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
+        text.push_str(&hanging(" ▸ bound by", 13, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
     }
     text
 }
@@ -215,6 +215,9 @@ fn verdict(contrast: &Contrast) -> (Ink, String) {
     match (contrast.verdict, contrast.change) {
         (Verdict::Higher, _) => (worse(true), "higher".to_owned()),
         (Verdict::Lower, _) => (worse(false), "lower".to_owned()),
+        (Verdict::NotShown, Some(change)) if change.detectable >= 1.0 => {
+            (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
+        }
         (Verdict::NotShown, Some(change)) => {
             (Ink::Dim, format!("no difference shown; {} or more would have been", words::percent(change.detectable)))
         }
