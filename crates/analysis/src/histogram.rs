@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-use linerate_record::run::EncodedHistogram;
+use linerate_record::run::{EncodedHistogram, Row};
 
 use crate::view::Latency;
 
@@ -59,6 +59,18 @@ pub fn add_encoded(sum: &mut Latencies, encoded: &EncodedHistogram) -> Result<()
     let other: Latencies =
         Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|e| DecodeError(e.to_string()))?;
     sum.add(&other).map_err(|e| DecodeError(e.to_string()))
+}
+
+/// The times to last byte of rows, put together.
+///
+/// # Errors
+/// [`DecodeError`] where one of them is no histogram.
+pub fn merged<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Result<Latencies, DecodeError> {
+    let mut sum = empty();
+    for row in rows {
+        add_encoded(&mut sum, &row.total)?;
+    }
+    Ok(sum)
 }
 
 /// The quantiles that reports show.

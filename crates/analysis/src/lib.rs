@@ -11,5 +11,6 @@ pub mod findings;
 pub mod histogram;
 pub mod limits;
 pub mod long_run;
+mod quantile;
 pub mod student;
 pub mod view;

@@ -10,13 +10,13 @@ use linerate_record::units::{Rate, bits_per_s, count};
 use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
 
 /// Share of its time from which an event-loop thread counts as full.
-const THREAD_FULL: f64 = 0.90;
+pub(crate) const THREAD_FULL: f64 = 0.90;
 
 /// Share of the machine's processors from which it counts as full.
 const MACHINE_FULL: f64 = 0.93;
 
 /// Share of a link's speed from which a NIC counts as full: framing takes up to 6 % of it.
-const NIC_FULL: f64 = 0.90;
+pub(crate) const NIC_FULL: f64 = 0.90;
 
 /// Share of `--max-rate` from which it counts as reached.
 const CAP_REACHED: f64 = 0.85;
@@ -33,7 +33,7 @@ pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Optio
 
 /// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second
 /// before it.
-fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
+pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
     let measured = || intervals.iter().filter(|i| !i.warmup);
     let (Some(from), Some(to)) = (measured().map(|i| i.from_ms).min(), measured().map(|i| i.to_ms).max()) else {
         return Vec::new();

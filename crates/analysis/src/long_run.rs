@@ -54,14 +54,21 @@ fn low_frequencies(deviations: &[f64], cosines: u32) -> f64 {
 fn first_order(deviations: &[f64]) -> f64 {
     let n = deviations.len() as f64;
     let squares: f64 = deviations.iter().map(|d| d * d).sum();
+    let correlation = correlation(deviations);
+    squares / (n - 1.0) / n * (1.0 + correlation) / (1.0 - correlation)
+}
+
+/// How much each deviation leans on the one before it, from 0 to 0.95.
+#[must_use]
+pub fn correlation(deviations: &[f64]) -> f64 {
+    let squares: f64 = deviations.iter().map(|d| d * d).sum();
     if squares <= 0.0 {
         return 0.0;
     }
     let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let seen = products / squares;
     // A short series shows less correlation than there is, by about (1 + 4ρ)/n (Kendall, Biometrika 41, 1954).
-    let correlation = (seen + (1.0 + 4.0 * seen) / n).clamp(0.0, 0.95);
-    squares / (n - 1.0) / n * (1.0 + correlation) / (1.0 - correlation)
+    (seen + (1.0 + 4.0 * seen) / deviations.len() as f64).clamp(0.0, 0.95)
 }
 
 #[cfg(test)]

@@ -89,6 +89,10 @@ pub(crate) struct TargetChoice {
     /// Process on this machine whose processor time is that of the target.
     #[arg(long, value_name = "PID")]
     pub(crate) target_pid: Option<u32>,
+    /// Memory of each host of the target, such as 64GiB: says whether what is read can have come from its page cache.
+    /// [default: this machine's where the target is on it]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) target_memory: Option<Bytes>,
     /// Load a target that is not on this machine without asking. An unbounded sweep can hurt production: see
     /// --max-rate.
     #[arg(long)]

@@ -9,7 +9,7 @@ use linerate_analysis::compare::{Comparison, Unit, Verdict};
 use running::{Served, bench, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
 
-/// A run of one GET point of 1.5 s with a cap on its rate: how fast it is follows from the cap and not from the machine.
+/// A run of one GET point of 1.5 s with a cap on its rate: its speed is the cap's and not the machine's.
 fn capped(target: &Served, per_s: u32) -> TempDir {
     let out = tempdir().expect("a temporary folder");
     let flags = format!(

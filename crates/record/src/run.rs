@@ -158,6 +158,9 @@ pub struct Asked {
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
     pub list_existing: bool,
+    /// Memory of each host of the target, in bytes, where the user told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_memory_bytes: Option<u64>,
 }
 
 /// One cell of the grid.
@@ -220,6 +223,9 @@ pub struct PointBegin {
     /// The cell.
     #[serde(flatten)]
     pub spec: PointSpec,
+    /// Bytes of all objects that the point's reads choose from; absent where it reads none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_set_bytes: Option<u64>,
 }
 
 /// Why a point ended.
@@ -331,6 +337,7 @@ mod tests {
             at_ms: 12,
             purpose: Purpose::Measure,
             spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16 },
+            read_set_bytes: None,
         });
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(

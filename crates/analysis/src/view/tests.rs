@@ -85,8 +85,11 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
     };
     let mut at_ms = 0;
     for (point, &c) in (0u32..).zip(concurrencies) {
-        let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c) };
+        let begin =
+            PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c), read_set_bytes: None };
         records.points.push(PointLine::Begin(begin));
+        // As Little's law has it: both hosts together end `2 rate` requests in 100 ms.
+        let fast_ns = u64::from(c) * 100_000_000 / (2 * rate(c)) * 6 / 7;
         for i in 0..11 {
             records.intervals.push(Interval {
                 point,
@@ -97,7 +100,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
-                rows: vec![row(0, rate(c), 1 << 20, 1_000_000), row(1, rate(c), 1 << 20, 3_000_000)],
+                rows: vec![row(0, rate(c), 1 << 20, fast_ns), row(1, rate(c), 1 << 20, fast_ns * 4 / 3)],
             });
             at_ms += 100;
         }
@@ -123,6 +126,7 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         host_select: "round-robin".into(),
         noclear: false,
         list_existing: false,
+        target_memory_bytes: None,
     }
 }
 
@@ -130,7 +134,7 @@ fn limit(view: &View) -> Bound {
     view.series[0].limit.as_ref().unwrap().bound
 }
 
-fn kinds(view: &View) -> Vec<FindingKind> {
+pub(crate) fn kinds(view: &View) -> Vec<FindingKind> {
     view.findings.iter().map(|f| f.kind).collect()
 }
 
@@ -255,7 +259,7 @@ fn a_target_that_falls_silent_is_lost_from_then_on() {
 }
 
 /// Readings each 100 ms with the share of time busy and the bytes per second given.
-fn readings(busy: f64, bytes_per_s: u64) -> Vec<Reading> {
+pub(crate) fn readings(busy: f64, bytes_per_s: u64) -> Vec<Reading> {
     (0..30u64)
         .map(|i| Reading {
             at_ms: i * 100,

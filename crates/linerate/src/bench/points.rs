@@ -57,7 +57,13 @@ impl Recorder {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
-        let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
+        let begin = PointLine::Begin(PointBegin {
+            point,
+            at_ms,
+            purpose,
+            spec: spec.clone(),
+            read_set_bytes: read_set_bytes(plan, purpose),
+        });
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
         let (mut intervals, mut written) = (Vec::new(), Ok(()));
@@ -89,6 +95,17 @@ impl Recorder {
         });
         line.unwrap_or_else(|| format!("{label} × {}: no whole interval", spec.concurrency))
     }
+}
+
+/// Bytes of all objects that a plan reads from.
+fn read_set_bytes(plan: &Plan, purpose: Purpose) -> Option<u64> {
+    if purpose == Purpose::Ceiling || !plan.workload.has(Op::Get) {
+        return None;
+    }
+    Some(match &plan.source {
+        Source::Set { count, .. } => (*count as f64 * plan.sizes.mean()) as u64,
+        Source::Existing(objects) => objects.iter().map(|o| o.size_bytes).sum(),
+    })
 }
 
 fn interval(point: u32, figures: IntervalFigures) -> Interval {

@@ -215,6 +215,7 @@ impl<'a> Setup<'a> {
             host_select: name_of(self.flags.target.host_select),
             noclear: work.noclear,
             list_existing: work.list_existing,
+            target_memory_bytes: self.flags.target.target_memory.map(|m| m.0),
         }
     }
 }
