@@ -1,8 +1,8 @@
 //! The wall clock of this machine, beside the clock by which linerate measures.
 //!
 //! Figures do not suffer: they are taken on a monotonic clock. Signatures do: S3 refuses a request whose time is 15
-//! minutes off. And logs of the target can no longer be laid beside the timeline. A time daemon moves a clock by slewing
-//! by 0.5 ms a second at most, so 50 ms between two readings are a step; more than 0.5 ms a second over a minute is a
+//! minutes off. And logs of the target can no longer be laid beside the timeline. A time daemon slews a clock by
+//! 0.5 ms a second at most, so 50 ms between two readings are a step; more than 0.5 ms a second over a minute is a
 //! clock that nobody steers.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};

@@ -8,7 +8,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::PointLine;
-use linerate_record::units::{Bytes, bytes_iec};
+use linerate_record::units::bytes_iec;
 
 use super::{Run, Told, worst};
 use crate::view::{Point, Series};
@@ -55,7 +55,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         evidence: format!(
             "reads chose from {}, and the target has {} of memory{seen}",
             bytes_iec(set_bytes as f64),
-            Bytes(memory_bytes)
+            bytes_iec(memory_bytes as f64)
         ),
     };
     if manifest.target.on_this_machine {

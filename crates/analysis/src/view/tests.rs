@@ -85,8 +85,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
     };
     let mut at_ms = 0;
     for (point, &c) in (0u32..).zip(concurrencies) {
-        let begin =
-            PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c), read_set_bytes: None };
+        let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c), read_set_bytes: None };
         records.points.push(PointLine::Begin(begin));
         // As Little's law has it: both hosts together end `2 rate` requests in 100 ms.
         let fast_ns = u64::from(c) * 100_000_000 / (2 * rate(c)) * 6 / 7;
