@@ -60,20 +60,20 @@ impl Recorder {
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
-        let (mut intervals, mut written) = (Vec::new(), Ok(()));
+        let (from, mut written) = (self.folder.intervals.bytes()?, Ok(()));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
-            let interval = interval(point, figures);
             if written.is_ok() {
-                written = self.folder.intervals.push(&interval);
+                written = self.folder.intervals.push(&interval(point, figures));
             }
-            intervals.push(interval);
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
-        Ok((outcome, recorded.map(|()| self.line(spec, vec![begin, end], intervals))))
+        // Read back, not kept: a point may last for hours, and memory should not grow with it.
+        let line = recorded.and_then(|()| self.folder.intervals.read_from(from));
+        Ok((outcome, line.map(|intervals| self.line(spec, vec![begin, end], intervals))))
     }
 
     /// The point's row of the report.
