@@ -9,4 +9,6 @@ pub mod estimate;
 pub mod findings;
 pub mod histogram;
 pub mod limits;
+pub mod precision;
+pub mod steady;
 pub mod view;
