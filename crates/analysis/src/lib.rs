@@ -8,5 +8,6 @@ pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
+pub mod knee;
 pub mod limits;
 pub mod view;
