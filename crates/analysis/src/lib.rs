@@ -8,6 +8,7 @@ pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
+pub mod knee;
 pub mod limits;
 pub mod precision;
 pub mod steady;
