@@ -10,4 +10,6 @@ pub mod findings;
 pub mod histogram;
 pub mod knee;
 pub mod limits;
+pub mod slo;
+pub mod usl;
 pub mod view;
