@@ -11,5 +11,7 @@ pub mod histogram;
 pub mod knee;
 pub mod limits;
 pub mod precision;
+pub mod slo;
 pub mod steady;
+pub mod usl;
 pub mod view;
