@@ -22,7 +22,7 @@ pub const SHARE: f64 = 0.95;
 const CLIMB_PRECISION: f64 = 0.05;
 
 /// Most steps of a search, whatever the data do.
-const STEPS_MAX: usize = 48;
+pub const STEPS_MAX: usize = 48;
 
 /// Most visits of one concurrency.
 const VISITS_MAX: u32 = 4;
