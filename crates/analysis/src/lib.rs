@@ -4,12 +4,13 @@
 //! [`view::View`] that every report renders; nothing downstream computes.
 
 pub mod counters;
-pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
 pub mod knee;
 pub mod limits;
+pub mod precision;
 pub mod slo;
+pub mod steady;
 pub mod usl;
 pub mod view;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
+use crate::timing::{Precision, WarmUp};
+
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done
@@ -41,7 +43,7 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with 1, 2, 4 … 64 requests in flight
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
@@ -139,15 +141,24 @@ pub(crate) struct Work {
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`.
-    #[arg(long, value_name = "LIST", default_value = "1..64")]
+    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
+    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
+    /// size.
+    #[arg(long, value_name = "auto|LIST", default_value = "auto")]
     pub(crate) concurrent: String,
-    /// How long each point is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "5s")]
+    /// Most requests in flight that the search tries.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) max_concurrent: u32,
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
+    #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// How long each point runs before it is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
+    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    #[arg(long, value_name = "auto|TIME", default_value = "auto")]
+    pub(crate) warmup: WarmUp,
+    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
+    /// mean. `none` takes the whole --duration.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
