@@ -47,7 +47,7 @@ fn effective_samples(values: &[f64], mean: f64) -> f64 {
 
 /// The 97.5 % quantile of Student's t at `df` degrees of freedom, which need not be whole: Hill's expansion
 /// (CACM 396, 1970), within 0.8 % for `df ≥ 2` and 0.2 % for `df ≥ 3`.
-fn student_t_975(df: f64) -> f64 {
+pub(crate) fn student_t_975(df: f64) -> f64 {
     const Z: f64 = 1.959_964;
     let g1 = (Z.powi(3) + Z) / 4.0;
     let g2 = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;

@@ -6,6 +6,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Interval, PointLine};
 use linerate_record::units::count;
 
+use crate::knee::{Outcome, SHARE};
 use crate::view::{Bound, MachineSample, Point, Records, Series, View};
 
 /// Share of TCP segments sent again from which packets count as lost.
@@ -29,7 +30,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
         all.extend(series.points.iter().filter_map(|p| not_steady(&label, p)));
-        all.extend(still_rising(&label, series));
+        all.extend(still_rising(&label, series, records));
         all.extend(bound_elsewhere(&label, series));
     }
     all.extend(without_figures(view, records));
@@ -193,17 +194,22 @@ fn not_steady(label: &str, point: &Point) -> Option<Finding> {
     })
 }
 
-fn still_rising(label: &str, series: &Series) -> Option<Finding> {
-    let enough = series.enough.as_ref().filter(|e| e.still_rising)?;
-    let next = enough.best_concurrency.saturating_mul(2);
+fn still_rising(label: &str, series: &Series, records: &Records) -> Option<Finding> {
+    let knee = series.knee.as_ref().filter(|k| k.outcome == Outcome::StillRising)?;
+    let next = knee.concurrency.saturating_mul(2);
+    let remedy = match &records.manifest.asked.search {
+        Some(search) if search.highest > knee.concurrency => "give a longer --duration: its time was spent".to_owned(),
+        Some(_) => format!("go on with --max-concurrent {}", next.saturating_mul(2)),
+        None => format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+    };
     Some(Finding {
         kind: FindingKind::StillRising,
         severity: Severity::Note,
         confidence: Confidence::Likely,
         points: series.points.last().map(|p| p.point).into_iter().collect(),
-        claim: format!("throughput still rose at {} in flight, the most tried ({label})", enough.best_concurrency),
-        evidence: format!("the point before reached less than {:.0} % of it", enough.share * 100.0),
-        remedy: format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+        claim: format!("throughput still rose at {} in flight, the most tried ({label})", knee.concurrency),
+        evidence: format!("nothing below reached {:.0} % of it", SHARE * 100.0),
+        remedy,
     })
 }
 
@@ -271,7 +277,12 @@ fn incomplete(view: &View) -> Finding {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not come to its end".into(),
-        evidence: format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        evidence: match &view.run.asked.search {
+            Some(search) => {
+                format!("{measured} points have figures, of {} series to search", search.series.len())
+            }
+            None => format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        },
         remedy: "the figures of the points that are here stand; run the others again".into(),
     }
 }

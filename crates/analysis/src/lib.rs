@@ -4,7 +4,6 @@
 //! [`view::View`] that every report renders; nothing downstream computes.
 
 pub mod counters;
-pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;

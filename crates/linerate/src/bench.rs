@@ -3,6 +3,7 @@
 mod objects;
 mod points;
 mod setup;
+mod steps;
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;

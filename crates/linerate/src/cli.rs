@@ -43,7 +43,7 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with 1, 2, 4 … 64 requests in flight
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
@@ -141,9 +141,14 @@ pub(crate) struct Work {
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`.
-    #[arg(long, value_name = "LIST", default_value = "1..64")]
+    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
+    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
+    /// size.
+    #[arg(long, value_name = "auto|LIST", default_value = "auto")]
     pub(crate) concurrent: String,
+    /// Most requests in flight that the search tries.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) max_concurrent: u32,
     /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
     #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,

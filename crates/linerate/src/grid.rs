@@ -2,9 +2,10 @@
 
 use std::num::NonZero;
 
+use linerate_analysis::knee::STEPS_MAX;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
-use linerate_record::run::{Op, POINTS_MAX, PointSpec};
+use linerate_record::run::{Op, POINTS_MAX, SeriesSpec};
 use linerate_record::units::Bytes;
 
 use crate::cli::Work;
@@ -26,12 +27,31 @@ pub(crate) struct Named {
     pub(crate) workload: Workload,
 }
 
-/// What is to be measured: every workload at every size at every concurrency.
+/// At which concurrencies a series is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Levels {
+    /// These, rising.
+    Given(Vec<u32>),
+    /// Those that the search for the knee asks for, up to this one.
+    Searched(u32),
+}
+
+impl Levels {
+    /// The highest that there may be.
+    pub(crate) fn highest(&self) -> u32 {
+        match self {
+            Levels::Given(all) => all.last().copied().unwrap_or(1),
+            Levels::Searched(highest) => *highest,
+        }
+    }
+}
+
+/// What is to be measured: every workload at every size is a series, measured at several concurrencies.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub(crate) workloads: Vec<Named>,
     pub(crate) sizes: Vec<Sizes>,
-    pub(crate) concurrencies: Vec<u32>,
+    pub(crate) levels: Levels,
 }
 
 impl Grid {
@@ -40,26 +60,26 @@ impl Grid {
         let grid = Grid {
             workloads: workloads(&work.op, &work.mix)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            concurrencies: concurrencies(&work.concurrent)?,
+            levels: levels(&work.concurrent, work.max_concurrent)?,
         };
-        let points = grid.workloads.len() * grid.sizes.len() * grid.concurrencies.len();
+        let per_series = match &grid.levels {
+            Levels::Given(all) => all.len(),
+            Levels::Searched(_) => STEPS_MAX,
+        };
+        let points = grid.workloads.len() * grid.sizes.len() * per_series;
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
         }
         Ok(grid)
     }
 
-    /// The points in the order in which they are measured.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = Vec::new();
-        for named in &self.workloads {
-            for size in &self.sizes {
-                for &concurrency in &self.concurrencies {
-                    points.push(PointSpec { workload: named.name.clone(), size: size.to_string(), concurrency });
-                }
-            }
-        }
-        points
+    /// The series in the order in which they are measured.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let of = |named: &Named| {
+            let workload = named.name.clone();
+            self.sizes.iter().map(move |size| SeriesSpec { workload: workload.clone(), size: size.to_string() })
+        };
+        self.workloads.iter().flat_map(of).collect()
     }
 }
 
@@ -110,12 +130,16 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
     Ok((format!("mixed {}", parts.join(",")), weights))
 }
 
+fn levels(text: &str, highest: u32) -> Result<Levels, Failure> {
+    if text.trim() == "auto" { Ok(Levels::Searched(highest)) } else { concurrencies(text).map(Levels::Given) }
+}
+
 /// Reads `16`, `1,2,4` and `1..64` (doubling, its end included).
 fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     let fail = || {
         Failure::usage(format!(
             "invalid concurrency {text:?}: write a number from 1 to {CONCURRENCY_MAX}, a list 1,2,4 or \
-             a doubling sweep 1..64"
+             a doubling sweep 1..64, or auto"
         ))
     };
     let number =
@@ -151,16 +175,17 @@ pub(crate) fn delete_set_objects(work: &Work) -> u64 {
 }
 
 /// The load in words, for whoever must consent to it.
-pub(crate) fn in_words(grid: &Grid, work: &Work, points: usize) -> String {
+pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
     let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
-    let most = grid.concurrencies.last().copied().unwrap_or(0);
-    let largest = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
+    let (names, most) = (names.join(", "), grid.levels.highest());
+    let largest = Bytes(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0));
     let cap = if work.max_rate.is_some() { "capped by --max-rate" } else { "as fast as it can" };
-    format!(
-        "{points} points of {} with up to {most} requests in flight and objects up to {} would load it {cap}",
-        names.join(", "),
-        Bytes(largest)
-    )
+    let series = grid.series().len();
+    let what = match &grid.levels {
+        Levels::Given(all) => format!("{} points of {names}", series * all.len()),
+        Levels::Searched(_) => format!("{series} searches for the knee of {names}"),
+    };
+    format!("{what} with up to {most} requests in flight and objects up to {largest} would load it {cap}")
 }
 
 #[cfg(test)]
@@ -209,11 +234,21 @@ mod tests {
     #[test]
     fn the_grid_is_every_combination_in_the_order_named() {
         let grid = Grid::parse(&work("--op put,get,put --obj.size 1KiB,2KiB --concurrent 2,1")).unwrap();
-        let points = grid.points();
-        assert_eq!(points.len(), 8);
-        assert_eq!((points[0].workload.as_str(), points[0].size.as_str(), points[0].concurrency), ("put", "1KiB", 1));
-        assert_eq!((points[7].workload.as_str(), points[7].concurrency), ("get", 2));
+        let series = grid.series();
+        assert_eq!((series.len(), grid.levels), (4, Levels::Given(vec![1, 2])));
+        assert_eq!((series[0].workload.as_str(), series[0].size.as_str()), ("put", "1KiB"));
+        assert_eq!((series[3].workload.as_str(), series[3].size.as_str()), ("get", "2KiB"));
         assert!(Grid::parse(&work("--op copy")).is_err());
+    }
+
+    #[test]
+    fn the_knee_is_searched_unless_concurrencies_are_given() {
+        let searched = Grid::parse(&work("--op get --max-concurrent 32")).unwrap();
+        assert_eq!(searched.levels, Levels::Searched(32));
+        assert!(in_words(&searched, &work("")).contains("2 searches for the knee of get with up to 32"));
+        let many = vec!["1KiB"; 50].join(",");
+        let error = Grid::parse(&work(&format!("--op get,put --obj.size {many}"))).map(|g| g.series().len());
+        assert!(error.is_err() || error.is_ok_and(|n| n < 86), "a run holds 4096 points");
     }
 
     #[test]

@@ -68,6 +68,16 @@ impl Progress {
         self.bar.set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests)));
     }
 
+    /// How far the run is, in milliseconds of those expected.
+    pub(crate) fn position_ms(&self) -> u64 {
+        self.bar.position()
+    }
+
+    /// The run is as far as this: what was expected at the most took less.
+    pub(crate) fn reached_ms(&self, position_ms: u64) {
+        self.bar.set_position(position_ms);
+    }
+
     /// Tells a finished point: above the live line, or as a line of a log.
     pub(crate) fn finished(&self, line: &str) {
         if self.live {

@@ -9,6 +9,7 @@ use linerate_record::units::parse_duration;
 
 use crate::cli::Work;
 use crate::failure::Failure;
+use crate::grid::Levels;
 
 /// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
 const ROW_BYTES_MAX: u64 = 32 << 10;
@@ -18,6 +19,9 @@ const ROW_BYTES: u64 = 4 << 10;
 
 /// Intervals in the longest time of a point: enough to find a warm-up in, and to see it settle.
 const INTERVALS: u32 = 200;
+
+/// Points of full length that the search of one series may take: `--concurrent` and the documents say twelve.
+const SEARCH_POINTS: usize = 12;
 
 /// `--warmup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,20 @@ impl Timing {
         self.interval_ms * self.all
     }
 
+    /// Longest time of all points of a series in milliseconds.
+    pub(crate) fn series_ms(&self, levels: &Levels) -> u64 {
+        self.point_ms() * points_worth(levels) as u64
+    }
+
+    /// The same for a point that may take no longer than `at_most_ms`, and may end at another precision. Where no
+    /// precision was asked for, none is.
+    pub(crate) fn shortened(mut self, at_most_ms: u64, precision: f64) -> Self {
+        let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
+        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
+        self.precision = self.precision.map(|asked| asked.max(precision));
+        self
+    }
+
     /// When a point of this concurrency ends.
     pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
         Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
@@ -86,6 +104,14 @@ impl Timing {
         self.all -= self.warmup_ms.unwrap_or(0) / self.interval_ms;
         self.warmup_ms = Some(0);
         self
+    }
+}
+
+/// How many points of full length a series takes at the most.
+pub(crate) fn points_worth(levels: &Levels) -> usize {
+    match levels {
+        Levels::Given(all) => all.len(),
+        Levels::Searched(_) => SEARCH_POINTS,
     }
 }
 

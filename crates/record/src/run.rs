@@ -128,8 +128,11 @@ pub struct Manifest {
 /// What the user asked for, defaults filled in. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The points to measure, in order.
+    /// The points to measure, in order; empty where the search chooses them.
     pub points: Vec<PointSpec>,
+    /// The search for the knee of each series; absent where concurrencies were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSpec>,
     /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
     pub duration_ms: u64,
     /// Time before a point is measured, in milliseconds; absent where it is found.
@@ -163,6 +166,28 @@ pub struct Asked {
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
     pub list_existing: bool,
+}
+
+/// The search for the knee, in each of several series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchSpec {
+    /// Least concurrency that may be tried.
+    pub lowest: u32,
+    /// Highest concurrency that may be tried.
+    pub highest: u32,
+    /// Longest time of all points of one series, in milliseconds.
+    pub series_ms: u64,
+    /// What is searched, in order.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// What points that differ in concurrency alone have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesSpec {
+    /// As in [`PointSpec`].
+    pub workload: String,
+    /// As in [`PointSpec`].
+    pub size: String,
 }
 
 /// One cell of the grid.
@@ -201,6 +226,18 @@ pub enum PointLine {
     Begin(PointBegin),
     /// A point has ended.
     End(PointEnd),
+    /// The search of a series has come to its end: no more points follow of it.
+    Searched(Searched),
+}
+
+/// The search of a series has come to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Searched {
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// The series.
+    #[serde(flatten)]
+    pub series: SeriesSpec,
 }
 
 /// Why a point is measured.

@@ -8,11 +8,12 @@ use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
 
 use super::{
-    Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
+    Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, shape,
+    timeline,
 };
 use crate::histogram::{self, DecodeError, Latencies};
 use crate::precision::{Rule, Watch};
-use crate::{counters, enough, estimate, findings, limits};
+use crate::{counters, estimate, findings, limits};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -60,7 +61,8 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
                 size,
                 measure: Measure::Bytes,
                 points: vec![point],
-                enough: None,
+                knee: None,
+                scaling: None,
                 limit: None,
             }),
         }
@@ -68,7 +70,8 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     for one in &mut series {
         one.points.sort_by_key(|p| (p.concurrency, p.point));
         one.measure = measure(&one.points);
-        one.enough = enough::find(&one.points, one.measure);
+        one.knee = shape::knee(one);
+        one.scaling = shape::scaling(one, records.manifest.seed);
         let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
         one.limit = limits::find(one, ceiling, records, &machine_samples);
     }
@@ -119,7 +122,7 @@ fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> Wat
 fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
     records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin),
-        PointLine::End(_) => None,
+        _ => None,
     })
 }
 
@@ -136,12 +139,14 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
     let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
     let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
+    let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
+    let to_search = manifest.asked.search.as_ref().map_or(0, |s| s.series.len());
     RunSummary {
         id: manifest.id.clone(),
         linerate_version: manifest.linerate_version.clone(),
         started_unix_ms: manifest.started_unix_ms,
         elapsed_ms: last_interval.max(last_point),
-        complete: ended >= manifest.asked.points.len(),
+        complete: ended >= manifest.asked.points.len() && searched >= to_search,
         interval_ms: manifest.interval_ms,
         asked: manifest.asked.clone(),
         target: manifest.target.clone(),

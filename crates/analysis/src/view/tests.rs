@@ -112,6 +112,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
 fn asked(points: Vec<PointSpec>) -> Asked {
     Asked {
         points,
+        search: None,
         duration_ms: 1000,
         warmup_ms: Some(100),
         precision: None,
@@ -151,7 +152,7 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
     assert!((last.client_cpu.us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
     assert!((last.client_busy - 0.1).abs() < 1e-9);
-    assert!(view.run.complete && series.enough.as_ref().unwrap().still_rising);
+    assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::Outcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bound::Target);
 }

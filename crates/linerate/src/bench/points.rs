@@ -5,21 +5,24 @@ use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
 use linerate_analysis::precision::{Rule, Watch};
-use linerate_analysis::view::{Measure, Records, build};
+use linerate_analysis::view::{Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
 use linerate_load::session::{Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::finding::Finding;
-use linerate_record::run::{Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
+use linerate_record::run::{
+    Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched, SeriesSpec,
+};
 
 use super::objects::Objects;
 use super::setup::{CEILING, Setup};
+use super::steps::Steps;
 use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Named};
+use crate::grid::{self, Levels, Named};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::timing::Timing;
@@ -47,17 +50,16 @@ impl Recorder {
         self.folder.findings.push(finding)
     }
 
-    /// Drives one point and records it; returns how it ended, and the line that tells it or why it could not be
-    /// recorded: what was written must be cleared in either case.
+    /// Drives one point and records it; returns how it ended, and the view of it or why it could not be recorded: what
+    /// was written must be cleared in either case.
     fn point(
         &mut self,
         purpose: Purpose,
         spec: &PointSpec,
         with: &Drive<'_>,
-        plan: &Plan,
-        rule: Rule,
+        (plan, rule): (&Plan, Rule),
         progress: &Progress,
-    ) -> Result<(PointOutcome, Result<String, Failure>), Failure> {
+    ) -> Result<(PointOutcome, Result<Option<View>, Failure>), Failure> {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -80,22 +82,38 @@ impl Recorder {
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
         // Read back, not kept: a point may last for hours, and memory should not grow with it.
-        let line = recorded.and_then(|()| self.folder.intervals.read_from(from));
-        Ok((outcome, line.map(|intervals| self.line(spec, vec![begin, end], intervals))))
+        let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));
+        Ok((outcome, intervals.map(|intervals| self.view(vec![begin, end], intervals))))
     }
 
-    /// The point's row of the report.
-    fn line(&self, spec: &PointSpec, points: Vec<PointLine>, intervals: Vec<Interval>) -> String {
+    /// The view of one point alone.
+    fn view(&self, points: Vec<PointLine>, intervals: Vec<Interval>) -> Option<View> {
         let manifest = self.manifest.clone();
-        let records = Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() };
-        let label = format!("{} {}", spec.workload, spec.size);
-        let line = build(&records).ok().and_then(|view| {
-            let series = view.series.first()?;
-            let point = series.points.first()?;
-            let measure: Measure = series.measure;
-            Some(linerate_report::terminal::point_line(&label, point, measure))
-        });
-        line.unwrap_or_else(|| format!("{label} × {}: no whole interval", spec.concurrency))
+        build(&Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() }).ok()
+    }
+
+    /// Records that a series is at its end, where that was not known beforehand.
+    fn searched(&mut self, setup: &Setup<'_>, series: SeriesSpec) -> Result<(), Failure> {
+        if matches!(setup.grid.levels, Levels::Given(_)) {
+            return Ok(());
+        }
+        let at_ms = self.clock.now_ns() / 1_000_000;
+        self.folder.points.push(&PointLine::Searched(Searched { at_ms, series }))
+    }
+}
+
+/// The only series and point of a view, where it has figures.
+fn only(view: &View) -> Option<(&Series, &Point)> {
+    let series = view.series.first()?;
+    Some((series, series.points.first()?))
+}
+
+/// The point's row of the report.
+fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
+    let label = format!("{} {}", spec.workload, spec.size);
+    match figures {
+        Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
+        None => format!("{label} × {}: no whole interval", spec.concurrency),
     }
 }
 
@@ -140,7 +158,7 @@ pub(super) fn ceilings(
     let host = linerate_load::hosts::Host { authority: null.address.to_string(), address: null.address };
     let session = against(&setup.session, host);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
-    let most = setup.grid.concurrencies.last().copied().unwrap_or(1);
+    let most = setup.grid.levels.highest();
     progress.doing("measuring what linerate itself can drive");
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
@@ -149,7 +167,7 @@ pub(super) fn ceilings(
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
             let rule = CEILING.rule(concurrency);
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, rule, progress)?;
+            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, (&plan, rule), progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -249,7 +267,10 @@ impl SeriesRun<'_> {
             let set = self.write_beforehand(count, objects)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
-        for &concurrency in &self.setup.grid.concurrencies {
+        let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
+        let mut steps = Steps::new(&self.setup.grid.levels, &timing);
+        let begin_ms = self.progress.position_ms();
+        while let Some((concurrency, timing)) = steps.next(timing) {
             if interrupt::came(self.with.interrupted) {
                 break;
             }
@@ -258,21 +279,40 @@ impl SeriesRun<'_> {
                 let set = self.write_beforehand(count, objects)?;
                 source = Source::Set { set, count };
             }
-            let write_set = objects.new_set();
-            let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-            let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
-            let plan = Plan { write_set, ..plan };
-            let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
-            let rule = timing.rule(concurrency);
-            let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, rule, self.progress)?;
-            if workload.has(Op::Put) {
-                objects.note(write_set, outcome.written_until, self.sizes);
-            }
-            objects.note_unended(outcome.unended_writes);
-            self.progress.finished(&line?);
+            self.point(concurrency, timing, source.clone(), &mut steps, recorder, objects)?;
             objects.clear_except(keep, self.progress);
         }
+        self.progress.reached_ms(begin_ms + timing.series_ms(&self.setup.grid.levels));
         objects.clear_except(None, self.progress);
+        if interrupt::came(self.with.interrupted) {
+            return Ok(());
+        }
+        recorder.searched(self.setup, SeriesSpec { workload: self.named.name.clone(), size: self.size.to_owned() })
+    }
+
+    /// Drives one point of the series, and notes what it wrote.
+    fn point(
+        &self,
+        concurrency: u32,
+        timing: Timing,
+        source: Source,
+        steps: &mut Steps,
+        recorder: &mut Recorder,
+        objects: &mut Objects<'_>,
+    ) -> Result<(), Failure> {
+        let write_set = objects.new_set();
+        let plan = Plan { write_set, ..plan(self.setup, self.named, self.sizes, concurrency, timing, source) };
+        let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
+        let driven = (&plan, timing.rule(concurrency));
+        let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
+        if self.named.workload.has(Op::Put) {
+            objects.note(write_set, outcome.written_until, self.sizes);
+        }
+        objects.note_unended(outcome.unended_writes);
+        let view = view?;
+        let figures = view.as_ref().and_then(only);
+        self.progress.finished(&line(&spec, figures));
+        steps.observe(outcome.ended, figures);
         Ok(())
     }
 

@@ -13,14 +13,14 @@ use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
+use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, SearchSpec, SeriesSpec, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
 use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid};
+use crate::grid::{self, Grid, Levels};
 use crate::timing::{self, Timing};
 use crate::{consent, credentials};
 
@@ -82,7 +82,8 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
-        let timing = timing::timing(&flags.work, grid.points().len(), session.hosts.len(), ops)?;
+        let points = grid.series().len() * timing::points_worth(&grid.levels);
+        let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
         Ok(Setup {
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
@@ -138,12 +139,11 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// How long the run will take, setting up and clearing left aside.
+    /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let points = self.points().len() as u64;
-        let series = points / self.grid.concurrencies.len() as u64;
+        let series = self.series().len() as u64;
         let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
-        Duration::from_millis(points * self.timing.point_ms() + ceilings)
+        Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
     }
 
     /// A run against the null target is a ceiling itself.
@@ -151,16 +151,37 @@ impl<'a> Setup<'a> {
         !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
     }
 
-    /// The points, as the folder names them.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = self.grid.points();
+    /// The series, as the folder names them.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let mut series = self.grid.series();
         if self.flags.work.list_existing {
-            // What is there has the sizes that it has: --obj.size makes no points of its own.
+            // What is there has the sizes that it has: --obj.size makes no series of its own.
             let first = self.grid.sizes[0].to_string();
-            points.retain(|p| p.size == first);
-            points.iter_mut().for_each(|p| EXISTING_SIZE.clone_into(&mut p.size));
+            series.retain(|s| s.size == first);
+            series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
         }
-        points
+        series
+    }
+
+    /// The points where concurrencies were given, else the search.
+    fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
+        match &self.grid.levels {
+            Levels::Given(all) => {
+                let at = |s: SeriesSpec| {
+                    let point = move |&concurrency: &u32| {
+                        let SeriesSpec { workload, size } = s.clone();
+                        PointSpec { workload, size, concurrency }
+                    };
+                    all.iter().map(point)
+                };
+                (self.series().into_iter().flat_map(at).collect(), None)
+            }
+            Levels::Searched(highest) => {
+                let series_ms = self.timing.series_ms(&self.grid.levels);
+                let search = SearchSpec { lowest: 1, highest: *highest, series_ms, series: self.series() };
+                (Vec::new(), Some(search))
+            }
+        }
     }
 
     /// Writes the manifest.
@@ -199,8 +220,10 @@ impl<'a> Setup<'a> {
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
+        let (points, search) = self.points();
         Asked {
-            points: self.points(),
+            points,
+            search,
             duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
             warmup_ms: self.timing.warmup_ms,
             precision: self.timing.precision,
@@ -240,7 +263,7 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     };
     let hosts = hosts::resolve(&hosts::parse(&text)?)?;
     let credentials = credentials::find(&flags.keys)?;
-    let load = grid::in_words(grid, &flags.work, grid.points().len());
+    let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, credentials, process: None })
 }

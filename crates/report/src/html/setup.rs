@@ -62,6 +62,10 @@ fn each_point(asked: &Asked) -> String {
 
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
 fn grid(asked: &Asked) -> String {
+    if let Some(search) = &asked.search {
+        let series: Vec<String> = search.series.iter().map(|s| words::series_label(&s.workload, &s.size)).collect();
+        return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
+    }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {
         let label = words::series_label(&point.workload, &point.size);
