@@ -23,21 +23,25 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let mut setup = Setup::make(flags)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
     let interrupted = interrupt::watch()?;
-    let driven = setup.open_bucket().and_then(|()| load(&setup, flags, &interrupted));
+    let driven = setup.open_bucket().and_then(|()| load(&mut setup, flags, &interrupted));
     // Whatever became of the load, a bucket that was made for it goes.
-    if let Err(error) = setup.close_bucket() {
-        progress::say(&format!("warning: the bucket of this run remains at the target: {error}"));
+    match setup.close_bucket() {
+        Ok(true) => {}
+        Ok(false) => progress::say("warning: the bucket of this run remains at the target: it is not empty"),
+        Err(error) => progress::say(&format!("warning: the bucket of this run remains at the target: {error}")),
     }
     driven?;
     finish(flags, &setup, interrupt::came(&interrupted))
 }
 
 /// Drives the grid into a run folder; clears up whatever happens.
-fn load(setup: &Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
+fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
     if interrupt::came(interrupted) {
         return Err(Failure::Interrupted);
     }
-    let (folder, manifest) = setup.begin_folder()?;
+    let (folder, mut manifest) = setup.begin_folder()?;
+    setup.make_bucket(&mut manifest)?;
+    let setup = &*setup;
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
     let mut objects = Objects::new(setup);

@@ -44,6 +44,8 @@ pub(crate) enum Failure {
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]
     Output(std::io::Error),
+    #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
+    Left { left: usize, place: String },
     #[error("interrupted before the first point; nothing was measured")]
     Interrupted,
 }
@@ -58,7 +60,7 @@ impl Failure {
             Failure::Usage(_) | Failure::NotARun { .. } => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
-            Failure::Bucket(_) | Failure::Prepare { .. } => code::TARGET,
+            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
             | Failure::Child { .. }

@@ -69,15 +69,38 @@ pub(crate) fn make(path: &Path) -> Result<(), Failure> {
 
 /// Writes the manifest, whole or not at all, and opens the other files.
 pub(crate) fn begin(path: &Path, manifest: &Manifest) -> Result<RunFolder, Failure> {
-    let failed = |source| Failure::File { what: "write to", path: path.join("run.json"), source };
-    let text = serde_json::to_vec_pretty(manifest).map_err(|e| failed(e.into()))?;
-    write_whole(&path.join("run.json"), &text)?;
+    write_manifest(path, manifest)?;
+    let points = lines(path, "points.jsonl")?;
+    // Kept as long as the process lives, by which `clean` knows. A file system without locks does without.
+    let _ = points.file.try_lock();
     Ok(RunFolder {
         path: path.to_owned(),
-        points: lines(path, "points.jsonl")?,
+        points,
         intervals: lines(path, "intervals.jsonl")?,
         findings: lines(path, "findings.jsonl")?,
     })
+}
+
+/// Writes the manifest, whole or not at all.
+pub(crate) fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), Failure> {
+    let failed = |source| Failure::File { what: "write to", path: path.join("run.json"), source };
+    let text = serde_json::to_vec_pretty(manifest).map_err(|e| failed(e.into()))?;
+    write_whole(&path.join("run.json"), &text)
+}
+
+/// Removes the folder of a run that the target refused before it began: nothing is in it.
+pub(crate) fn discard(path: &Path) {
+    for name in ["run.json", "points.jsonl", "intervals.jsonl", "findings.jsonl"] {
+        // What stays does no harm, and the refusal is what should be told.
+        let _ = fs::remove_file(path.join(name));
+    }
+    let _ = fs::remove_dir(path);
+}
+
+/// Whether a process is still writing a run folder.
+pub(crate) fn is_being_written(path: &Path) -> bool {
+    let file = File::open(path.join("points.jsonl"));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 /// Opens one of the files of lines.
@@ -101,8 +124,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file.persist(path).map(|_| ()).map_err(|e| failed(e.error))
 }
 
-/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
-pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
+/// Reads the manifest of a run folder.
+pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
     let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
     let text = fs::read_to_string(path.join("run.json")).map_err(|e| not_a_run(format!("run.json: {e}")))?;
     let schema: Schema = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
@@ -110,9 +133,13 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
         let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
         return Err(not_a_run(newer));
     }
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))
+}
+
+/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
+pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
     Ok(Records {
-        manifest,
+        manifest: read_manifest(path)?,
         points: read_lines(path, "points.jsonl")?,
         intervals: read_lines(path, "intervals.jsonl")?,
         readings: read_lines(path, "readings.jsonl")?,
