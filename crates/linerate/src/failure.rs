@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use linerate_load::bucket::BucketError;
 use linerate_load::hosts::HostsError;
 use linerate_load::point::PointError;
+use linerate_record::units::Bytes;
 
 /// Exit codes, as `linerate --help` documents them.
 pub(crate) mod code {
@@ -34,6 +35,8 @@ pub(crate) enum Failure {
     Point(#[from] PointError),
     #[error("failed to {what} {}: {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("failed to write to {}: the disk is full, {free} of {size} are free for this user", path.display())]
+    DiskFull { path: PathBuf, free: Bytes, size: Bytes },
     #[error("{} is not a run folder that this linerate can read: {why}", path.display())]
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
@@ -63,6 +66,7 @@ impl Failure {
             Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
+            | Failure::DiskFull { .. }
             | Failure::Child { .. }
             | Failure::Signals(_)
             | Failure::Output(_) => code::MACHINE,

@@ -1,6 +1,6 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::histogram::encode;
 use linerate_analysis::view::{Measure, Records, build};
@@ -60,11 +60,13 @@ impl Recorder {
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
-        let (from, mut written) = (self.folder.intervals.bytes()?, Ok(()));
+        let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval(point, figures));
+                // Load that nobody can read of any more is for nothing.
+                with.interrupted.fetch_or(written.is_err(), Ordering::Relaxed);
             }
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
