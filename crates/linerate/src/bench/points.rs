@@ -66,7 +66,7 @@ impl Recorder {
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
-        let (from, mut written) = (self.folder.intervals.bytes()?, Ok(()));
+        let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
         let mut watch = Watch::new(rule);
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
@@ -74,6 +74,10 @@ impl Recorder {
             let known = watch.push(&interval);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
+                if written.is_err() {
+                    // Load that nobody can read of any more is for nothing.
+                    return ControlFlow::Break(Ended::Interrupted);
+                }
             }
             if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
