@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use linerate_analysis::knee::Ask;
 use linerate_analysis::precision::Rule;
 use linerate_record::run::INTERVALS_BYTES_MAX;
 use linerate_record::units::parse_duration;
@@ -70,6 +71,8 @@ pub(crate) struct Timing {
     pub(crate) all: u64,
     /// Share of the mean at which a point ends.
     pub(crate) precision: Option<f64>,
+    /// Time before which it does not.
+    pub(crate) at_least_ms: u64,
     /// Largest size of `intervals.jsonl` in a run of so many points.
     pub(crate) bytes_max: u64,
 }
@@ -85,18 +88,19 @@ impl Timing {
         self.point_ms() * points_worth(levels) as u64
     }
 
-    /// The same for a point that may take no longer than `at_most_ms`, and may end at another precision. Where no
-    /// precision was asked for, none is.
-    pub(crate) fn shortened(mut self, at_most_ms: u64, precision: f64) -> Self {
+    /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
+    pub(crate) fn asked(mut self, ask: &Ask) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
-        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
-        self.precision = self.precision.map(|asked| asked.max(precision));
+        self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
+        self.precision = self.precision.map(|asked| asked.max(ask.precision));
+        self.at_least_ms = ask.at_least_ms;
         self
     }
 
     /// When a point of this concurrency ends.
     pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
-        Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
+        let Timing { warmup_ms, precision, at_least_ms, .. } = *self;
+        Rule { warmup_ms, precision, at_least_ms, concurrency }
     }
 
     /// For points of deletes: what a warm-up deleted could not be deleted again.
@@ -139,6 +143,7 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         warmup_ms: warmup.map(|w| w * interval_ms),
         all,
         precision: work.precision.0,
+        at_least_ms: 0,
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }

@@ -1,6 +1,6 @@
 //! Which concurrency of a series comes next, and how it is timed.
 
-use linerate_analysis::knee::{Ask, Limits, Search, Step};
+use linerate_analysis::knee::{Limits, Search, Step};
 use linerate_analysis::view::{Measure, Point, Series};
 use linerate_record::run::Ended;
 
@@ -37,9 +37,7 @@ impl Steps {
             Steps::Given(left) => left.pop().map(|concurrency| (concurrency, timing)),
             Steps::Searched { over: true, .. } => None,
             Steps::Searched { search, .. } => match search.next() {
-                Step::Measure(Ask { concurrency, precision, at_most_ms }) => {
-                    Some((concurrency, timing.shortened(at_most_ms, precision)))
-                }
+                Step::Measure(ask) => Some((ask.concurrency, timing.asked(&ask))),
                 Step::Done(_) => None,
             },
         }
