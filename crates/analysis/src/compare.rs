@@ -4,10 +4,13 @@
 //! and the family of all tests of the comparison is held to 5 % (Holm); otherwise the comparison says how large a
 //! difference it could have seen. docs/method/compare.md tells how, decision 0011 why it refuses so often.
 
+use std::borrow::Cow;
+
 use linerate_record::run::Target;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::DecodeError;
+use crate::knee::{Knee, Outcome};
 use crate::view::{self, Bound, Measure, Records, Series, View};
 
 mod contrast;
@@ -218,7 +221,8 @@ pub struct Threshold {
 
 /// One run, as compared.
 struct Run<'a> {
-    records: &'a Records,
+    /// With warm-ups flagged.
+    records: Cow<'a, Records>,
     view: View,
 }
 
@@ -258,7 +262,10 @@ pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<C
 }
 
 fn runs(records: &[Records]) -> Result<Vec<Run<'_>>, DecodeError> {
-    records.iter().map(|records| Ok(Run { records, view: view::build(records)? })).collect()
+    records
+        .iter()
+        .map(|records| Ok(Run { records: view::with_warm_ups(records), view: view::build(records)? }))
+        .collect()
 }
 
 fn arm(runs: &[Run<'_>]) -> Arm {
@@ -340,7 +347,8 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Op
 
 /// The concurrency at which a series' throughput stopped paying, where it did.
 fn knee(series: &Series) -> Option<u32> {
-    series.enough.as_ref().filter(|enough| !enough.still_rising).map(|enough| enough.concurrency)
+    let found = |knee: &&Knee| matches!(knee.outcome, Outcome::Found | Outcome::Retrograde);
+    series.knee.as_ref().filter(found).map(|knee| knee.concurrency)
 }
 
 /// The points of both arms that have the concurrency that `at` names in their series; `None` where an arm has none.
@@ -359,7 +367,7 @@ fn pair(
             let Some(concurrency) = at(series) else { continue };
             let points = series.points.iter().filter(|p| p.concurrency == concurrency);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
-            if let Some(figures) = samples::figures(run.records, &numbers, measure)? {
+            if let Some(figures) = samples::figures(&run.records, &numbers, measure)? {
                 side.push((concurrency, figures));
             }
         }

@@ -21,6 +21,7 @@ mod errors;
 mod incomplete;
 mod levels;
 mod littles_law;
+mod not_steady;
 mod packet_loss;
 mod still_rising;
 mod stolen_time;
@@ -72,6 +73,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
             all.extend(errors::of_point(label, point));
             all.extend(target_lost::of_point(label, point, run));
             all.extend(ended_early::of_point(label, point));
+            all.extend(not_steady::of_point(label, point));
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));
     }

@@ -5,12 +5,16 @@
 
 pub mod compare;
 pub mod counters;
-pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
+pub mod knee;
 pub mod limits;
 pub mod long_run;
+pub mod precision;
 mod quantile;
+pub mod slo;
+pub mod steady;
 pub mod student;
+pub mod usl;
 pub mod view;

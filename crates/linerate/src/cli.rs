@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
+use crate::timing::{Precision, WarmUp};
+
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done
@@ -36,6 +38,8 @@ pub(crate) enum Verb {
     Report(ReportFlags),
     /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
     Compare(CompareFlags),
+    /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
+    Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.
     Target(TargetFlags),
 }
@@ -45,14 +49,14 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with 1, 2, 4 … 64 requests in flight
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
-random sizes; buffers of 0.5 MiB per thread; the intervals of a point while it runs, and those of the run when it is
+random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those of the run when it is
 reported (see Disk).
 Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
 states the bound.";
@@ -147,15 +151,24 @@ pub(crate) struct Work {
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`.
-    #[arg(long, value_name = "LIST", default_value = "1..64")]
+    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
+    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
+    /// size.
+    #[arg(long, value_name = "auto|LIST", default_value = "auto")]
     pub(crate) concurrent: String,
-    /// How long each point is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "5s")]
+    /// Most requests in flight that the search tries.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) max_concurrent: u32,
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
+    #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// How long each point runs before it is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
+    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    #[arg(long, value_name = "auto|TIME", default_value = "auto")]
+    pub(crate) warmup: WarmUp,
+    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
+    /// mean. `none` takes the whole --duration.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
@@ -279,6 +292,22 @@ pub(crate) enum CompareFormat {
     Json,
     /// One row per figure compared.
     Csv,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It deletes objects, their versions and unfinished uploads below the run's own prefix, and the bucket if the run made it
+and nothing else is in it. Hosts, bucket and prefix are those that run.json names, and so is the region unless --region
+names another. To clean twice does no harm.")]
+pub(crate) struct CleanFlags {
+    /// Run folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// List what would be deleted, and delete nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]

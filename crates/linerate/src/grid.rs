@@ -1,11 +1,11 @@
-//! Flags → points: the grid of operations, sizes and concurrencies, and how each point is timed.
+//! Flags → points: the grid of operations, sizes and concurrencies.
 
 use std::num::NonZero;
-use std::time::Duration;
 
+use linerate_analysis::knee::STEPS_MAX;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
-use linerate_record::run::{INTERVALS_BYTES_MAX, Op, POINTS_MAX, PointSpec};
+use linerate_record::run::{Op, POINTS_MAX, SeriesSpec};
 use linerate_record::units::Bytes;
 
 use crate::cli::Work;
@@ -13,9 +13,6 @@ use crate::failure::Failure;
 
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
-
-/// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
-const ROW_BYTES_MAX: u64 = 32 << 10;
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -30,12 +27,31 @@ pub(crate) struct Named {
     pub(crate) workload: Workload,
 }
 
-/// What is to be measured: every workload at every size at every concurrency.
+/// At which concurrencies a series is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Levels {
+    /// These, rising.
+    Given(Vec<u32>),
+    /// Those that the search for the knee asks for, up to this one.
+    Searched(u32),
+}
+
+impl Levels {
+    /// The highest that there may be.
+    pub(crate) fn highest(&self) -> u32 {
+        match self {
+            Levels::Given(all) => all.last().copied().unwrap_or(1),
+            Levels::Searched(highest) => *highest,
+        }
+    }
+}
+
+/// What is to be measured: every workload at every size is a series, measured at several concurrencies.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub(crate) workloads: Vec<Named>,
     pub(crate) sizes: Vec<Sizes>,
-    pub(crate) concurrencies: Vec<u32>,
+    pub(crate) levels: Levels,
 }
 
 impl Grid {
@@ -44,29 +60,26 @@ impl Grid {
         let grid = Grid {
             workloads: workloads(&work.op, &work.mix)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            concurrencies: concurrencies(&work.concurrent)?,
+            levels: levels(&work.concurrent, work.max_concurrent)?,
         };
-        let points = grid.workloads.len() * grid.sizes.len() * grid.concurrencies.len();
+        let per_series = match &grid.levels {
+            Levels::Given(all) => all.len(),
+            Levels::Searched(_) => STEPS_MAX,
+        };
+        let points = grid.workloads.len() * grid.sizes.len() * per_series;
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
-        }
-        if work.duration < Duration::from_millis(100) {
-            return Err(Failure::usage(format!("--duration {:?} is too short: give 100ms or more", work.duration)));
         }
         Ok(grid)
     }
 
-    /// The points in the order in which they are measured.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = Vec::new();
-        for named in &self.workloads {
-            for size in &self.sizes {
-                for &concurrency in &self.concurrencies {
-                    points.push(PointSpec { workload: named.name.clone(), size: size.to_string(), concurrency });
-                }
-            }
-        }
-        points
+    /// The series in the order in which they are measured.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let of = |named: &Named| {
+            let workload = named.name.clone();
+            self.sizes.iter().map(move |size| SeriesSpec { workload: workload.clone(), size: size.to_string() })
+        };
+        self.workloads.iter().flat_map(of).collect()
     }
 }
 
@@ -117,12 +130,16 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
     Ok((format!("mixed {}", parts.join(",")), weights))
 }
 
+fn levels(text: &str, highest: u32) -> Result<Levels, Failure> {
+    if text.trim() == "auto" { Ok(Levels::Searched(highest)) } else { concurrencies(text).map(Levels::Given) }
+}
+
 /// Reads `16`, `1,2,4` and `1..64` (doubling, its end included).
 fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     let fail = || {
         Failure::usage(format!(
             "invalid concurrency {text:?}: write a number from 1 to {CONCURRENCY_MAX}, a list 1,2,4 or \
-             a doubling sweep 1..64"
+             a doubling sweep 1..64, or auto"
         ))
     };
     let number =
@@ -146,32 +163,6 @@ fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
-/// How a point is cut into intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timing {
-    pub(crate) interval_ms: u64,
-    /// Intervals of warm-up.
-    pub(crate) warmup: u64,
-    /// Intervals in all.
-    pub(crate) all: u64,
-    /// Largest size of `intervals.jsonl` in a run of so many points.
-    pub(crate) bytes_max: u64,
-}
-
-/// Twenty intervals a point, each of 100 ms to a second; longer where the run folder would grow too large.
-pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Timing {
-    let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    let (duration_ms, warmup_ms) = (ms(work.duration), ms(work.warmup));
-    let rows_bytes = (hosts * ops) as u64 * ROW_BYTES_MAX * points as u64;
-    let lines_max = (INTERVALS_BYTES_MAX / rows_bytes.max(1)).max(4);
-    let for_size_ms = (duration_ms + warmup_ms).div_ceil(lines_max);
-    let fine_ms = (duration_ms / 20).clamp(100, 1_000) / 10 * 10;
-    let interval_ms = fine_ms.max(for_size_ms).min(duration_ms);
-    let warmup = warmup_ms.div_ceil(interval_ms);
-    let all = warmup + duration_ms.div_ceil(interval_ms);
-    Timing { interval_ms, warmup, all, bytes_max: all * rows_bytes }
-}
-
 /// Objects to write beforehand for operations that read.
 pub(crate) fn read_set_objects(work: &Work, sizes: &Sizes) -> u64 {
     let fitting = (READ_SET_BYTES / sizes.mean().max(1.0)) as u64;
@@ -184,16 +175,17 @@ pub(crate) fn delete_set_objects(work: &Work) -> u64 {
 }
 
 /// The load in words, for whoever must consent to it.
-pub(crate) fn in_words(grid: &Grid, work: &Work, points: usize) -> String {
+pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
     let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
-    let most = grid.concurrencies.last().copied().unwrap_or(0);
-    let largest = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
+    let (names, most) = (names.join(", "), grid.levels.highest());
+    let largest = Bytes(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0));
     let cap = if work.max_rate.is_some() { "capped by --max-rate" } else { "as fast as it can" };
-    format!(
-        "{points} points of {} with up to {most} requests in flight and objects up to {} would load it {cap}",
-        names.join(", "),
-        Bytes(largest)
-    )
+    let series = grid.series().len();
+    let what = match &grid.levels {
+        Levels::Given(all) => format!("{} points of {names}", series * all.len()),
+        Levels::Searched(_) => format!("{series} searches for the knee of {names}"),
+    };
+    format!("{what} with up to {most} requests in flight and objects up to {largest} would load it {cap}")
 }
 
 #[cfg(test)]
@@ -242,24 +234,21 @@ mod tests {
     #[test]
     fn the_grid_is_every_combination_in_the_order_named() {
         let grid = Grid::parse(&work("--op put,get,put --obj.size 1KiB,2KiB --concurrent 2,1")).unwrap();
-        let points = grid.points();
-        assert_eq!(points.len(), 8);
-        assert_eq!((points[0].workload.as_str(), points[0].size.as_str(), points[0].concurrency), ("put", "1KiB", 1));
-        assert_eq!((points[7].workload.as_str(), points[7].concurrency), ("get", 2));
+        let series = grid.series();
+        assert_eq!((series.len(), grid.levels), (4, Levels::Given(vec![1, 2])));
+        assert_eq!((series[0].workload.as_str(), series[0].size.as_str()), ("put", "1KiB"));
+        assert_eq!((series[3].workload.as_str(), series[3].size.as_str()), ("get", "2KiB"));
         assert!(Grid::parse(&work("--op copy")).is_err());
-        assert!(Grid::parse(&work("--duration 1ms")).is_err());
     }
 
     #[test]
-    fn intervals_are_twenty_a_point_and_bounded_on_disk() {
-        let short = timing(&work("--duration 2s --warmup 500ms"), 24, 1, 1);
-        assert_eq!((short.interval_ms, short.warmup, short.all), (100, 5, 25));
-        let usual = timing(&work("--duration 60s --warmup 10s"), 1, 4, 1);
-        assert_eq!((usual.interval_ms, usual.warmup, usual.all), (1_000, 10, 70));
-        let day = timing(&work("--duration 24h"), 1, 16, 1);
-        assert!(day.bytes_max <= INTERVALS_BYTES_MAX + 16 * 2 * ROW_BYTES_MAX, "{day:?}");
-        let wide = timing(&work("--duration 10s"), 100, 1024, 5);
-        assert!(wide.all - wide.warmup >= 3, "a point keeps a few intervals: {wide:?}");
+    fn the_knee_is_searched_unless_concurrencies_are_given() {
+        let searched = Grid::parse(&work("--op get --max-concurrent 32")).unwrap();
+        assert_eq!(searched.levels, Levels::Searched(32));
+        assert!(in_words(&searched, &work("")).contains("2 searches for the knee of get with up to 32"));
+        let many = vec!["1KiB"; 50].join(",");
+        let error = Grid::parse(&work(&format!("--op get,put --obj.size {many}"))).map(|g| g.series().len());
+        assert!(error.is_err() || error.is_ok_and(|n| n < 86), "a run holds 4096 points");
     }
 
     #[test]

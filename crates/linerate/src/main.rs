@@ -2,6 +2,7 @@
 
 mod bench;
 mod child;
+mod clean;
 mod cli;
 mod compare;
 mod consent;
@@ -14,6 +15,7 @@ mod progress;
 mod readings;
 mod report;
 mod target;
+mod timing;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         cli::Verb::Bench(flags) => bench::run(&flags),
         cli::Verb::Report(flags) => report::run(&flags),
         cli::Verb::Compare(flags) => compare::run(&flags),
+        cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
     };
     match outcome {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 
 /// Version of the folder's schema. Readers refuse a larger one.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Most points that one run may hold.
 pub const POINTS_MAX: usize = 4096;
@@ -128,12 +128,20 @@ pub struct Manifest {
 /// What the user asked for, defaults filled in. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The points to measure, in order.
+    /// The points to measure, in order; empty where the search chooses them.
     pub points: Vec<PointSpec>,
-    /// Seconds for which a point is measured, in milliseconds.
+    /// The search for the knee of each series; absent where concurrencies were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSpec>,
+    /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
     pub duration_ms: u64,
-    /// Time before a point is measured, in milliseconds.
-    pub warmup_ms: u64,
+    /// Time before a point is measured, in milliseconds; absent where it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
+    /// Half the width of the 95 % interval of its throughput at which a point ends, as a share of the mean; absent
+    /// where a point takes its whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
     /// Event-loop threads.
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.
@@ -163,6 +171,28 @@ pub struct Asked {
     pub target_memory_bytes: Option<u64>,
 }
 
+/// The search for the knee, in each of several series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchSpec {
+    /// Least concurrency that may be tried.
+    pub lowest: u32,
+    /// Highest concurrency that may be tried.
+    pub highest: u32,
+    /// Longest time of all points of one series, in milliseconds.
+    pub series_ms: u64,
+    /// What is searched, in order.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// What points that differ in concurrency alone have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesSpec {
+    /// As in [`PointSpec`].
+    pub workload: String,
+    /// As in [`PointSpec`].
+    pub size: String,
+}
+
 /// One cell of the grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointSpec {
@@ -189,6 +219,9 @@ pub struct Target {
     pub region: String,
     /// Whether the target's processes run on this machine and share its processors.
     pub on_this_machine: bool,
+    /// Whether there was no bucket, so that the run made it: recorded before it does.
+    #[serde(default)]
+    pub bucket_made: bool,
 }
 
 /// A line of `points.jsonl`.
@@ -199,6 +232,18 @@ pub enum PointLine {
     Begin(PointBegin),
     /// A point has ended.
     End(PointEnd),
+    /// The search of a series has come to its end: no more points follow of it.
+    Searched(Searched),
+}
+
+/// The search of a series has come to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Searched {
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// The series.
+    #[serde(flatten)]
+    pub series: SeriesSpec,
 }
 
 /// Why a point is measured.
@@ -234,6 +279,8 @@ pub struct PointBegin {
 pub enum Ended {
     /// Its time was up.
     Duration,
+    /// Its throughput was known as precisely as asked.
+    Precise,
     /// Every object to delete was deleted.
     ObjectsExhausted,
     /// Ctrl-C.
@@ -253,6 +300,10 @@ pub struct PointEnd {
     pub ended: Ended,
     /// Connections made during the point.
     pub connections: u64,
+    /// What was warm-up, in milliseconds from the start of its first interval: intervals that start before are in no
+    /// figure. Absent in schema 1, where intervals are flagged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
 }
 
 /// A line of `intervals.jsonl`: what happened in one interval of one point.
@@ -264,7 +315,7 @@ pub struct Interval {
     pub from_ms: u64,
     /// End, in milliseconds since the run began.
     pub to_ms: u64,
-    /// Set while the point warms up: shown on the timeline, left out of every figure.
+    /// Set while the point warms up, in schema 1 only: since then the point's end tells its warm-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warmup: bool,
     /// Processor time of the linerate process, in nanoseconds.

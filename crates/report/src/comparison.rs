@@ -170,8 +170,7 @@ fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String 
     match point.matched {
         Matched::Concurrency => lead = point.a_concurrency.to_string(),
         Matched::Knee => {
-            let told =
-                format!("where it was enough: {} in flight in A, {} in B", point.a_concurrency, point.b_concurrency);
+            let told = format!("at the knee: {} in flight in A, {} in B", point.a_concurrency, point.b_concurrency);
             text.push_str(&hanging("", 3, &told, look));
         }
     }

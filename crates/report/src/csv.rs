@@ -7,7 +7,7 @@ use linerate_analysis::view::{CpuCost, Point, View};
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 29] = [
     "workload",
     "size",
     "concurrency",
@@ -35,6 +35,8 @@ const COLUMNS: [&str; 27] = [
     "target_cpu_us_per_request",
     "target_cpu_s_per_gib",
     "purpose",
+    "warmup_ms",
+    "steady",
 ];
 
 /// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
@@ -87,6 +89,8 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
         target_us,
         target_s,
         purpose.to_owned(),
+        point.warmup_ms.to_string(),
+        point.steady.to_string(),
     ]
 }
 

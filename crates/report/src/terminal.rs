@@ -2,7 +2,8 @@
 
 use std::iter;
 
-use linerate_analysis::view::{Ceiling, Enough, Limit, Measure, Point, Series, View};
+use linerate_analysis::knee::Knee;
+use linerate_analysis::view::{Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
@@ -127,7 +128,7 @@ fn series_table(series: &Series, look: Look) -> String {
     for (label, point) in labels.zip(&series.points) {
         let row = figures(label, point, series.measure);
         let errors = errors(point);
-        let marker = enough_marker(series.enough.as_ref(), point);
+        let marker = knee_marker(series, point);
         let fits = width(&row) + width(&errors) + width(&marker) <= look.width;
         let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
         text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
@@ -138,12 +139,11 @@ fn series_table(series: &Series, look: Look) -> String {
     text
 }
 
-fn enough_marker(enough: Option<&Enough>, point: &Point) -> String {
-    match enough {
-        Some(enough) if enough.concurrency == point.concurrency => {
-            let rising = if enough.still_rising { ", and still rising" } else { "" };
-            format!("   ← enough: {} of the best{rising}", words::percent(enough.share))
-        }
+/// The knee beside the last row of its concurrency.
+fn knee_marker(series: &Series, point: &Point) -> String {
+    let last = |knee: &Knee| series.points.iter().rev().find(|p| p.concurrency == knee.concurrency);
+    match &series.knee {
+        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", words::knee(knee)),
         _ => String::new(),
     }
 }
@@ -161,6 +161,12 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look)
             words::ceiling_note(verify)
         );
         text.push_str(&hanging("   own", 8, &told, look));
+    }
+    if let Some(scaling) = &series.scaling {
+        text.push_str(&hanging("   law", 8, &words::scaling(scaling), look));
+    }
+    if !series.points.is_empty() {
+        text.push_str(&hanging("   end", 8, &words::times(&series.points), look));
     }
     text
 }
@@ -283,6 +289,8 @@ mod tests {
             point: 0,
             concurrency: 16,
             measured_ms: 1000,
+            warmup_ms: 0,
+            steady: true,
             ended: None,
             bytes_per_s: linerate_analysis::view::Estimate { mean: 6.1e9, ..Default::default() },
             requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },

@@ -7,6 +7,7 @@ use linerate_record::run::{Interval, PointLine, Row};
 use super::*;
 use crate::histogram;
 use crate::long_run::tests::{autoregressive, uniform};
+use crate::precision::{Rule, Watch};
 use crate::view::tests::{records, row};
 
 /// Requests of 1 MiB per interval of a simulated run, on average.
@@ -19,7 +20,7 @@ fn simulated(seed: u64, concurrencies: &[u32], correlation: f64, times: f64) -> 
     run.intervals.clear();
     let begins = run.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin.point),
-        PointLine::End(_) => None,
+        _ => None,
     });
     for point in begins {
         let level = autoregressive(seed * 64 + u64::from(point), 20, correlation);
@@ -67,13 +68,14 @@ fn called(contrasts: &[Contrast]) -> bool {
 
 /// The intervals of a run of one point: throughput alone where no requests are told apart, which costs a test less.
 fn one_point(seed: u64, correlation: f64, times: f64, latencies: bool) -> Records {
-    if latencies {
-        return simulated(seed, &[4], correlation, times);
-    }
+    if latencies { simulated(seed, &[4], correlation, times) } else { throughput_of(20, seed, correlation, times) }
+}
+
+fn throughput_of(intervals: usize, seed: u64, correlation: f64, times: f64) -> Records {
     static EMPTY: LazyLock<Records> = LazyLock::new(|| records(&[4], |_| 1));
     let mut run = Records { intervals: Vec::new(), ..(*EMPTY).clone() };
     let empty = row(0, 0, 1, 1);
-    let level = autoregressive(seed, 20, correlation);
+    let level = autoregressive(seed, intervals, correlation);
     let rows = level.into_iter().map(|x| {
         let requests = (1e6 * times * (0.05 * x).exp()) as u64;
         Row { requests, moved_bytes: requests as i64, ..empty.clone() }
@@ -124,6 +126,29 @@ fn equals_are_called_different_in_no_more_than_one_comparison_of_twenty() {
 fn equals_are_called_different_as_rarely_where_latencies_are_compared_too() {
     let (called, _) = calls(150, 0.5, 1.0, true);
     assert!(called <= 16, "{called} of 150 called");
+}
+
+/// Who stops at a tight interval may have stopped at a lucky one.
+#[test]
+fn points_that_end_when_they_are_precise_are_called_different_no_more_often() {
+    let stopped = |seed: u64, correlation: f64| {
+        let mut run = throughput_of(100, seed, correlation, 1.0);
+        let rule = Rule { warmup_ms: Some(0), precision: Some(0.02), at_least_ms: 0, concurrency: 4 };
+        let mut watch = Watch::new(rule);
+        let end = run.intervals.iter().position(|i| watch.push(i)).map_or(run.intervals.len(), |last| last + 1);
+        run.intervals.truncate(end);
+        run
+    };
+    for correlation in [0.0, 0.6] {
+        let (mut differences, mut early) = (0, 0);
+        for seed in 0..500 {
+            let (a, b) = (stopped(2 * seed, correlation), stopped(2 * seed + 1, correlation));
+            early += usize::from(a.intervals.len() < 100);
+            differences += usize::from(called(&judged(&[a], &[b]).points[0].contrasts));
+        }
+        assert!(differences <= 40, "neighbours alike by {correlation}: {differences} of 500 called");
+        assert!(early > 50, "the rule ends points early: {early} of 500");
+    }
 }
 
 #[test]

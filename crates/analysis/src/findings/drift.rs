@@ -31,7 +31,8 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 }
 
 fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
-    let rates = rates(run, point.point, measure);
+    // What has not settled is told as that.
+    let rates = if point.steady { rates(run, point.point, measure) } else { return None };
     let change = change(&rates)?;
     Some(Told {
         severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },
@@ -76,17 +77,31 @@ mod tests {
     use crate::view::tests::records;
 
     #[test]
-    fn a_point_that_rises_or_falls_is_told_by_how_much() {
-        for (per_interval, severity) in [(5, Some(Severity::Warning)), (-5, Some(Severity::Warning)), (0, None)] {
+    fn a_line_is_told_from_a_tenth_on_by_how_much_it_changes() {
+        let line = |per_interval: i32| (0..20).map(|i| f64::from(1_000 + per_interval * i + i % 2)).collect::<Vec<_>>();
+        for (per_interval, told) in [(10, Some(0.17)), (-10, Some(-0.21)), (2, None), (0, None)] {
+            let found = change(&line(per_interval));
+            assert_eq!(found.is_some(), told.is_some(), "{per_interval}: {found:?}");
+            assert!(
+                found.zip(told).is_none_or(|(found, told)| (found - told).abs() < 0.01),
+                "{per_interval}: {found:?}"
+            );
+        }
+    }
+
+    /// Of a slow rise the report speaks once: as drift, or as a point that did not settle.
+    #[test]
+    fn a_point_that_rises_is_told_once() {
+        for (percent, told) in [(2, 1), (0, 0)] {
             let mut records = records(&[4], |_| 100);
             for (interval, i) in records.intervals.iter_mut().zip(0i64..) {
                 for row in &mut interval.rows {
-                    row.moved_bytes = row.moved_bytes * (100 + per_interval * i + i % 2) / 100;
+                    row.moved_bytes = row.moved_bytes * (100 + percent * i + i % 2) / 100;
                 }
             }
             let findings = build(&records).unwrap().findings;
-            let found = findings.iter().find(|f| f.kind == FindingKind::Drift);
-            assert_eq!(found.map(|f| f.severity), severity, "{per_interval}: {findings:?}");
+            let of_kind = |f: &&Finding| matches!(f.kind, FindingKind::Drift | FindingKind::NotSteady);
+            assert_eq!(findings.iter().filter(of_kind).count(), told, "{findings:?}");
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration) | None => return None,
+        Some(Ended::Duration | Ended::Precise) | None => return None,
     };
     Some(Finding {
         kind: FindingKind::EndedEarly,

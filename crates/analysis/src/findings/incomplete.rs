@@ -14,7 +14,12 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not come to its end".into(),
-        evidence: format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        evidence: match &view.run.asked.search {
+            Some(search) => {
+                format!("{measured} points have figures, of {} series to search", search.series.len())
+            }
+            None => format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        },
         remedy: "the figures of the points that are here stand; run the others again".into(),
     })
 }

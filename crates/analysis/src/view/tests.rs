@@ -20,6 +20,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         point: concurrency,
         concurrency,
         measured_ms: 1000,
+        warmup_ms: 0,
+        steady: true,
         ended: Some(Ended::Duration),
         bytes_per_s: Estimate { mean, ..Estimate::default() },
         requests_per_s: Estimate::default(),
@@ -73,6 +75,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
                 lookup: "path".into(),
                 region: "us-east-1".into(),
                 on_this_machine: false,
+                bucket_made: false,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,
@@ -89,12 +92,12 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
         records.points.push(PointLine::Begin(begin));
         // As Little's law has it: both hosts together end `2 rate` requests in 100 ms.
         let fast_ns = u64::from(c) * 100_000_000 / (2 * rate(c)) * 6 / 7;
-        for i in 0..11 {
+        for _ in 0..11 {
             records.intervals.push(Interval {
                 point,
                 from_ms: at_ms,
                 to_ms: at_ms + 100,
-                warmup: i == 0,
+                warmup: false,
                 client_cpu_ns: 20_000_000,
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
@@ -103,7 +106,8 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             });
             at_ms += 100;
         }
-        records.points.push(PointLine::End(PointEnd { point, at_ms, ended: Ended::Duration, connections: 2 }));
+        let end = PointEnd { point, at_ms, ended: Ended::Duration, connections: 2, warmup_ms: Some(100) };
+        records.points.push(PointLine::End(end));
     }
     records
 }
@@ -111,8 +115,10 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
 fn asked(points: Vec<PointSpec>) -> Asked {
     Asked {
         points,
+        search: None,
         duration_ms: 1000,
-        warmup_ms: 100,
+        warmup_ms: Some(100),
+        precision: None,
         threads: 2,
         objects: 10,
         bucket: "b".into(),
@@ -150,7 +156,7 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
     assert!((last.client_cpu.us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
     assert!((last.client_busy - 0.1).abs() < 1e-9);
-    assert!(view.run.complete && series.enough.as_ref().unwrap().still_rising);
+    assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::Outcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bound::Target);
 }
@@ -211,7 +217,7 @@ fn requests_held_back_name_the_cap() {
 #[test]
 fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
     let mut records = records(&[1, 2], |_| 5);
-    records.intervals.retain(|i| i.point == 0 || i.warmup);
+    records.intervals.truncate(12);
     let warmup = records.intervals.last_mut().unwrap();
     warmup.rows.truncate(1);
     warmup.rows[0].errors.insert("http 403 AccessDenied".into(), 9);
@@ -226,7 +232,6 @@ fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
 #[test]
 fn wrong_bodies_count_in_the_warm_up_too() {
     let mut records = records(&[1, 2], |_| 5);
-    assert!(records.intervals[0].warmup);
     records.intervals[0].rows[0].errors.insert("wrong body".into(), 1);
     assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
 }

@@ -6,28 +6,30 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_host::Root;
 use linerate_load::body::{Bodies, Unique};
-use linerate_load::bucket::Bucket;
+use linerate_load::bucket::{Bucket, BucketError};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
+use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, SearchSpec, SeriesSpec, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
 use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid, Timing};
+use crate::grid::{self, Grid, Levels};
+use crate::timing::{self, Timing};
 use crate::{consent, credentials};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
-pub(super) const CEILING: Timing = Timing { interval_ms: 100, warmup: 2, all: 7, bytes_max: 0 };
+pub(super) const CEILING: Timing =
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, at_least_ms: 0, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
@@ -44,6 +46,7 @@ pub(crate) struct Setup<'a> {
     /// Ends with the setup.
     _process: Option<TargetProcess>,
     server: Option<String>,
+    bucket_is_missing: bool,
     made_bucket: bool,
 }
 
@@ -80,13 +83,15 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
-        let timing = grid::timing(&flags.work, grid.points().len(), session.hosts.len(), ops);
+        let points = grid.series().len() * timing::points_worth(&grid.levels);
+        let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
         Ok(Setup {
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
             clock: Clock::start(),
             existing: Arc::default(),
             server: None,
+            bucket_is_missing: false,
             made_bucket: false,
             _process: process,
             flags,
@@ -98,7 +103,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Reaches every host, makes the bucket where there is none, and lists what is to be read.
+    /// Reaches every host, sees whether there is a bucket, and lists what is to be read.
     pub(crate) fn open_bucket(&mut self) -> Result<(), Failure> {
         for host in 1..self.session.hosts.len() {
             Bucket::connect(&self.session, host)?;
@@ -113,7 +118,7 @@ impl<'a> Setup<'a> {
                     "bucket {name:?} does not exist, so --list-existing finds nothing in it"
                 )));
             }
-            self.made_bucket = bucket.create()?;
+            self.bucket_is_missing = true;
         }
         if self.flags.work.list_existing {
             let most = usize::try_from(self.flags.work.objects.unwrap_or(10_000)).unwrap_or(usize::MAX);
@@ -128,21 +133,40 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Removes the bucket where the run made it and left nothing in it.
-    pub(crate) fn close_bucket(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
-            Bucket::connect_any(&self.session)?.remove()?;
+    /// Makes the bucket where there is none. The folder says so already, so that a run that is killed can be cleaned.
+    pub(crate) fn make_bucket(&mut self, manifest: &mut Manifest) -> Result<(), Failure> {
+        if !self.bucket_is_missing {
+            return Ok(());
+        }
+        match Bucket::connect(&self.session, 0).and_then(|mut bucket| bucket.create()) {
+            Ok(true) => self.made_bucket = true,
+            Ok(false) => {
+                manifest.target.bucket_made = false;
+                folder::write_manifest(&self.folder, manifest)?;
+            }
+            Err(error) => {
+                if matches!(error, BucketError::Refused { .. }) {
+                    folder::discard(&self.folder);
+                }
+                return Err(error.into());
+            }
         }
         Ok(())
     }
 
-    /// How long the run will take, setting up and clearing left aside.
+    /// Removes the bucket where the run made it and left nothing in it; `false` where something is in it.
+    pub(crate) fn close_bucket(&mut self) -> Result<bool, Failure> {
+        if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
+            return Ok(Bucket::connect_any(&self.session)?.remove()?);
+        }
+        Ok(true)
+    }
+
+    /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let point_ms = self.timing.interval_ms * self.timing.all;
-        let points = self.points().len() as u64;
-        let series = points / self.grid.concurrencies.len() as u64;
-        let ceilings = if self.wants_ceilings() { series * CEILING.interval_ms * CEILING.all } else { 0 };
-        Duration::from_millis(points * point_ms + ceilings)
+        let series = self.series().len() as u64;
+        let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
+        Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
     }
 
     /// A run against the null target is a ceiling itself.
@@ -150,16 +174,37 @@ impl<'a> Setup<'a> {
         !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
     }
 
-    /// The points, as the folder names them.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = self.grid.points();
+    /// The series, as the folder names them.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let mut series = self.grid.series();
         if self.flags.work.list_existing {
-            // What is there has the sizes that it has: --obj.size makes no points of its own.
+            // What is there has the sizes that it has: --obj.size makes no series of its own.
             let first = self.grid.sizes[0].to_string();
-            points.retain(|p| p.size == first);
-            points.iter_mut().for_each(|p| EXISTING_SIZE.clone_into(&mut p.size));
+            series.retain(|s| s.size == first);
+            series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
         }
-        points
+        series
+    }
+
+    /// The points where concurrencies were given, else the search.
+    fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
+        match &self.grid.levels {
+            Levels::Given(all) => {
+                let at = |s: SeriesSpec| {
+                    let point = move |&concurrency: &u32| {
+                        let SeriesSpec { workload, size } = s.clone();
+                        PointSpec { workload, size, concurrency }
+                    };
+                    all.iter().map(point)
+                };
+                (self.series().into_iter().flat_map(at).collect(), None)
+            }
+            Levels::Searched(highest) => {
+                let series_ms = self.timing.series_ms(&self.grid.levels);
+                let search = SearchSpec { lowest: 1, highest: *highest, series_ms, series: self.series() };
+                (Vec::new(), Some(search))
+            }
+        }
     }
 
     /// Writes the manifest.
@@ -184,6 +229,7 @@ impl<'a> Setup<'a> {
                 lookup: name_of(target.lookup),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
+                bucket_made: self.bucket_is_missing,
             },
             machine,
             interval_ms: self.timing.interval_ms,
@@ -198,11 +244,13 @@ impl<'a> Setup<'a> {
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
-        let ms = |intervals: u64| intervals * self.timing.interval_ms;
+        let (points, search) = self.points();
         Asked {
-            points: self.points(),
-            duration_ms: ms(self.timing.all - self.timing.warmup),
-            warmup_ms: ms(self.timing.warmup),
+            points,
+            search,
+            duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
+            warmup_ms: self.timing.warmup_ms,
+            precision: self.timing.precision,
             threads: self.threads,
             objects: work.objects.unwrap_or_else(|| grid::read_set_objects(work, &self.grid.sizes[0])),
             bucket: self.session.bucket.clone(),
@@ -240,7 +288,7 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     };
     let hosts = hosts::resolve(&hosts::parse(&text)?)?;
     let credentials = credentials::find(&flags.keys)?;
-    let load = grid::in_words(grid, &flags.work, grid.points().len());
+    let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, credentials, process: None })
 }

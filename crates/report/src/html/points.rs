@@ -52,7 +52,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 15] = [
+const THROUGHPUT_HEADS: [&str; 16] = [
     "Series",
     "In flight",
     "Point|its number in the run",
@@ -65,6 +65,7 @@ const THROUGHPUT_HEADS: [&str; 15] = [
     "Worth|independent intervals that they are worth, by their autocorrelation",
     "Requests",
     "Bodies",
+    "Warm-up|cut off before",
     "Measured",
     "Ended",
     "Failed",
@@ -86,6 +87,7 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
         .figure("requests", point.requests, &words::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
+        .figure("warmup_ms", point.warmup_ms, &duration_ns(point.warmup_ms as f64 * 1e6))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
         .markup(&errors(&Cells::of(point.point, exact), point));

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use linerate_analysis::view::{Bound, Ceiling, Enough, Measure, Point, RunSummary, Series, View};
+use linerate_analysis::knee::{Knee, Outcome};
+use linerate_analysis::view::{Bound, Ceiling, Measure, Point, RunSummary, Series, View};
 use linerate_record::finding::Finding;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
@@ -51,9 +52,13 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, verify: bool, exact: Exact) 
     if let Some(ceiling) = ceiling {
         html.push_str(&own_ceiling(series.measure, best, ceiling, words::ceiling_note(verify), exact));
     }
-    if let Some(enough) = &series.enough {
-        html.push_str(&enough_line(enough));
+    if let Some(knee) = &series.knee {
+        html.push_str(&knee_line(knee));
     }
+    if let Some(scaling) = &series.scaling {
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
+    }
+    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(&series.points)));
     if let Some(limit) = &series.limit {
         let class = if limit.bound == Bound::Target { "target" } else { "own" };
         let _ = write!(
@@ -117,16 +122,16 @@ fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, note: &str, ex
     )
 }
 
-fn enough_line(enough: &Enough) -> String {
-    let rising = if enough.still_rising {
-        " <span class=\"tag warning\">still rising at the highest concurrency tried</span>"
-    } else {
-        ""
+fn knee_line(knee: &Knee) -> String {
+    let tag = match knee.outcome {
+        Outcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
+        Outcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
+        Outcome::Found | Outcome::Nothing => "",
     };
     format!(
-        "<p class=\"enough\"><b>{} in flight</b> give {} of the best{rising}</p>\n",
-        enough.concurrency,
-        words::percent(enough.share)
+        "<p class=\"knee\"><b>{}</b> in flight, p50 {}{tag}</p>\n",
+        escaped(&words::knee(knee)),
+        duration_ns(knee.p50_ns as f64)
     )
 }
 
