@@ -12,7 +12,9 @@ mod interrupt;
 mod progress;
 mod readings;
 mod report;
+mod sources;
 mod target;
+mod trust;
 
 use std::process::ExitCode;
 

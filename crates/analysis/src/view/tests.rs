@@ -73,6 +73,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 lookup: "path".into(),
                 region: "us-east-1".into(),
                 on_this_machine: false,
+                tls: None,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,
@@ -121,6 +122,7 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         range_bytes: None,
         max_rate: None,
         host_select: "round-robin".into(),
+        sources: Vec::new(),
         noclear: false,
         list_existing: false,
     }
