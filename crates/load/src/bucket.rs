@@ -159,7 +159,7 @@ impl<'a> Bucket<'a> {
     fn not_shaken(&self, error: &io::Error) -> BucketError {
         let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let (why, remedy) = match of_tls {
-            Some(inner) => (inner.to_string(), remedy(fault(inner))),
+            Some(inner) => (inner.to_string(), remedy(fault(inner, false))),
             None if is_closed(error.kind()) => {
                 ("it closed during the handshake".to_owned(), remedy("closed during the handshake"))
             }
@@ -324,6 +324,9 @@ impl<'a> Bucket<'a> {
             answered = self.exchange(stream, &request, body, to_head);
         }
         answered.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                self.not_shaken(&error)
+            }
             io::ErrorKind::InvalidData => {
                 BucketError::NotHttp { host: self.session.hosts[self.host].authority.clone(), why: error.to_string() }
             }

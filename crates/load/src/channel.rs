@@ -247,7 +247,7 @@ impl<S: Side> Channel<S> {
                 }
                 Ok(_) => false,
                 Err(error) => {
-                    self.fault = Some(fault(&error));
+                    self.fault = Some(fault(&error, self.ready));
                     self.say_why(&mut incoming[used + discard..]);
                     return Err(Errno::PROTO);
                 }
@@ -355,7 +355,7 @@ impl<S: Side> Channel<S> {
                 Ok(ConnectionState::PeerClosed) => self.closed = true,
                 Ok(_) => return Err(self.broke("not ready to send")),
                 Err(error) => {
-                    self.fault = Some(fault(&error));
+                    self.fault = Some(fault(&error, self.ready));
                     return Err(Errno::PROTO);
                 }
             }

@@ -216,7 +216,11 @@ impl Connection {
         if established == Ok(false) {
             self.phase = Phase::Handshake;
         }
-        established.map_err(|errno| self.transport.fault().map_or_else(|| connect_failure(errno), Failure::Tls))
+        let of_socket = |errno| match self.phase {
+            Phase::Handshake => Failure::Tls("closed during the handshake"),
+            _ => connect_failure(errno),
+        };
+        established.map_err(|errno| self.transport.fault().map_or_else(|| of_socket(errno), Failure::Tls))
     }
 
     /// Whether an event on an idle connection was TLS's own, such as a session ticket.

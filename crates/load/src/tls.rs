@@ -187,14 +187,16 @@ fn server_name(host: &Host, lookup: Lookup, bucket: &str) -> Result<ServerName<'
 }
 
 /// What is wrong, in the few words under which a failure is counted. Few different ones: details that differ from
-/// time to time, such as a date, would make a kind of each.
-pub(crate) fn fault(error: &Error) -> &'static str {
+/// time to time, such as a date, would make a kind of each. `ready` is whether the handshake was done before.
+pub(crate) fn fault(error: &Error, ready: bool) -> &'static str {
     use CertificateError as C;
     match error {
+        Error::InvalidMessage(_) | Error::PeerSentOversizedRecord if ready => "damaged record",
         Error::InvalidCertificate(why) => match why {
             C::Expired | C::ExpiredContext { .. } => "certificate expired",
             C::NotValidYet | C::NotValidYetContext { .. } => "certificate not yet valid",
             C::UnknownIssuer => "unknown issuer",
+            C::BadSignature => "bad signature",
             C::NotValidForName | C::NotValidForNameContext { .. } => "name mismatch",
             C::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => "certificate is an authority's own",
             _ => "invalid certificate",
@@ -219,6 +221,7 @@ pub(crate) fn fault(error: &Error) -> &'static str {
 pub(crate) fn remedy(fault: &str) -> &'static str {
     match fault {
         "unknown issuer" => "give its issuer's certificate with --ca-file, or --insecure to believe any",
+        "bad signature" => "its issuer has the name of one that is believed and another key: is --ca-file the newest?",
         "certificate expired" => "renew it, or give --insecure to believe any; is this machine's clock right?",
         "certificate not yet valid" => "is this machine's clock right? --insecure believes any certificate",
         "name mismatch" => "name the host as its certificate does, or give --insecure to believe any",
