@@ -73,10 +73,29 @@ pub(crate) struct BenchFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetChoice {
-    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port` or `file:PATH`
-    /// with one a line. [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
+    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port`,
+    /// `https://host:port` or `file:PATH` with one a line. The port is 80, or 443 with TLS, where none is given; of a
+    /// name with several addresses, the first that takes a connection is loaded.
+    /// [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
+    /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
+    #[arg(long, requires = "host")]
+    pub(crate) resolve_host: bool,
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Certificates to believe beside the system's: one or more in PEM form.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Believe any certificate, whoever issued it and for whatever name. The report says so.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Local addresses, or interfaces for their first address, that connections are made from in turn: one per NIC, so
+    /// that all are used where the target's replies go back to where requests came from. Which interface requests leave
+    /// by is for the routes to say. [default: the route's]
+    #[arg(long, value_name = "ADDR|INTERFACE,…")]
+    pub(crate) source: Option<String>,
     /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
     /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
     /// where no host is named]
@@ -234,12 +253,19 @@ pub(crate) struct CleanFlags {
     /// List what would be deleted, and delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Certificates to trust beside the system's, in PEM, as for bench.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Do not verify the target's certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first.")]
+#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first, and with \
+ --tls then `ca FILE`.")]
 pub(crate) struct TargetFlags {
     /// Which one.
     #[arg(value_enum)]
@@ -250,6 +276,10 @@ pub(crate) struct TargetFlags {
     /// Folder in which the embedded target makes its own sub-folder, removed at the end. [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) drive: Option<PathBuf>,
+    /// Speak TLS, with a certificate made at start for localhost and --listen; the certificate of the authority that
+    /// vouches for it is in a temporary file, removed at the end, for --ca-file.
+    #[arg(long)]
+    pub(crate) tls: bool,
     /// Threads of the null target. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,

@@ -29,6 +29,7 @@ fn main() {
         trial("minio_session_token_of_temporary_credentials", &["MinIO", "curl"], session_token),
         trial("minio_anonymous_reads_of_a_public_bucket", &["MinIO", "curl"], anonymous),
         trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
+        trial("minio_over_tls_every_operation_and_payload_mode_verified", &["MinIO", "curl"], over_tls),
         trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
@@ -151,6 +152,42 @@ fn two_addresses() -> Result<(), Failed> {
         let per_host: Vec<u64> = point.hosts.iter().map(|h| h.requests).collect();
         assert_eq!(per_host.iter().sum::<u64>(), point.requests);
         assert!(per_host.iter().all(|&n| n * 3 > point.requests), "in turns: {per_host:?}");
+    }
+    Ok(())
+}
+
+/// How bodies may be signed and sent: each with every operation over TLS.
+const PAYLOAD_MODES: [&str; 2] = ["--payload signed", "--payload unsigned"];
+
+fn over_tls() -> Result<(), Failed> {
+    let minio = Minio::start_tls();
+    let ca = minio.ca.as_ref().ok_or("it speaks TLS")?.display().to_string();
+    for mode in PAYLOAD_MODES {
+        for work in [
+            "--op get,put --obj.size 0,1,16384,300000,5MiB --unique tail",
+            "--op get,put --obj.size 300000,5MiB --unique full",
+            "--op get --obj.size 5MiB --range-size 300000",
+            "--op stat,list,delete --obj.size 4096",
+            "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
+        ] {
+            let out = tempdir()?;
+            let host = format!("--host https://{} --ca-file {ca}", minio.address);
+            let flags = format!("{host} --concurrent 1,8 --verify {SHORT} {mode} {work}");
+            let view = minio.bench(out.path(), &flags)?;
+            for point in points(&view) {
+                assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
+                assert_eq!(point.total.count, point.requests, "{flags}");
+            }
+            assert!(view.run.target.tls.as_ref().is_some_and(|tls| tls.verified), "{:?}", view.run.target);
+            assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
+        }
+    }
+    // A plain client of it, and one that does not know its authority.
+    for (host, part) in [(minio.address.clone(), "HTTPS server"), (format!("https://{}", minio.address), "--ca-file")] {
+        let out = tempdir()?;
+        let output = bench_with(out.path(), &format!("--host {host} --op get {SHORT}"), &minio.keys());
+        assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+        assert!(shown(&output).contains(part), "{host}: {}", shown(&output));
     }
     Ok(())
 }

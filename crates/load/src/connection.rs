@@ -6,23 +6,19 @@
 //! of connections allow.
 
 use std::io::IoSlice;
-use std::mem::MaybeUninit;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr};
 
 use linerate_record::run::Op;
 use rustix::io::Errno;
-use rustix::net::sockopt;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, connect, recv, sendmsg,
-    socket_with,
-};
 
 use crate::body::{Bodies, POOL_BYTES};
+use crate::channel::{Sent, Wire};
 use crate::failure::{Failure, s3_code};
 use crate::request::{Ask, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
 use crate::sys::set_receive_low_water;
+use crate::tls::Tls;
+use crate::transport::{ClientTransport, dial};
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
 const HEAD_READ_BYTES: usize = 8 << 10;
@@ -59,6 +55,8 @@ pub(crate) struct Buffers {
     pub(crate) head: Vec<u8>,
     /// Body bytes that had to be made.
     made: Vec<u8>,
+    /// Records of TLS.
+    wire: Wire,
 }
 
 impl Buffers {
@@ -70,6 +68,7 @@ impl Buffers {
             low_water_max,
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],
+            wire: Wire::default(),
         }
     }
 }
@@ -77,8 +76,10 @@ impl Buffers {
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The handshake.
+    /// The connection.
     Connecting,
+    /// The peer's part of the TLS handshake.
+    Handshake,
     /// The next request.
     Idle,
     /// Room to send, or an early reply.
@@ -171,16 +172,9 @@ pub(crate) enum Progress {
     Failed { why: Failure, reusable: bool },
 }
 
-/// What one call to send did.
-struct Sent {
-    bytes: usize,
-    /// The socket's buffer took less than it was given: only an event tells of room again.
-    full: bool,
-}
-
 /// One connection.
 pub(crate) struct Connection {
-    pub(crate) socket: OwnedFd,
+    pub(crate) transport: ClientTransport,
     pub(crate) host: u32,
     pub(crate) phase: Phase,
     pub(crate) exchange: Exchange,
@@ -194,19 +188,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts a connection; it is usable once it becomes writable.
-    pub(crate) fn open(address: SocketAddr, host: u32, exchange: Exchange) -> Result<Self, Failure> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(connect_failure)?;
-        // Heads and short bodies go out in one call each; waiting for more would only add Nagle's delay.
-        sockopt::set_tcp_nodelay(&socket, true).map_err(connect_failure)?;
-        match connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(errno) => return Err(connect_failure(errno)),
-        }
+    /// Starts a connection to a host; it is usable once it is established.
+    pub(crate) fn open(
+        address: SocketAddr,
+        source: Option<IpAddr>,
+        tls: Option<&Tls>,
+        host: u32,
+        exchange: Exchange,
+    ) -> Result<Self, Failure> {
+        let side = tls.map(|tls| tls.client(host as usize)).transpose().map_err(|_| Failure::Tls("protocol error"))?;
+        let socket = dial(address, source).map_err(connect_failure)?;
         Ok(Connection {
-            socket,
+            transport: ClientTransport::new(socket, side),
             host,
             phase: Phase::Connecting,
             exchange,
@@ -217,12 +210,27 @@ impl Connection {
         })
     }
 
-    /// Whether the handshake succeeded.
-    pub(crate) fn connected(&self) -> Result<(), Failure> {
-        match sockopt::socket_error(&self.socket) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(errno)) | Err(errno) => Err(connect_failure(errno)),
+    /// Whether a request can be sent: the connection is there, and TLS's handshake is done.
+    pub(crate) fn establish(&mut self, buffers: &mut Buffers) -> Result<bool, Failure> {
+        let established = self.transport.establish(&mut buffers.wire);
+        if established == Ok(false) {
+            self.phase = Phase::Handshake;
         }
+        let of_socket = |errno| match self.phase {
+            Phase::Handshake => Failure::Tls("closed during the handshake"),
+            _ => connect_failure(errno),
+        };
+        established.map_err(|errno| self.transport.fault().map_or_else(|| of_socket(errno), Failure::Tls))
+    }
+
+    /// Whether an event on an idle connection was TLS's own, such as a session ticket.
+    pub(crate) fn still_idle(&mut self, buffers: &mut Buffers) -> bool {
+        matches!(self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire), Err(Errno::AGAIN))
+    }
+
+    /// Whether an event should tell of room to send.
+    pub(crate) fn needs_room(&self) -> bool {
+        self.phase == Phase::Sending || self.transport.has_unsent()
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
@@ -253,7 +261,10 @@ impl Connection {
 
     /// Goes on sending until all is sent or the socket's buffer is full.
     pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
-        while !self.unsent.is_empty() || self.exchange.body_sent < self.exchange.body_bytes() {
+        while !self.unsent.is_empty()
+            || self.exchange.body_sent < self.exchange.body_bytes()
+            || self.transport.has_unsent()
+        {
             let unsent = std::mem::take(&mut self.unsent);
             let sent = self.send_once(&unsent, bodies, buffers);
             self.unsent = unsent;
@@ -275,8 +286,8 @@ impl Connection {
         Progress::Waiting
     }
 
-    /// One `sendmsg` of a head and the next pieces of the body.
-    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+    /// One call that sends a head and the next pieces of the body.
+    fn send_once(&mut self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
         // Most requests need three pieces; clearing room for 64 of them would show at 4 KiB.
         if self.exchange.body_bytes() <= POOL_BYTES as u64 {
             self.send_pieces::<4>(head, bodies, buffers)
@@ -285,7 +296,12 @@ impl Connection {
         }
     }
 
-    fn send_pieces<const N: usize>(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+    fn send_pieces<const N: usize>(
+        &mut self,
+        head: &[u8],
+        bodies: &Bodies,
+        buffers: &mut Buffers,
+    ) -> Result<Sent, Errno> {
         let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
@@ -307,9 +323,7 @@ impl Connection {
                 count += 1;
             }
         }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let bytes = sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)?;
-        Ok(Sent { bytes, full: bytes < pieces[..count].iter().map(|p| p.len()).sum() })
+        self.transport.send(&pieces[..count], &mut buffers.wire)
     }
 
     /// Takes what has arrived. `now_ns` is the instant at which the event was seen.
@@ -331,7 +345,7 @@ impl Connection {
     }
 
     fn receive_head(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
-        let (_, n) = recv(&self.socket, &mut buffers.input[..HEAD_READ_BYTES], RecvFlags::DONTWAIT)?;
+        let n = self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire)?;
         if n == 0 {
             return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
         }
@@ -373,18 +387,17 @@ impl Connection {
         if self.exchange.discards() {
             let Framing::Length(length) = self.exchange.framing else { return Ok(None) };
             let left = length - self.exchange.received;
-            let room: &mut [MaybeUninit<u8>] = buffers.discard.spare_capacity_mut();
-            let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            let (_, n) = recv(&self.socket, &mut room[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
+            let n = self.transport.discard(buffers.discard.spare_capacity_mut(), left, &mut buffers.wire)?;
             if n == 0 {
                 return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
             }
-            self.exchange.received += n as u64;
-            return Ok(Some(self.after_body(0, buffers.low_water_max)));
+            let of_body = left.min(n as u64);
+            self.exchange.received += of_body;
+            return Ok(Some(self.after_body(n - of_body as usize, buffers.low_water_max)));
         }
-        let (_, n) = recv(&self.socket, &mut buffers.input[..], RecvFlags::DONTWAIT)?;
+        let n = self.transport.read(&mut buffers.input, usize::MAX, &mut buffers.wire)?;
         if n == 0 {
-            let whole = self.exchange.framing == Framing::UntilClose;
+            let whole = self.exchange.framing == Framing::UntilClose && self.transport.ended_by_peer();
             let closed = Progress::Failed { why: Failure::Closed, reusable: false };
             return Ok(Some(if whole { self.finish(0) } else { closed }));
         }
@@ -433,7 +446,7 @@ impl Connection {
         if self.exchange.discards()
             && let Framing::Length(length) = self.exchange.framing
         {
-            let left = length - self.exchange.received;
+            let left = self.transport.awaited(length - self.exchange.received);
             if left >= LOW_WATER_FROM_BYTES || left < self.low_water {
                 self.set_low_water(left.min(low_water_max));
             }
@@ -442,7 +455,7 @@ impl Connection {
     }
 
     fn set_low_water(&mut self, bytes: u64) {
-        if bytes != self.low_water && set_receive_low_water(&self.socket, bytes as u32).is_ok() {
+        if bytes != self.low_water && set_receive_low_water(&self.transport, bytes as u32).is_ok() {
             self.low_water = bytes;
         }
     }
@@ -481,7 +494,8 @@ impl Connection {
     }
 
     fn broken(&self) -> Progress {
-        Progress::Failed { why: Failure::Reset, reusable: false }
+        let why = self.transport.fault().map_or(Failure::Reset, Failure::Tls);
+        Progress::Failed { why, reusable: false }
     }
 }
 

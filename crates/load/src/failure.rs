@@ -9,6 +9,8 @@ use crate::response::Malformed;
 pub enum Failure {
     /// No connection.
     Connect(&'static str),
+    /// No TLS handshake, or records that are not what TLS lets them be.
+    Tls(&'static str),
     /// No whole response in the time allowed.
     Timeout,
     /// The connection broke.
@@ -31,6 +33,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Connect(why) => write!(f, "connect: {why}"),
+            Failure::Tls(why) => write!(f, "tls: {why}"),
             Failure::Timeout => f.write_str("timeout"),
             Failure::Reset => f.write_str("connection reset"),
             Failure::Closed => f.write_str("closed before the whole reply"),

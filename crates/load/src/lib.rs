@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod bucket;
+mod channel;
 mod choice;
 pub mod clock;
 mod connection;
@@ -25,4 +26,6 @@ mod tally;
 pub mod target;
 #[cfg(test)]
 mod test_session;
+pub mod tls;
+mod transport;
 mod worker;

@@ -63,9 +63,10 @@ pub(crate) struct Requests<'a> {
 
 impl<'a> Requests<'a> {
     pub(crate) fn new(session: &'a Session) -> Self {
+        let tls = session.tls.is_some();
         let authority = |h: &crate::hosts::Host| match session.lookup {
-            Lookup::Path => host_header(&h.authority).to_owned(),
-            Lookup::VirtualHost => format!("{}.{}", session.bucket, host_header(&h.authority)),
+            Lookup::Path => host_header(&h.authority, tls).to_owned(),
+            Lookup::VirtualHost => format!("{}.{}", session.bucket, host_header(&h.authority, tls)),
         };
         let mut root = b"/".to_vec();
         if session.lookup == Lookup::Path {

@@ -1,5 +1,6 @@
 //! What is the same for every request of a run, and what differs from point to point.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use linerate_record::run::Op;
@@ -9,6 +10,7 @@ use crate::body::Bodies;
 use crate::hosts::Host;
 use crate::sigv4::Credentials;
 use crate::sizes::Sizes;
+use crate::tls::Tls;
 
 /// How a bucket is named in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,10 @@ pub enum HostSelect {
 pub struct Session {
     /// Where requests go.
     pub hosts: Vec<Host>,
+    /// How TLS is spoken with the hosts; `None` is plain HTTP.
+    pub tls: Option<Tls>,
+    /// Local addresses that connections are made from in turn; where there are none, the route gives one.
+    pub sources: Vec<IpAddr>,
     /// How the bucket is named.
     pub lookup: Lookup,
     /// Bucket.
@@ -61,6 +67,15 @@ pub struct Session {
     pub timeout_ns: u64,
     /// Seed of sizes and choices.
     pub seed: u64,
+}
+
+impl Session {
+    /// The local address of connection number `turn` to an address: those of its family take turns.
+    pub(crate) fn source(&self, address: SocketAddr, turn: u64) -> Option<IpAddr> {
+        let fits = |source: &&IpAddr| source.is_ipv4() == address.is_ipv4();
+        let count = self.sources.iter().filter(fits).count() as u64;
+        self.sources.iter().filter(fits).nth(turn.checked_rem(count)? as usize).copied()
+    }
 }
 
 /// An object that was at the target before the run.

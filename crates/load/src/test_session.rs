@@ -12,6 +12,8 @@ use crate::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, 
 pub(crate) fn session() -> Session {
     Session {
         hosts: vec![Host { authority: "127.0.0.1:9".into(), address: ([127, 0, 0, 1], 9).into() }],
+        tls: None,
+        sources: Vec::new(),
         lookup: Lookup::Path,
         bucket: "bucket".into(),
         run_prefix: "run/".into(),

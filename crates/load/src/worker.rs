@@ -17,6 +17,7 @@ use crate::pace::Pace;
 use crate::request::{Ask, Requests, Subject};
 use crate::session::{HostSelect, Plan, Session, Source, Until};
 use crate::tally::{Drained, Tally};
+use crate::tls::Tls;
 
 /// Most events taken from the kernel at once.
 const EVENTS: usize = 256;
@@ -105,6 +106,8 @@ struct Worker<'a> {
     choice: Choice<'a>,
     requests: Requests<'a>,
     buffers: Buffers,
+    /// TLS with sessions of this thread's own.
+    tls: Option<Tls>,
     tally: Tally,
     pace: Pace,
     rests: Vec<Rest>,
@@ -142,6 +145,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         choice: Choice::new(&given),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency)),
+        tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
         rests: vec![Rest::default(); session.hosts.len()],
@@ -225,15 +229,19 @@ impl Worker<'_> {
         let bodies = &self.given.session.bodies;
         let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
         let progress = match connection.phase {
-            Phase::Connecting => match connection.connected() {
+            Phase::Connecting | Phase::Handshake => match connection.establish(&mut self.buffers) {
                 Err(why) => Progress::Failed { why, reusable: false },
-                Ok(()) => {
+                Ok(false) => Progress::Waiting,
+                Ok(true) => {
                     self.begin(place);
                     return;
                 }
             },
-            // Whatever an idle connection says, it cannot be used any more.
+            // Whatever an idle connection says, it cannot be used any more, but for TLS's own talk.
             Phase::Idle => {
+                if self.tls.is_some() && connection.still_idle(&mut self.buffers) {
+                    return;
+                }
                 let host = connection.host as usize;
                 self.idle[host].retain(|&p| p != place);
                 self.close(place);
@@ -339,7 +347,7 @@ impl Worker<'_> {
             // One of several that failed together: the rest they cause is one.
             return;
         }
-        let broken = matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset);
+        let broken = matches!(why, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Reset);
         let doubled = if broken { rest.backoff_ns * 2 } else { 0 };
         rest.backoff_ns = doubled.clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
         rest.until_ns = now_ns + rest.backoff_ns;
@@ -399,7 +407,9 @@ impl Worker<'_> {
 
     fn open(&mut self, host: usize, exchange: Exchange) {
         let op = exchange.ask.op;
-        let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
+        let address = self.given.session.hosts[host].address;
+        let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
+        let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
         let added = opened.and_then(|connection| {
             let place = self.free_places.pop().unwrap_or_else(|| {
                 self.places.push(Place { connection: None, generation: 0 });
@@ -407,7 +417,7 @@ impl Worker<'_> {
             });
             let data = EventData::new_u64(key(place, self.places[place].generation));
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP;
-            epoll::add(&self.epoll, &connection.socket, data, flags).map_err(|_| Failure::Connect("failed"))?;
+            epoll::add(&self.epoll, &connection.transport, data, flags).map_err(|_| Failure::Connect("failed"))?;
             self.places[place].connection = Some(connection);
             Ok(())
         });
@@ -426,12 +436,12 @@ impl Worker<'_> {
     fn watch(&mut self, place: usize) {
         let generation = self.places[place].generation;
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let wants_out = connection.phase == Phase::Sending;
+        let wants_out = connection.needs_room();
         if wants_out != connection.wants_out {
             let mut flags = EventFlags::IN | EventFlags::RDHUP;
             flags.set(EventFlags::OUT, wants_out);
             let data = EventData::new_u64(key(place, generation));
-            if epoll::modify(&self.epoll, &connection.socket, data, flags).is_ok() {
+            if epoll::modify(&self.epoll, &connection.transport, data, flags).is_ok() {
                 connection.wants_out = wants_out;
             }
         }

@@ -23,7 +23,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn serve() -> SocketAddr {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        null::serve(([127, 0, 0, 1], 0).into(), 1, |address| tell.send(address).expect("the test waits"))
+        null::serve(([127, 0, 0, 1], 0).into(), 1, None, |address| tell.send(address).expect("the test waits"))
     });
     told.recv().expect("it listens")
 }
@@ -36,6 +36,8 @@ fn session(address: SocketAddr, announced: &[u64]) -> Session {
     };
     Session {
         hosts: vec![Host { authority: address.to_string(), address }],
+        tls: None,
+        sources: Vec::new(),
         lookup: Lookup::Path,
         bucket: "bucket".into(),
         run_prefix: "run/".into(),

@@ -56,6 +56,8 @@ pub enum FindingKind {
     LeftBehind,
     /// `--max-rate` bound a point, so that it says nothing about the target.
     RateCapped,
+    /// The target's certificate was not verified.
+    Unverified,
     /// A folder was cut off in the middle of a run.
     Incomplete,
 }

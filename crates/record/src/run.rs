@@ -162,6 +162,9 @@ pub struct Asked {
     pub max_rate: Option<String>,
     /// `round-robin` or `least-outstanding`.
     pub host_select: String,
+    /// Local addresses that connections were made from in turn; empty where the routes gave one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     /// Whether objects were left at the target.
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
@@ -206,7 +209,8 @@ pub struct PointSpec {
 pub struct Target {
     /// `s3` for `--host`, `embedded` or `null`.
     pub kind: String,
-    /// `host:port` of each host, in the order of the host numbers in [`Row`].
+    /// `host:port` of each host, in the order of the host numbers in [`Row`]; followed by the address in brackets where
+    /// several addresses of one name were loaded.
     pub hosts: Vec<String>,
     /// The `Server` header of the first reply, where there was one.
     pub server: Option<String>,
@@ -219,6 +223,20 @@ pub struct Target {
     /// Whether there was no bucket, so that the run made it: recorded before it does.
     #[serde(default)]
     pub bucket_made: bool,
+    /// TLS, where it was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsUsed>,
+}
+
+/// How TLS was spoken with a target: what its first host agreed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsUsed {
+    /// `TLSv1.3` or `TLSv1.2`.
+    pub version: String,
+    /// The cipher suite, as IANA names it.
+    pub cipher: String,
+    /// Whether certificates were verified.
+    pub verified: bool,
 }
 
 /// A line of `points.jsonl`.
@@ -249,8 +267,11 @@ pub struct Searched {
 pub enum Purpose {
     /// Part of the grid that the user asked for.
     Measure,
-    /// Against the null target: what linerate itself can drive.
+    /// Against the null target: what linerate itself can drive, over TLS where the run speaks it.
     Ceiling,
+    /// The same without TLS, in a run that speaks it: the difference is what TLS costs.
+    #[serde(rename = "plain-ceiling")]
+    PlainCeiling,
 }
 
 /// A point begins.

@@ -50,9 +50,17 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         let Some(mut point) = point(records, begin, intervals)? else { continue };
         point.machine_busy = limits::machine_busy(&machine_samples, intervals);
         let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
-        if begin.purpose == Purpose::Ceiling {
-            ceilings.push(Ceiling { workload, size, point });
-            continue;
+        match begin.purpose {
+            Purpose::Measure => {}
+            Purpose::Ceiling => {
+                ceilings.push(Ceiling { workload, size, point, plain: None });
+                continue;
+            }
+            Purpose::PlainCeiling => {
+                let over_tls = ceilings.iter_mut().find(|c| c.workload == workload && c.size == size);
+                over_tls.into_iter().for_each(|ceiling| ceiling.plain = Some(point.clone()));
+                continue;
+            }
         }
         match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
             Some(series) => series.points.push(point),

@@ -76,6 +76,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 region: "us-east-1".into(),
                 on_this_machine: false,
                 bucket_made: false,
+                tls: None,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,
@@ -127,6 +128,7 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         range_bytes: None,
         max_rate: None,
         host_select: "round-robin".into(),
+        sources: Vec::new(),
         noclear: false,
         list_existing: false,
     }

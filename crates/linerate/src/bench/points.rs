@@ -7,9 +7,11 @@ use linerate_analysis::histogram::encode;
 use linerate_analysis::precision::{Rule, Watch};
 use linerate_analysis::view::{Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
+use linerate_load::hosts::Host;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
-use linerate_load::session::{Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Lookup, Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
+use linerate_load::tls::Tls;
 use linerate_record::finding::Finding;
 use linerate_record::run::{
     Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched, SeriesSpec,
@@ -148,7 +150,8 @@ fn row(row: FigureRow) -> Row {
     }
 }
 
-/// What linerate itself drives: each workload and size against the null target, for half a second.
+/// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
+/// its ceilings over TLS, and once more without, so that what TLS costs shows.
 pub(super) fn ceilings(
     setup: &Setup<'_>,
     interrupted: &AtomicBool,
@@ -158,12 +161,29 @@ pub(super) fn ceilings(
     if !setup.wants_ceilings() {
         return Ok(());
     }
-    let null = child::start(TargetKind::Null, None, None)?;
-    let host = linerate_load::hosts::Host { authority: null.address.to_string(), address: null.address };
-    let session = against(&setup.session, host);
+    progress.doing("measuring what linerate itself can drive");
+    let tls = setup.session.tls.is_some();
+    ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
+    if tls && !interrupt::came(interrupted) {
+        ceilings_of(setup, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
+    }
+    Ok(())
+}
+
+fn ceilings_of(
+    setup: &Setup<'_>,
+    purpose: Purpose,
+    tls: bool,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    let mut null = child::start(TargetKind::Null, None, None, tls)?;
+    let host = Host { authority: null.address.to_string(), address: null.address };
+    let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
+    let session = against(&setup.session, host, tls.transpose()?);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
     let most = setup.grid.levels.highest();
-    progress.doing("measuring what linerate itself can drive");
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
@@ -171,7 +191,7 @@ pub(super) fn ceilings(
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
             let rule = CEILING.rule(concurrency);
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, (&plan, rule), progress)?;
+            let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -183,9 +203,12 @@ pub(super) fn ceilings(
 }
 
 /// The session, driven at another host.
-fn against(session: &Session, host: linerate_load::hosts::Host) -> Session {
+fn against(session: &Session, host: Host, tls: Option<Tls>) -> Session {
     Session {
         hosts: vec![host],
+        tls,
+        // The null target is on the loopback, which other addresses may not reach.
+        sources: Vec::new(),
         lookup: session.lookup,
         bucket: session.bucket.clone(),
         run_prefix: session.run_prefix.clone(),

@@ -13,7 +13,8 @@ use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, SearchSpec, SeriesSpec, Target};
+use linerate_load::tls::{Negotiated, Tls, Trust};
+use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
@@ -22,7 +23,7 @@ use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Levels};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials};
+use crate::{consent, credentials, sources, trust};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
@@ -47,6 +48,7 @@ pub(crate) struct Setup<'a> {
     _process: Option<TargetProcess>,
     server: Option<String>,
     bucket_is_missing: bool,
+    negotiated: Option<Negotiated>,
     made_bucket: bool,
 }
 
@@ -58,13 +60,16 @@ impl<'a> Setup<'a> {
         folder::require_free(&folder)?;
         allow_open_files();
         let region = credentials::region(&flags.keys);
-        let Aim { hosts, credentials, process } = aim(flags, &grid)?;
+        let Aim { hosts, trust, credentials, process } = aim(flags, &grid)?;
         let seed = seed()?;
+        let lookup = match flags.target.lookup {
+            LookupFlag::Path => Lookup::Path,
+            LookupFlag::Host => Lookup::VirtualHost,
+        };
         let session = Session {
-            lookup: match flags.target.lookup {
-                LookupFlag::Path => Lookup::Path,
-                LookupFlag::Host => Lookup::VirtualHost,
-            },
+            tls: trust.map(|trust| Tls::new(trust, &hosts, lookup, &flags.target.bucket)).transpose()?,
+            sources: flags.target.source.as_ref().map_or(Ok(Vec::new()), |text| sources::parse(text, &hosts))?,
+            lookup,
             bucket: flags.target.bucket.clone(),
             run_prefix: format!("{}linerate-{id}-{:08x}/", flags.target.prefix, seed >> 32),
             credentials,
@@ -92,6 +97,7 @@ impl<'a> Setup<'a> {
             existing: Arc::default(),
             server: None,
             bucket_is_missing: false,
+            negotiated: None,
             made_bucket: false,
             _process: process,
             flags,
@@ -109,6 +115,7 @@ impl<'a> Setup<'a> {
             Bucket::connect(&self.session, host)?;
         }
         let mut bucket = Bucket::connect(&self.session, 0)?;
+        self.negotiated = bucket.negotiated();
         let (exists, server) = bucket.exists()?;
         self.server = server;
         if !exists {
@@ -165,7 +172,9 @@ impl<'a> Setup<'a> {
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
         let series = self.series().len() as u64;
-        let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
+        // Over TLS, the ceiling without it is measured too.
+        let per_series = if self.session.tls.is_some() { 2 } else { 1 };
+        let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
         Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
     }
 
@@ -224,12 +233,17 @@ impl<'a> Setup<'a> {
                     (None, _) => "s3".into(),
                     (Some(_), kind) => name_of(kind.unwrap_or(TargetKind::Embedded)),
                 },
-                hosts: self.session.hosts.iter().map(|h| h.authority.clone()).collect(),
+                hosts: labels(&self.session.hosts),
                 server: self.server.clone(),
                 lookup: name_of(target.lookup),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
                 bucket_made: self.bucket_is_missing,
+                tls: self.negotiated.as_ref().map(|negotiated| TlsUsed {
+                    version: negotiated.version.clone(),
+                    cipher: negotiated.cipher.clone(),
+                    verified: !target.insecure,
+                }),
             },
             machine,
             interval_ms: self.timing.interval_ms,
@@ -238,6 +252,9 @@ impl<'a> Setup<'a> {
         let mut folder = folder::begin(&self.folder, &manifest)?;
         for unreadable in unreadable {
             folder.findings.push(&crate::readings::finding(unreadable))?;
+        }
+        if self.session.tls.is_some() && target.insecure {
+            folder.findings.push(&trust::unverified())?;
         }
         Ok((folder, manifest))
     }
@@ -261,6 +278,7 @@ impl<'a> Setup<'a> {
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
             host_select: name_of(self.flags.target.host_select),
+            sources: self.session.sources.iter().map(ToString::to_string).collect(),
             noclear: work.noclear,
             list_existing: work.list_existing,
         }
@@ -270,6 +288,8 @@ impl<'a> Setup<'a> {
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
 struct Aim {
     hosts: Vec<Host>,
+    /// Whom to believe; `None` without TLS.
+    trust: Option<Trust>,
     credentials: Option<Credentials>,
     process: Option<TargetProcess>,
 }
@@ -282,14 +302,27 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
         let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
         let credentials = credentials::ephemeral()?;
-        let process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials))?;
-        return Ok(Aim { hosts: vec![local(&process)], credentials: Some(credentials), process: Some(process) });
+        if flags.target.ca_file.is_some() {
+            return Err(Failure::usage("--ca-file is for --host: linerate's own target is known to it"));
+        }
+        let mut process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials), flags.target.tls)?;
+        let own = process.trust.take();
+        let trust = if flags.target.insecure { own.map(|_| Trust::Anything) } else { own };
+        return Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) });
     };
-    let hosts = hosts::resolve(&hosts::parse(&text)?)?;
+    let named = hosts::parse(&text, flags.target.tls)?;
+    if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
+        let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
+        return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
+    }
+    let trust =
+        if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
+    let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };
+    let hosts = resolve(&named.authorities)?;
     let credentials = credentials::find(&flags.keys)?;
     let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
-    Ok(Aim { hosts, credentials, process: None })
+    Ok(Aim { hosts, trust, credentials, process: None })
 }
 
 /// Flags that are right one by one and wrong together.
@@ -333,6 +366,16 @@ fn allow_open_files() {
     limit.current = limit.maximum;
     // Where it cannot be raised, the points that need more say so: "too many open files".
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Names of hosts in reports: with their addresses where several share a name.
+fn labels(hosts: &[Host]) -> Vec<String> {
+    let shared = |host: &Host| hosts.iter().filter(|other| other.authority == host.authority).count() > 1;
+    let label = |host: &Host| match shared(host) {
+        true => format!("{} ({})", host.authority, host.address.ip()),
+        false => host.authority.clone(),
+    };
+    hosts.iter().map(label).collect()
 }
 
 fn local(process: &TargetProcess) -> Host {
