@@ -67,8 +67,6 @@ pub struct Ask {
     pub concurrency: u32,
     /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
     pub precision: f64,
-    /// Shortest time, warm-up included, in milliseconds: in less, a ± that is narrow is so by chance.
-    pub at_least_ms: u64,
     /// Longest time, warm-up included, in milliseconds.
     pub at_most_ms: u64,
 }
@@ -186,8 +184,7 @@ impl Search {
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
         let whole = if precision > self.limits.precision { self.limits.point_ms / 2 } else { self.limits.point_ms };
         let at_most_ms = whole.min(left);
-        let at_least_ms = visits::time_ms(&self.visits, precision).max(self.limits.point_ms / 5).min(at_most_ms);
-        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_least_ms, at_most_ms })
+        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
     }
 }
 
@@ -249,7 +246,9 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
 fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
     let found = candidates::weigh(rungs, grid);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
-    let unseen = (found.lowest..=found.highest).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    // Between two rungs the curve may lie above the line, so the index below is looked at too.
+    let near = found.lowest.saturating_sub(1)..=found.highest;
+    let unseen = near.filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {
         return Some((index, limits.precision));
     }

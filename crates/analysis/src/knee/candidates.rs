@@ -18,6 +18,13 @@ const Z: f64 = 1.96;
 /// 95 % quantile of χ² with one degree of freedom: candidates whose cost exceeds the least by more are refused.
 const CHI_SQUARE_95: f64 = 3.841;
 
+/// Errors may be told too small by this factor, squared, before residuals refuse the curve: steps and cliffs go far
+/// beyond it.
+const OFF: f64 = 4.0;
+
+/// Degrees of freedom that errors as told count for beside the residuals'.
+const TOLD: f64 = 4.0;
+
 /// What can be the knee, as indices of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidates {
@@ -30,7 +37,7 @@ pub(super) struct Candidates {
 /// Weighs every concurrency of the grid. With nothing measured, the last one is all there is.
 pub(super) fn weigh(rungs: &[Rung], grid: &[u32]) -> Candidates {
     match concave::fit(rungs) {
-        Some(curve) if curve.chi_square <= chi_square_99(curve.degrees as f64) => along(&curve, rungs, grid),
+        Some(curve) if curve.chi_square <= OFF * chi_square_99(curve.degrees as f64) => along(&curve, rungs, grid),
         _ => one_by_one(rungs, grid.len()),
     }
 }
@@ -41,7 +48,8 @@ fn along(curve: &Concave, rungs: &[Rung], grid: &[u32]) -> Candidates {
     let reached: Vec<f64> = grid[..=last].iter().map(|&c| curve.at(c)).collect();
     let best = (0..=last).rev().max_by(|&a, &b| reached[a].total_cmp(&reached[b])).unwrap_or(last);
     let surplus = |i: usize| reached[i] - reached[best] - SHARE.ln();
-    let doubt = |i: usize| Z * curve.error_between(grid[i], grid[best]);
+    let off = (curve.chi_square + TOLD) / (curve.degrees as f64 + TOLD);
+    let doubt = |i: usize| Z * off.max(1.0).sqrt() * curve.error_between(grid[i], grid[best]);
     let median = (0..=last).find(|&i| surplus(i) >= 0.0).unwrap_or(last);
     let lowest = (0..median).find(|&i| surplus(i) + doubt(i) >= 0.0).unwrap_or(median);
     // The next index can be the knee where this one may lie below.
