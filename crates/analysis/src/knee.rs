@@ -13,7 +13,7 @@ mod candidates;
 mod concave;
 mod visits;
 
-use candidates::Candidates;
+use candidates::{Candidates, SURE, TOLD_AT};
 use visits::Rung;
 
 /// The share of the curve's maximum that is asked of the knee.
@@ -182,7 +182,7 @@ impl Search {
         let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
-        let whole = if precision > self.limits.precision { self.limits.point_ms / 2 } else { self.limits.point_ms };
+        let whole = if precision > self.limits.precision { self.limits.point_ms / 3 } else { self.limits.point_ms };
         let at_most_ms = whole.min(left);
         (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
     }
@@ -196,7 +196,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     grid.sort_unstable();
     grid.dedup();
     let rungs = visits::rungs(visits, &grid);
-    let candidates = candidates::weigh(&rungs, &grid);
+    let candidates = candidates::weigh(&rungs, &grid, TOLD_AT);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean));
@@ -244,7 +244,7 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
 /// The rung that would tell most: one never measured between candidates, else the one that decides between them, else
 /// one that decided and was visited once.
 fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
-    let found = candidates::weigh(rungs, grid);
+    let found = candidates::weigh(rungs, grid, SURE);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
     // Between two rungs the curve may lie above the line, so the index below is looked at too.
     let near = found.lowest.saturating_sub(1)..=found.highest;

@@ -101,11 +101,15 @@ pub(super) fn fit(rungs: &[Rung]) -> Option<Concave> {
 
 /// The place where another knot would better the fit most; `None` where none would.
 fn wanting(places: &[Place], knots: &[f64], coefficients: &[f64]) -> Option<f64> {
+    let off: Vec<f64> = places.iter().map(|p| p.y - product(&columns(p.x, knots), coefficients)).collect();
     let pull = |knot: f64| -> f64 {
-        let bend = |p: &Place| -(p.x - knot).max(0.0) * p.weight.sqrt();
-        let off = |p: &Place| (p.y - product(&columns(p.x, knots), coefficients)) * p.weight.sqrt();
-        let length = places.iter().map(|p| bend(p).powi(2)).sum::<f64>().sqrt();
-        places.iter().map(|p| bend(p) * off(p)).sum::<f64>() / length
+        let (mut along, mut length) = (0.0, 0.0);
+        for (place, off) in places.iter().zip(&off).filter(|(p, _)| p.x > knot) {
+            let bend = knot - place.x;
+            along += bend * off * place.weight;
+            length += bend * bend * place.weight;
+        }
+        along / length.sqrt()
     };
     let inner = &places[1..places.len() - 1];
     let open = inner.iter().map(|p| p.x).filter(|x| !knots.contains(x));
