@@ -26,7 +26,9 @@ impl Progress {
         let bar = ProgressBar::new(u64::try_from(expected.as_millis()).unwrap_or(u64::MAX));
         bar.set_draw_target(if live { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
         // The template is a constant; were it wrong, the default look would do.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  {eta:>4} left  {wide_msg}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  at most {eta:>4} left  {wide_msg}")
+        {
             bar.set_style(style.progress_chars("━╸─"));
         }
         if live {

@@ -71,8 +71,6 @@ pub(crate) struct Timing {
     pub(crate) all: u64,
     /// Share of the mean at which a point ends.
     pub(crate) precision: Option<f64>,
-    /// Time before which it does not.
-    pub(crate) at_least_ms: u64,
     /// Largest size of `intervals.jsonl` in a run of so many points.
     pub(crate) bytes_max: u64,
 }
@@ -93,14 +91,12 @@ impl Timing {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
         self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
         self.precision = self.precision.map(|asked| asked.max(ask.precision));
-        self.at_least_ms = ask.at_least_ms;
         self
     }
 
     /// When a point of this concurrency ends.
     pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
-        let Timing { warmup_ms, precision, at_least_ms, .. } = *self;
-        Rule { warmup_ms, precision, at_least_ms, concurrency }
+        Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
     }
 
     /// For points of deletes: what a warm-up deleted could not be deleted again.
@@ -143,7 +139,6 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         warmup_ms: warmup.map(|w| w * interval_ms),
         all,
         precision: work.precision.0,
-        at_least_ms: 0,
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }

@@ -249,6 +249,43 @@ fn a_host_that_dies_does_not_hold_the_others_up() {
 }
 
 #[test]
+fn the_knee_is_searched_within_its_bounds() {
+    let out = tempdir().unwrap();
+    let flags = "--op stat --obj.size 100 --objects 20 --duration 300ms --max-concurrent 8 --no-ceiling";
+    let view = bench_view(out.path(), flags);
+    let search = view.run.asked.search.as_ref().unwrap();
+    assert_eq!((search.highest, search.series_ms, search.series.len()), (8, 3_600, 1));
+    let series = &view.series[0];
+    assert!(view.run.complete && series.points.len() >= 3 && series.points.iter().all(|p| p.concurrency <= 8));
+    let spent_ms: u64 = series.points.iter().map(|p| p.warmup_ms + p.measured_ms).sum();
+    assert!(spent_ms <= search.series_ms, "{spent_ms}");
+    let knee = series.knee.as_ref().unwrap();
+    assert!(knee.lowest <= knee.concurrency && knee.concurrency <= knee.highest && knee.highest <= 8, "{knee:?}");
+    let lines = std::fs::read_to_string(out.path().join("points.jsonl")).unwrap();
+    assert!(lines.lines().last().unwrap().contains("\"event\":\"searched\""), "{lines}");
+    let text = linerate().arg("report").arg(out.path()).output().unwrap();
+    assert!(shown(&text).contains("knee at ") || shown(&text).contains("still rising at "), "{}", shown(&text));
+}
+
+#[test]
+fn points_end_when_they_are_precise_or_when_their_time_is_up_and_say_which() {
+    let (precise, whole) = (tempdir().unwrap(), tempdir().unwrap());
+    let flags = "--target null --op get --obj.size 4KiB --concurrent 2 --max-rate 2000/s --no-ceiling";
+    let view = bench_view(precise.path(), &format!("{flags} --duration 18s --precision 40%"));
+    let point = points(&view)[0];
+    assert_eq!(
+        (point.ended, view.run.asked.precision, view.run.asked.warmup_ms),
+        (Some(Ended::Precise), Some(0.4), None)
+    );
+    assert!(point.warmup_ms + point.measured_ms < 18_000 && view.run.complete, "{point:?}");
+    assert!(point.requests_per_s.half_width_95.unwrap() <= 0.4 * point.requests_per_s.mean, "{point:?}");
+    let view = bench_view(whole.path(), &format!("{flags} --duration 2s --precision none --warmup 200ms"));
+    let point = points(&view)[0];
+    assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(Ended::Duration), 200, 2_000));
+    assert!(view.timeline.load.iter().filter(|s| s.warmup).count() == 4, "its warm-up is on the timeline");
+}
+
+#[test]
 fn reports_come_in_every_format_and_agree() {
     let out = tempdir().unwrap();
     let view = bench_view(
@@ -303,6 +340,10 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--target-pid 4194305", 2, "no process"),
         ("--timeout 0s", 2, "fails every request"),
         ("--duration 5", 2, "30s"),
+        ("--duration 50ms", 2, "100ms or more"),
+        ("--warmup soon", 2, "auto"),
+        ("--precision 2", 2, "2%"),
+        ("--max-concurrent 0", 2, "0"),
         (taken.as_str(), 2, "not empty"),
     ] {
         let place = tempdir().unwrap();

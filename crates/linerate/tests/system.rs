@@ -196,7 +196,7 @@ fn killed() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
     let out = tempdir()?;
     let flags = format!(
-        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --no-ceiling",
+        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --precision none --no-ceiling",
         minio.address
     );
     let (folder, keys) = (out.path().to_owned(), minio.keys());
@@ -266,7 +266,8 @@ fn shaped() -> Result<(), Failed> {
     let out = tempdir()?;
     let folder = out.path().join("run");
     let flags = format!(
-        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --no-ceiling --yes-load",
+        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --precision none \
+         --no-ceiling --yes-load",
         null.address
     );
     let keys = [("AWS_ACCESS_KEY_ID", "a".to_owned()), ("AWS_SECRET_ACCESS_KEY", "b".to_owned())];

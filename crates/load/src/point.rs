@@ -101,8 +101,8 @@ pub struct Drive<'a> {
     pub target_pid: Option<u32>,
 }
 
-/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It may
-/// end the point before its time, and says why; a part of the interval after that may still come.
+/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It
+/// may end the point before its time, and says why; a part of the interval after that may still come.
 ///
 /// # Errors
 /// [`PointError`].

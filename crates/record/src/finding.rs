@@ -46,6 +46,8 @@ pub enum FindingKind {
     EndedEarly,
     /// Throughput was still changing when a point ended.
     NotSteady,
+    /// Not every request in flight ended once while a point was measured.
+    TooShort,
     /// A reading of this machine could not be had.
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.

@@ -30,7 +30,7 @@ pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
-    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, at_least_ms: 0, bytes_max: 0 };
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {

@@ -54,3 +54,33 @@ impl Steps {
         *over |= ended == Ended::NoSuccess;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMING: Timing = Timing { interval_ms: 50, warmup_ms: None, all: 200, precision: Some(0.01), bytes_max: 0 };
+
+    #[test]
+    fn given_concurrencies_come_in_order_and_take_their_whole_time() {
+        let mut steps = Steps::new(&Levels::Given(vec![1, 4, 9]), &TIMING);
+        let all: Vec<_> = std::iter::from_fn(|| steps.next(TIMING)).collect();
+        assert_eq!(all, [(1, TIMING), (4, TIMING), (9, TIMING)]);
+    }
+
+    #[test]
+    fn a_search_asks_for_points_within_their_limits_and_gives_up_where_nothing_succeeds() {
+        let mut steps = Steps::new(&Levels::Searched(64), &TIMING);
+        let (concurrency, timing) = steps.next(TIMING).unwrap();
+        assert!(concurrency == 1 && timing.all <= TIMING.all && timing.precision >= TIMING.precision, "{timing:?}");
+        steps.observe(Ended::NoSuccess, None);
+        assert_eq!(steps.next(TIMING), None);
+    }
+
+    #[test]
+    fn a_search_without_a_precision_takes_the_time_that_it_asks_for() {
+        let fixed = Timing { precision: None, ..TIMING };
+        let (_, timing) = Steps::new(&Levels::Searched(64), &fixed).next(fixed).unwrap();
+        assert_eq!(timing.precision, None);
+    }
+}
