@@ -165,14 +165,14 @@ fn over_tls() -> Result<(), Failed> {
     for mode in PAYLOAD_MODES {
         for work in [
             "--op get,put --obj.size 0,1,16384,300000,5MiB --unique tail",
-            "--op get,put --obj.size 300000,5MiB --unique full",
+            "--op get,put --obj.size 300000,1MiB --unique full",
             "--op get --obj.size 5MiB --range-size 300000",
             "--op stat,list,delete --obj.size 4096",
             "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
         ] {
             let out = tempdir()?;
             let host = format!("--host https://{} --ca-file {ca}", minio.address);
-            let flags = format!("{host} --concurrent 1,8 --verify {SHORT} {mode} {work}");
+            let flags = format!("{host} --concurrent 4 --verify {SHORT} {mode} {work}");
             let view = minio.bench(out.path(), &flags)?;
             for point in points(&view) {
                 assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);

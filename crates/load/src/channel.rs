@@ -380,3 +380,153 @@ fn append(out: &mut Vec<u8>, mut encode: impl FnMut(&mut [u8]) -> Result<usize, 
 fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::hosts::Host;
+    use crate::session::Lookup;
+    use crate::target::identity;
+    use crate::tls::{Tls, Trust, certificates_in_pem};
+
+    /// Both ends of a connection, and the sockets between which the test carries what they say.
+    struct Ends {
+        client: Channel<UnbufferedClientConnection>,
+        server: Channel<UnbufferedServerConnection>,
+        /// The client's socket, and the other end of it.
+        of_client: [UnixStream; 2],
+        of_server: [UnixStream; 2],
+        wire: Wire,
+    }
+
+    impl Ends {
+        fn new() -> Self {
+            let identity = identity::make([127, 0, 0, 1].into()).unwrap();
+            let hosts = [Host { authority: "localhost:1".into(), address: ([127, 0, 0, 1], 1).into() }];
+            let trust = Trust::Roots(certificates_in_pem(identity.ca_pem.as_bytes()).unwrap());
+            let tls = Tls::new(trust, &hosts, Lookup::Path, "").unwrap();
+            let pair = || {
+                let (a, b) = UnixStream::pair().unwrap();
+                b.set_nonblocking(true).unwrap();
+                [a, b]
+            };
+            Ends {
+                client: Channel::new(tls.client(0).unwrap()),
+                server: Channel::new(UnbufferedServerConnection::new(Arc::clone(&identity.config)).unwrap()),
+                of_client: pair(),
+                of_server: pair(),
+                wire: Wire::default(),
+            }
+        }
+
+        /// The handshake, carried in pieces of so many bytes.
+        fn shake_hands(&mut self, piece: usize) {
+            for _ in 0..100_000 {
+                let done = self.client.shake_hands(self.of_client[0].as_fd(), &mut self.wire).unwrap();
+                carry(&self.of_client[1], &self.of_server[1], piece);
+                let heard = self.server.read(self.of_server[0].as_fd(), &mut [0; 64 << 10], 1, &mut self.wire);
+                assert_eq!(heard, Err(Errno::AGAIN));
+                let answered = carry(&self.of_server[1], &self.of_client[1], piece);
+                if done && self.server.ready && answered == 0 {
+                    return;
+                }
+            }
+            panic!("the handshake does not end");
+        }
+    }
+
+    /// Carries up to so many bytes that wait at one socket to another; returns how many.
+    fn carry(mut from: &UnixStream, mut to: &UnixStream, most: usize) -> usize {
+        let mut bytes = vec![0; most];
+        let n = from.read(&mut bytes).unwrap_or(0);
+        to.write_all(&bytes[..n]).unwrap();
+        n
+    }
+
+    #[test]
+    fn records_cut_anywhere_are_put_together() {
+        let mut ends = Ends::new();
+        ends.shake_hands(7);
+        let mut into = vec![0; 64 << 10];
+        let data: Vec<u8> = (0..150).collect();
+        for cut in 1.. {
+            ends.server.send(ends.of_server[0].as_fd(), &[IoSlice::new(&data)], &mut ends.wire).unwrap();
+            let carried = carry(&ends.of_server[1], &ends.of_client[1], cut);
+            let mut read = || ends.client.read(ends.of_client[0].as_fd(), &mut into, 1, &mut ends.wire);
+            // The first record may follow tickets, so that more than one is on its way.
+            let mut got = read();
+            let whole = got.is_ok();
+            while got == Err(Errno::AGAIN) && carry(&ends.of_server[1], &ends.of_client[1], cut) > 0 {
+                got = read();
+            }
+            assert_eq!(got, Ok(data.len()), "cut at {cut}");
+            assert_eq!(into[..data.len()], data);
+            if whole {
+                assert!(carried > data.len(), "a record has a header and a tag");
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_arrive_in_order_whatever_the_socket_has_room_for() {
+        for lengths in
+            [&[1][..], &[100, 16_284], &[100, 16_285, 16], &[600, 262_144, 262_144, 40_000, 16], &[0, 500_000]]
+        {
+            let mut ends = Ends::new();
+            ends.shake_hands(1 << 20);
+            let all: Vec<u8> = (0..lengths.iter().sum::<usize>()).map(|i| (i * 7 % 251) as u8).collect();
+            let (mut sent, mut received, mut was_full) = (0, Vec::new(), false);
+            let mut into = vec![0; INCOMING_BYTES];
+            while received.len() < all.len() {
+                // What is left of each piece, as a connection hands it over again.
+                let (mut start, mut pieces) = (0, Vec::new());
+                for length in lengths {
+                    pieces.push(IoSlice::new(&all[start.max(sent).min(start + length)..start + length]));
+                    start += length;
+                }
+                let took = ends.client.send(ends.of_client[0].as_fd(), &pieces, &mut ends.wire).unwrap();
+                sent += took.bytes;
+                was_full |= took.full;
+                assert_eq!(took.full, ends.client.has_unsent());
+                carry(&ends.of_client[1], &ends.of_server[1], 10_000);
+                match ends.server.read(ends.of_server[0].as_fd(), &mut into, usize::MAX, &mut ends.wire) {
+                    Ok(n) => received.extend_from_slice(&into[..n]),
+                    Err(errno) => assert_eq!(errno, Errno::AGAIN),
+                }
+            }
+            assert!(received == all && sent == all.len(), "{lengths:?}");
+            assert!(was_full || all.len() < 400_000, "half a megabyte does not fit the socket's buffer at once");
+        }
+    }
+
+    #[test]
+    fn an_end_without_a_word_is_told_from_one_with() {
+        let mut ends = Ends::new();
+        ends.shake_hands(1 << 20);
+        ends.of_client[1].shutdown(std::net::Shutdown::Write).unwrap();
+        let mut discard = || ends.client.discard(ends.of_client[0].as_fd(), &mut ends.wire);
+        // Tickets come first, and are no data.
+        let first = discard();
+        assert_eq!(if first == Err(Errno::AGAIN) { discard() } else { first }, Ok(0));
+        assert!(!ends.client.closed() && ends.client.fault().is_none());
+    }
+
+    #[test]
+    fn damage_is_a_fault_and_no_data() {
+        let mut ends = Ends::new();
+        ends.shake_hands(1 << 20);
+        ends.server.send(ends.of_server[0].as_fd(), &[IoSlice::new(&[1; 100])], &mut ends.wire).unwrap();
+        let mut bytes = vec![0; 4096];
+        let n = ends.of_server[1].read(&mut bytes).unwrap();
+        bytes[n - 1] ^= 1;
+        ends.of_client[1].write_all(&bytes[..n]).unwrap();
+        let read = ends.client.read(ends.of_client[0].as_fd(), &mut [0; 64 << 10], 1, &mut ends.wire);
+        assert_eq!((read, ends.client.fault()), (Err(Errno::PROTO), Some("damaged record")));
+    }
+}

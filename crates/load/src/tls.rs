@@ -275,3 +275,51 @@ impl ServerCertVerifier for AnyCertificate {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(authority: &str, lookup: Lookup) -> Result<String, String> {
+        let host = Host { authority: authority.into(), address: ([127, 0, 0, 1], 1).into() };
+        server_name(&host, lookup, "bucket").map(|name| name.to_str().into_owned()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn hosts_are_named_without_port_and_brackets() {
+        for (authority, lookup, expected) in [
+            ("minio:9000", Lookup::Path, "minio"),
+            ("minio:9000", Lookup::VirtualHost, "bucket.minio"),
+            ("127.0.0.1:443", Lookup::Path, "127.0.0.1"),
+            ("[::1]:443", Lookup::Path, "::1"),
+        ] {
+            assert_eq!(name(authority, lookup).as_deref(), Ok(expected), "{authority}");
+        }
+        for (authority, lookup) in [("[::1]:443", Lookup::VirtualHost), ("a_b!:1", Lookup::Path)] {
+            assert!(name(authority, lookup).is_err_and(|why| why.contains("cannot be named")), "{authority}");
+        }
+    }
+
+    #[test]
+    fn files_without_a_certificate_are_refused() {
+        let wrong = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        for pem in ["", "no PEM at all\n", wrong, key, &wrong[..40]] {
+            assert!(certificates_in_pem(pem.as_bytes()).is_err(), "{pem:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_few_whatever_the_error_says_of_itself() {
+        let time = UnixTime::now();
+        let expired = CertificateError::ExpiredContext { time, not_after: time };
+        for (error, kind) in [
+            (Error::InvalidCertificate(expired), "certificate expired"),
+            (Error::General("of the moment".into()), "protocol error"),
+            (Error::AlertReceived(AlertDescription::InternalError), "alert from the peer"),
+        ] {
+            assert_eq!(fault(&error, false), kind, "{error:?}");
+        }
+        assert_eq!(fault(&Error::InvalidMessage(InvalidMessage::InvalidContentType), true), "damaged record");
+    }
+}
