@@ -6,6 +6,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Interval, PointLine};
 use linerate_record::units::count;
 
+use crate::open_loop;
 use crate::view::{Bound, MachineSample, Point, Records, Series, View};
 
 /// Share of TCP segments sent again from which packets count as lost.
@@ -28,6 +29,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
+        all.extend(series.points.iter().flat_map(|p| open_loop::findings(&label, p)));
         all.extend(still_rising(&label, series));
         all.extend(bound_elsewhere(&label, series));
     }
@@ -79,7 +81,9 @@ fn request_errors(label: &str, point: &Point) -> Option<Finding> {
 fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding> {
     let silent = |i: &&Interval| {
         let failed = i.rows.iter().any(|r| !r.errors.is_empty());
-        (i.held_back == 0 || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+        // In an open loop there may be nothing to wait for.
+        let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
+        (i.held_back == 0 && !idle || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
     };
     let of_point: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == point.point && !i.warmup).collect();
     let mut lost_ms = 0;
@@ -111,15 +115,21 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
 fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
     let told = |point: u32| view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
     let given_up = records.points.iter().filter_map(|line| match line {
-        PointLine::End(end) if end.ended == Ended::NoSuccess && !told(end.point) => Some(end.point),
+        PointLine::End(end) if matches!(end.ended, Ended::NoSuccess | Ended::ErrorLimit) && !told(end.point) => {
+            Some((end.point, end.ended))
+        }
         _ => None,
     });
-    let finding = |point| Finding {
+    let finding = |(point, ended)| Finding {
         kind: FindingKind::EndedEarly,
         severity: Severity::Serious,
         confidence: Confidence::Certain,
         points: vec![point],
-        claim: format!("point {point} was given up in its warm-up: requests failed, and none succeeded"),
+        claim: if ended == Ended::ErrorLimit {
+            format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
+        } else {
+            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+        },
         evidence: errors_of(records, point),
         remedy: "check credentials, bucket and the target's log, then run again".into(),
     };
@@ -159,6 +169,11 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             "requests failed, and none succeeded for ten seconds",
             "check credentials, bucket and the target's log, then run again",
         ),
+        Some(Ended::ErrorLimit) => (
+            Severity::Serious,
+            "more requests failed than --error-limit allows",
+            "see the kinds of errors of this point, and the target's log",
+        ),
         Some(Ended::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
@@ -171,9 +186,14 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured", point.measured_ms as f64 / 1e3),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, kinds_of(point)),
         remedy: remedy.into(),
     })
+}
+
+fn kinds_of(point: &Point) -> String {
+    let kinds: Vec<String> = point.errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
+    if kinds.is_empty() { String::new() } else { format!("; failed: {}", kinds.join(", ")) }
 }
 
 fn still_rising(label: &str, series: &Series) -> Option<Finding> {
@@ -197,7 +217,7 @@ fn bound_elsewhere(label: &str, series: &Series) -> Option<Finding> {
         Bound::Client => FindingKind::ClientBound,
         Bound::Nic => FindingKind::NicBound,
         Bound::RateCap => FindingKind::RateCapped,
-        Bound::Machine | Bound::Target => return None,
+        Bound::AskedRate | Bound::Machine | Bound::Target => return None,
     };
     Some(Finding {
         kind,

@@ -9,4 +9,5 @@ pub mod estimate;
 pub mod findings;
 pub mod histogram;
 pub mod limits;
+mod open_loop;
 pub mod view;

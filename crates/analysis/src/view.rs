@@ -111,6 +111,8 @@ pub enum Bound {
     Nic,
     /// `--max-rate`.
     RateCap,
+    /// `--rate`: the target kept up with it.
+    AskedRate,
     /// The target, or the way to it.
     Target,
 }
@@ -152,6 +154,15 @@ pub struct Point {
     pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Attempts that failed and were made again, by kind.
+    #[serde(default)]
+    pub retries: BTreeMap<String, u64>,
+    /// Attempts that the target refused because it was asked too much.
+    #[serde(default)]
+    pub throttled: u64,
+    /// The open loop; absent in a closed one.
+    #[serde(default)]
+    pub open: Option<OpenLoop>,
     /// Time to first byte.
     pub ttfb: Latency,
     /// Time to last byte.
@@ -185,6 +196,31 @@ impl Point {
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
+}
+
+/// What an open loop shows beyond a closed one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Requests per second that were asked for.
+    pub asked_per_s: f64,
+    /// Requests that fell due in the time measured.
+    pub due: u64,
+    /// Requests that were due and not started at the end.
+    pub backlog: u64,
+    /// The most at the end of an interval.
+    pub backlog_max: u64,
+    /// Backlog and requests in flight at the end of the first interval measured.
+    pub outstanding_first: u64,
+    /// The same at the end of the last.
+    pub outstanding_last: u64,
+    /// Intervals at whose end requests were due and not started.
+    pub intervals_with_backlog: u32,
+    /// By how much requests started late through linerate's own fault.
+    pub late: Latency,
+    /// Time to first byte from when requests were due.
+    pub ttfb_intended: Latency,
+    /// Time to last byte from when requests were due.
+    pub total_intended: Latency,
 }
 
 /// A mean over intervals with its uncertainty.

@@ -6,16 +6,25 @@ use std::time::Duration;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
 use linerate_record::run::{INTERVALS_BYTES_MAX, Op, POINTS_MAX, PointSpec};
-use linerate_record::units::Bytes;
+use linerate_record::units::{Bytes, Rate};
 
 use crate::cli::Work;
 use crate::failure::Failure;
 
+/// Most requests per second of an open loop: beyond, even gaps are shorter than any wake-up.
+const RATE_MAX: f64 = 10_000_000.0;
+
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
 
-/// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
+/// Largest row of `intervals.jsonl`: two histograms with every bucket in use; in an open loop four.
 const ROW_BYTES_MAX: u64 = 32 << 10;
+
+/// Requests in flight of a closed loop, unless told otherwise.
+const CONCURRENT: &str = "1..64";
+
+/// Most requests in flight of an open loop, unless told otherwise: a second of a thousand requests per second.
+const CONCURRENT_OPEN: &str = "1024";
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -30,12 +39,14 @@ pub(crate) struct Named {
     pub(crate) workload: Workload,
 }
 
-/// What is to be measured: every workload at every size at every concurrency.
+/// What is to be measured: every workload at every size at every concurrency and rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub(crate) workloads: Vec<Named>,
     pub(crate) sizes: Vec<Sizes>,
     pub(crate) concurrencies: Vec<u32>,
+    /// Rates of an open loop, rising; none for a closed one.
+    pub(crate) rates: Vec<f64>,
 }
 
 impl Grid {
@@ -44,9 +55,14 @@ impl Grid {
         let grid = Grid {
             workloads: workloads(&work.op, &work.mix)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            concurrencies: concurrencies(&work.concurrent)?,
+            concurrencies: concurrencies(work.concurrent.as_deref().unwrap_or(if work.rate.is_some() {
+                CONCURRENT_OPEN
+            } else {
+                CONCURRENT
+            }))?,
+            rates: work.rate.as_deref().map_or(Ok(Vec::new()), rates)?,
         };
-        let points = grid.workloads.len() * grid.sizes.len() * grid.concurrencies.len();
+        let points = grid.workloads.len() * grid.sizes.len() * grid.loads().len();
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
         }
@@ -61,12 +77,28 @@ impl Grid {
         let mut points = Vec::new();
         for named in &self.workloads {
             for size in &self.sizes {
-                for &concurrency in &self.concurrencies {
-                    points.push(PointSpec { workload: named.name.clone(), size: size.to_string(), concurrency });
+                for (concurrency, rate_per_s) in self.loads() {
+                    let (workload, size) = (named.name.clone(), size.to_string());
+                    points.push(PointSpec { workload, size, concurrency, rate_per_s });
                 }
             }
         }
         points
+    }
+
+    /// Requests in flight, and in an open loop the rate, of each point of a series.
+    pub(crate) fn loads(&self) -> Vec<(u32, Option<f64>)> {
+        let rates = || self.rates.iter().copied().map(Some);
+        let at = |&concurrency| match self.rates.as_slice() {
+            [] => vec![(concurrency, None)],
+            _ => rates().map(|rate| (concurrency, rate)).collect(),
+        };
+        self.concurrencies.iter().flat_map(at).collect()
+    }
+
+    /// What calls outside of points keep to: the cap, or the lowest rate of an open loop.
+    pub(crate) fn cap(&self, work: &Work) -> Option<Rate> {
+        work.max_rate.or_else(|| self.rates.first().copied().map(Rate::Requests))
     }
 }
 
@@ -146,6 +178,22 @@ fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
+/// Reads `500/s` and `100/s,200/s`.
+fn rates(text: &str) -> Result<Vec<f64>, Failure> {
+    let fail =
+        || Failure::usage(format!("invalid rate {text:?}: write requests per second such as 500/s or 100/s,200/s"));
+    let mut all = Vec::new();
+    for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+        match part.parse() {
+            Ok(Rate::Requests(per_s)) if per_s <= RATE_MAX => all.push(per_s),
+            _ => return Err(fail()),
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    if all.is_empty() { Err(fail()) } else { Ok(all) }
+}
+
 /// How a point is cut into intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
@@ -162,7 +210,8 @@ pub(crate) struct Timing {
 pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Timing {
     let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let (duration_ms, warmup_ms) = (ms(work.duration), ms(work.warmup));
-    let rows_bytes = (hosts * ops) as u64 * ROW_BYTES_MAX * points as u64;
+    let row_bytes = if work.rate.is_some() { 2 * ROW_BYTES_MAX } else { ROW_BYTES_MAX };
+    let rows_bytes = (hosts * ops) as u64 * row_bytes * points as u64;
     let lines_max = (INTERVALS_BYTES_MAX / rows_bytes.max(1)).max(4);
     let for_size_ms = (duration_ms + warmup_ms).div_ceil(lines_max);
     let fine_ms = (duration_ms / 20).clamp(100, 1_000) / 10 * 10;
@@ -188,7 +237,11 @@ pub(crate) fn in_words(grid: &Grid, work: &Work, points: usize) -> String {
     let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
     let most = grid.concurrencies.last().copied().unwrap_or(0);
     let largest = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
-    let cap = if work.max_rate.is_some() { "capped by --max-rate" } else { "as fast as it can" };
+    let cap = match (work.max_rate, grid.rates.last()) {
+        (Some(_), _) => "capped by --max-rate".to_owned(),
+        (None, Some(rate)) => format!("with up to {rate} requests per second"),
+        (None, None) => "as fast as it can".to_owned(),
+    };
     format!(
         "{points} points of {} with up to {most} requests in flight and objects up to {} would load it {cap}",
         names.join(", "),
@@ -246,6 +299,14 @@ mod tests {
         assert_eq!(points.len(), 8);
         assert_eq!((points[0].workload.as_str(), points[0].size.as_str(), points[0].concurrency), ("put", "1KiB", 1));
         assert_eq!((points[7].workload.as_str(), points[7].concurrency), ("get", 2));
+        let open = Grid::parse(&work("--op put --obj.size 1KiB --rate 200/s,0.1k/s,200 --concurrent 8,4")).unwrap();
+        assert_eq!(open.loads(), [(4, Some(100.0)), (4, Some(200.0)), (8, Some(100.0)), (8, Some(200.0))]);
+        assert_eq!(open.cap(&work("")), Some(Rate::Requests(100.0)));
+        assert_eq!(Grid::parse(&work("--rate 5/s")).unwrap().concurrencies, [1024]);
+        for text in ["1MiB/s", "0/s", "", "1/s,x", "100000000/s"] {
+            let error = rates(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("500/s"), "{error}");
+        }
         assert!(Grid::parse(&work("--op copy")).is_err());
         assert!(Grid::parse(&work("--duration 1ms")).is_err());
     }

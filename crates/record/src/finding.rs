@@ -40,6 +40,10 @@ pub enum FindingKind {
     RequestErrors,
     /// For a while, requests failed and none succeeded.
     TargetLost,
+    /// Requests fell due faster than they were answered, or waited for a slot.
+    FellBehind,
+    /// linerate started requests late that were due.
+    LateStarts,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.

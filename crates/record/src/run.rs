@@ -152,6 +152,15 @@ pub struct Asked {
     pub range_bytes: Option<u64>,
     /// The cap on the load: requests (`500/s`) or body bytes (`209715200B/s`) per second.
     pub max_rate: Option<String>,
+    /// How requests are spaced in an open loop, `constant` or `poisson`; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<String>,
+    /// Times that a failed request was made again.
+    #[serde(default)]
+    pub retries: u32,
+    /// Failed requests (`100`) or their share (`1%`) from which the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_limit: Option<String>,
     /// `round-robin` or `least-outstanding`.
     pub host_select: String,
     /// Whether objects were left at the target.
@@ -161,14 +170,26 @@ pub struct Asked {
 }
 
 /// One cell of the grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
     /// `get`, `put`, `stat`, `delete`, `list`, or `mixed get=45,put=15,…`.
     pub workload: String,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
-    /// Requests kept in flight over all hosts.
+    /// Requests kept in flight over all hosts; in an open loop, the most.
     pub concurrency: u32,
+    /// Requests due per second, whatever becomes of those before; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+}
+
+impl fmt::Display for PointSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate_per_s {
+            Some(per_s) => write!(f, "{} {} at {per_s}/s", self.workload, self.size),
+            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency),
+        }
+    }
 }
 
 /// What the load was driven at.
@@ -234,6 +255,8 @@ pub enum Ended {
     Interrupted,
     /// Requests failed, and none succeeded for ten seconds.
     NoSuccess,
+    /// More requests failed than `--error-limit` allows.
+    ErrorLimit,
 }
 
 /// A point has ended.
@@ -271,6 +294,9 @@ pub struct Interval {
     /// Most requests that waited for `--max-rate` at one time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_back: u32,
+    /// What the schedule of an open loop asked for; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenInterval>,
     /// One row per host and operation that had a request end in this interval.
     pub rows: Vec<Row>,
 }
@@ -278,6 +304,25 @@ pub struct Interval {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 const fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+const fn is_none_of_them(n: &u64) -> bool {
+    *n == 0
+}
+
+/// The open loop in one interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenInterval {
+    /// Requests that fell due.
+    pub due: u64,
+    /// Requests that were due and not started at its end.
+    pub backlog: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u32,
+    /// By how much requests started late through linerate's own fault: a slot was free, a host was ready, and the
+    /// request was due.
+    pub late: EncodedHistogram,
 }
 
 /// Requests of one operation to one host that ended in one interval.
@@ -297,10 +342,22 @@ pub struct Row {
     /// Requests that failed, by kind: `connect`, `timeout`, `http 503`, … Never in the histograms.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// Time from the start of a request to the first byte of its response.
+    /// Attempts that failed and were made again, by kind; their requests are counted once they have ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retries: BTreeMap<String, u64>,
+    /// Attempts that the target refused because it was asked too much: 429, and 503 with `SlowDown` or `Retry-After`.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub throttled: u64,
+    /// Time from the start of a request, that of its first attempt, to the first byte of its response.
     pub ttfb: EncodedHistogram,
-    /// Time from the start of a request to the last byte of its response.
+    /// Time from the start of a request, that of its first attempt, to the last byte of its response.
     pub total: EncodedHistogram,
+    /// Time from the instant at which a request was due to the first byte of its response; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttfb_intended: Option<EncodedHistogram>,
+    /// Time from the instant at which a request was due to the last byte of its response; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_intended: Option<EncodedHistogram>,
 }
 
 /// A latency histogram in nanoseconds, two significant digits, in the HdrHistogram V2 encoding, base64. Empty
@@ -330,7 +387,7 @@ mod tests {
             point: 3,
             at_ms: 12,
             purpose: Purpose::Measure,
-            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16 },
+            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
         });
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
-use linerate_analysis::view::{Bound, Estimate, Measure, Point};
+use linerate_analysis::view::{Bound, Estimate, Latency, Measure, Point};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
 use linerate_record::run::{Ended, Target};
@@ -78,8 +78,15 @@ pub(crate) const fn bound(bound: Bound) -> &'static str {
         Bound::Machine => "this machine",
         Bound::Nic => "NIC",
         Bound::RateCap => "rate cap",
+        Bound::AskedRate => "rate asked for",
         Bound::Target => "target",
     }
+}
+
+/// Whose latencies come first: in an open loop those from when requests were due, which a wait for the target to come
+/// back is part of.
+pub(crate) fn first_latency(point: &Point) -> &Latency {
+    point.open.as_ref().map_or(&point.total, |open| &open.total_intended)
 }
 
 /// Why a point ended, as JSON has it.
@@ -89,6 +96,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
         Ended::ObjectsExhausted => "objects-exhausted",
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
+        Ended::ErrorLimit => "error-limit",
     }
 }
 
@@ -99,6 +107,7 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
         Some(Ended::ObjectsExhausted) => "objects ran out",
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
+        Some(Ended::ErrorLimit) => "too many errors",
         None => "killed",
     }
 }

@@ -10,7 +10,7 @@ use super::{
     Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
 };
 use crate::histogram::{self, DecodeError, Latencies};
-use crate::{counters, enough, estimate, findings, limits};
+use crate::{counters, enough, estimate, findings, limits, open_loop};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -65,7 +65,9 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     for one in &mut series {
         one.points.sort_by_key(|p| (p.concurrency, p.point));
         one.measure = measure(&one.points);
-        one.enough = enough::find(&one.points, one.measure);
+        // The concurrency of an open loop is a bound, not a load.
+        let closed = one.points.iter().all(|p| p.open.is_none());
+        one.enough = if closed { enough::find(&one.points, one.measure) } else { None };
         let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
         one.limit = limits::find(one, ceiling, records, &machine_samples);
     }
@@ -132,8 +134,12 @@ struct Sum {
     bytes: u64,
     moved_bytes: i64,
     errors: BTreeMap<String, u64>,
+    retries: BTreeMap<String, u64>,
+    throttled: u64,
     ttfb: Latencies,
     total: Latencies,
+    ttfb_intended: Latencies,
+    total_intended: Latencies,
 }
 
 impl Sum {
@@ -143,8 +149,12 @@ impl Sum {
             bytes: 0,
             moved_bytes: 0,
             errors: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            throttled: 0,
             ttfb: histogram::empty(),
             total: histogram::empty(),
+            ttfb_intended: histogram::empty(),
+            total_intended: histogram::empty(),
         };
         for row in rows {
             sum.requests += row.requests;
@@ -153,8 +163,17 @@ impl Sum {
             for (kind, n) in &row.errors {
                 *sum.errors.entry(kind.clone()).or_default() += n;
             }
+            for (kind, n) in &row.retries {
+                *sum.retries.entry(kind.clone()).or_default() += n;
+            }
+            sum.throttled += row.throttled;
             histogram::add_encoded(&mut sum.ttfb, &row.ttfb)?;
             histogram::add_encoded(&mut sum.total, &row.total)?;
+            for (intended, encoded) in
+                [(&mut sum.ttfb_intended, &row.ttfb_intended), (&mut sum.total_intended, &row.total_intended)]
+            {
+                encoded.as_ref().map_or(Ok(()), |e| histogram::add_encoded(intended, e))?;
+            }
         }
         Ok(sum)
     }
@@ -181,6 +200,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
+    let intended = (histogram::summarize(&sum.ttfb_intended), histogram::summarize(&sum.total_intended));
+    let open = open_loop::figures(begin.spec.rate_per_s, &measured, intended)?;
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
@@ -192,6 +213,9 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         requests: sum.requests,
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
+        retries: sum.retries,
+        throttled: sum.throttled,
+        open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: histogram::summarize(&sum.total),
         client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),

@@ -27,6 +27,9 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         bytes: mean as u64,
         moved_bytes: mean as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
+        open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
         client_cpu: CpuCost::default(),
@@ -49,15 +52,35 @@ fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
         bytes: requests * bytes_each,
         moved_bytes: (requests * bytes_each) as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
         ttfb: encoded.clone(),
         total: encoded,
+        ttfb_intended: None,
+        total_intended: None,
+    }
+}
+
+/// An interval in which nothing happened.
+pub(crate) fn interval() -> Interval {
+    Interval {
+        point: 0,
+        from_ms: 0,
+        to_ms: 100,
+        warmup: false,
+        client_cpu_ns: 0,
+        thread_cpu_ns: Vec::new(),
+        target_cpu_ns: None,
+        held_back: 0,
+        open: None,
+        rows: Vec::new(),
     }
 }
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
 fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
-    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency };
+    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency, rate_per_s: None };
     let mut records = Records {
         manifest: Manifest {
             schema: SCHEMA,
@@ -97,6 +120,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
+                open: None,
                 rows: vec![row(0, rate(c), 1 << 20, 1_000_000), row(1, rate(c), 1 << 20, 3_000_000)],
             });
             at_ms += 100;
@@ -120,6 +144,9 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         verify: false,
         range_bytes: None,
         max_rate: None,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
         host_select: "round-robin".into(),
         noclear: false,
         list_existing: false,

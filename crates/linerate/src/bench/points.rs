@@ -1,5 +1,6 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
@@ -9,7 +10,9 @@ use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, driv
 use linerate_load::session::{Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::finding::Finding;
-use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
+use linerate_record::run::{
+    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
+};
 
 use super::objects::Objects;
 use super::setup::{CEILING, Setup};
@@ -59,7 +62,7 @@ impl Recorder {
         let at_ms = self.clock.now_ns() / 1_000_000;
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
-        let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
+        let label = spec.to_string();
         let (mut intervals, mut written) = (Vec::new(), Ok(()));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
@@ -87,7 +90,7 @@ impl Recorder {
             let measure: Measure = series.measure;
             Some(linerate_report::terminal::point_line(&label, point, measure))
         });
-        line.unwrap_or_else(|| format!("{label} × {}: no whole interval", spec.concurrency))
+        line.unwrap_or_else(|| format!("{spec}: no whole interval"))
     }
 }
 
@@ -101,6 +104,12 @@ fn interval(point: u32, figures: IntervalFigures) -> Interval {
         thread_cpu_ns: figures.thread_cpu_ns,
         target_cpu_ns: figures.target_cpu_ns,
         held_back: figures.held_back,
+        open: figures.open.map(|o| OpenInterval {
+            due: o.due,
+            backlog: o.backlog,
+            in_flight: o.in_flight,
+            late: encode(&o.late),
+        }),
         rows: figures.rows.into_iter().map(row).collect(),
     }
 }
@@ -113,8 +122,12 @@ fn row(row: FigureRow) -> Row {
         bytes: row.bytes,
         moved_bytes: row.moved_bytes,
         errors: row.errors,
+        retries: row.retries,
+        throttled: row.throttled,
         ttfb: encode(&row.ttfb),
         total: encode(&row.total),
+        ttfb_intended: row.ttfb_intended.as_ref().map(encode),
+        total_intended: row.total_intended.as_ref().map(encode),
     }
 }
 
@@ -137,9 +150,14 @@ pub(super) fn ceilings(
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: named.name.clone(), size, concurrency };
+            let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-            let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
+            let plan = Plan {
+                verify: false,
+                rate: None,
+                error_limit: None,
+                ..plan(setup, named, &sizes, concurrency, CEILING, source)
+            };
             let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
@@ -184,6 +202,9 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         workload: named.workload.clone(),
         sizes: sizes.clone(),
         concurrency,
+        arrivals: None,
+        retries: setup.flags.work.retries,
+        error_limit: setup.flags.work.error_limit,
         threads: setup.threads,
         write_set: 0,
         source,
@@ -207,8 +228,7 @@ pub(super) fn measure(
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes };
-            series.run(recorder, objects)?;
-            if interrupt::came(interrupted) {
+            if series.run(recorder, objects)?.is_break() || interrupt::came(interrupted) {
                 return Ok(());
             }
         }
@@ -227,7 +247,8 @@ struct SeriesRun<'a> {
 }
 
 impl SeriesRun<'_> {
-    fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<(), Failure> {
+    /// Drives the series; breaks off where the run is to end with it.
+    fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<ControlFlow<()>, Failure> {
         let workload = &self.named.workload;
         let deletes_only = *workload == Workload::Single(Op::Delete);
         let reads = [Op::Get, Op::Stat, Op::List].into_iter().any(|op| workload.has(op));
@@ -240,8 +261,9 @@ impl SeriesRun<'_> {
             let set = self.write_beforehand(count, objects)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
-        for &concurrency in &self.setup.grid.concurrencies {
-            if interrupt::came(self.with.interrupted) {
+        let mut goes_on = ControlFlow::Continue(());
+        for (concurrency, rate_per_s) in self.setup.grid.loads() {
+            if interrupt::came(self.with.interrupted) || goes_on.is_break() {
                 break;
             }
             if deletes_only {
@@ -256,8 +278,9 @@ impl SeriesRun<'_> {
                 timing.all -= std::mem::take(&mut timing.warmup);
             }
             let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
-            let plan = Plan { write_set, ..plan };
-            let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
+            let plan = Plan { write_set, arrivals: self.setup.arrivals(rate_per_s), ..plan };
+            let (workload_name, size) = (self.named.name.clone(), self.size.to_owned());
+            let spec = PointSpec { workload: workload_name, size, concurrency, rate_per_s };
             let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, self.progress)?;
             if workload.has(Op::Put) {
                 objects.note(write_set, outcome.written_until, self.sizes);
@@ -265,9 +288,12 @@ impl SeriesRun<'_> {
             objects.note_unended(outcome.unended_writes);
             self.progress.finished(&line?);
             objects.clear_except(keep, self.progress);
+            if outcome.ended == Ended::ErrorLimit {
+                goes_on = ControlFlow::Break(());
+            }
         }
         objects.clear_except(None, self.progress);
-        Ok(())
+        Ok(goes_on)
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
@@ -276,7 +302,9 @@ impl SeriesRun<'_> {
         let named = Named { name: "put".into(), workload: Workload::Single(Op::Put) };
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
-        let plan = Plan { write_set: set, until: Until::Written(count), verify: false, ..plan };
+        let rate = self.setup.grid.cap(&self.setup.flags.work);
+        let until = Until::Written(count);
+        let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
         let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
         let outcome = drive(self.with, &plan, |figures| {

@@ -9,7 +9,7 @@ use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
-use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
+use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
@@ -17,7 +17,7 @@ use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
-use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
+use crate::cli::{ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Timing};
@@ -140,9 +140,18 @@ impl<'a> Setup<'a> {
     pub(crate) fn expected(&self) -> Duration {
         let point_ms = self.timing.interval_ms * self.timing.all;
         let points = self.points().len() as u64;
-        let series = points / self.grid.concurrencies.len() as u64;
+        let series = points / self.grid.loads().len() as u64;
         let ceilings = if self.wants_ceilings() { series * CEILING.interval_ms * CEILING.all } else { 0 };
         Duration::from_millis(points * point_ms + ceilings)
+    }
+
+    /// The schedule of an open loop.
+    pub(crate) fn arrivals(&self, rate_per_s: Option<f64>) -> Option<Arrivals> {
+        let spacing = match self.flags.work.arrivals.unwrap_or(ArrivalsFlag::Constant) {
+            ArrivalsFlag::Constant => Spacing::Constant,
+            ArrivalsFlag::Poisson => Spacing::Poisson,
+        };
+        rate_per_s.map(|per_s| Arrivals { per_s, spacing })
     }
 
     /// A run against the null target is a ceiling itself.
@@ -212,6 +221,12 @@ impl<'a> Setup<'a> {
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
+            arrivals: work.rate.is_some().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
+            retries: work.retries,
+            error_limit: work.error_limit.map(|limit| match limit {
+                ErrorLimit::Count(most) => most.to_string(),
+                ErrorLimit::Share(most) => format!("{}%", most * 100.0),
+            }),
             host_select: name_of(self.flags.target.host_select),
             noclear: work.noclear,
             list_existing: work.list_existing,
