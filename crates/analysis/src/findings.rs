@@ -6,6 +6,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Interval, PointLine};
 use linerate_record::units::count;
 
+use crate::knee::{Outcome, SHARE};
 use crate::open_loop;
 use crate::view::{Bound, MachineSample, Point, Records, Series, View};
 
@@ -29,9 +30,11 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
+        all.extend(series.points.iter().filter_map(|p| not_steady(&label, p)));
         all.extend(series.points.iter().flat_map(|p| open_loop::findings(&label, p)));
-        all.extend(still_rising(&label, series));
+        all.extend(still_rising(&label, series, records));
         all.extend(bound_elsewhere(&label, series));
+        all.extend(open_loop::missed(&label, series, &records.manifest.asked));
     }
     all.extend(without_figures(view, records));
     all.extend(wrong_in_warmup(records));
@@ -50,6 +53,12 @@ pub fn requests_failed(view: &View) -> bool {
     use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
     let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
     view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
+}
+
+/// Whether something that the user set a threshold for was beyond it.
+#[must_use]
+pub fn threshold_missed(view: &View) -> bool {
+    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
 }
 
 fn request_errors(label: &str, point: &Point) -> Option<Finding> {
@@ -178,7 +187,7 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration) | None => return None,
+        Some(Ended::Duration | Ended::Precise) | None => return None,
     };
     Some(Finding {
         kind: FindingKind::EndedEarly,
@@ -196,17 +205,38 @@ fn kinds_of(point: &Point) -> String {
     if kinds.is_empty() { String::new() } else { format!("; failed: {}", kinds.join(", ")) }
 }
 
-fn still_rising(label: &str, series: &Series) -> Option<Finding> {
-    let enough = series.enough.as_ref().filter(|e| e.still_rising)?;
-    let next = enough.best_concurrency.saturating_mul(2);
+fn not_steady(label: &str, point: &Point) -> Option<Finding> {
+    (!point.steady).then(|| Finding {
+        kind: FindingKind::NotSteady,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        points: vec![point.point],
+        claim: format!("throughput had not settled when the point ended ({label}, {} in flight)", point.concurrency),
+        evidence: format!(
+            "its later part differs from what came before; {:.1} s measured after {:.1} s of warm-up",
+            point.measured_ms as f64 / 1e3,
+            point.warmup_ms as f64 / 1e3
+        ),
+        remedy: "see on the timeline how it moved, and give a longer --duration".into(),
+    })
+}
+
+fn still_rising(label: &str, series: &Series, records: &Records) -> Option<Finding> {
+    let knee = series.knee.as_ref().filter(|k| k.outcome == Outcome::StillRising)?;
+    let next = knee.concurrency.saturating_mul(2);
+    let remedy = match &records.manifest.asked.search {
+        Some(search) if search.highest > knee.concurrency => "give a longer --duration: its time was spent".to_owned(),
+        Some(_) => format!("go on with --max-concurrent {}", next.saturating_mul(2)),
+        None => format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+    };
     Some(Finding {
         kind: FindingKind::StillRising,
         severity: Severity::Note,
         confidence: Confidence::Likely,
         points: series.points.last().map(|p| p.point).into_iter().collect(),
-        claim: format!("throughput still rose at {} in flight, the most tried ({label})", enough.best_concurrency),
-        evidence: format!("the point before reached less than {:.0} % of it", enough.share * 100.0),
-        remedy: format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+        claim: format!("throughput still rose at {} in flight, the most tried ({label})", knee.concurrency),
+        evidence: format!("nothing below reached {:.0} % of it", SHARE * 100.0),
+        remedy,
     })
 }
 
@@ -274,7 +304,12 @@ fn incomplete(view: &View) -> Finding {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not come to its end".into(),
-        evidence: format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        evidence: match &view.run.asked.search {
+            Some(search) => {
+                format!("{measured} points have figures, of {} series to search", search.series.len())
+            }
+            None => format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        },
         remedy: "the figures of the points that are here stand; run the others again".into(),
     }
 }

@@ -1,11 +1,13 @@
 //! What an open loop shows beyond a closed one: whether the target kept up, and whether linerate did.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::Interval;
+use linerate_record::run::{Asked, Interval, PointSpec, RateSearchSpec};
+use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{count, duration_ns};
 
 use crate::histogram::{self, DecodeError};
-use crate::view::{Bound, Latency, Limit, OpenLoop, Point};
+use crate::slo::{self, Limits, Measured, Outcome, Sustained};
+use crate::view::{Bound, BoundFigures, Latency, Limit, OpenLoop, Point, Series};
 
 /// Share of the rate asked for from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
@@ -28,37 +30,144 @@ const THREADS_BUSY: f64 = 0.85;
 /// # Errors
 /// [`DecodeError`] where a histogram is damaged.
 pub(crate) fn figures(
-    asked_per_s: Option<f64>,
+    spec: &PointSpec,
+    slo: Option<&Slo>,
     measured: &[&Interval],
     (ttfb, total): (Latency, Latency),
 ) -> Result<Option<OpenLoop>, DecodeError> {
-    let Some(asked_per_s) = asked_per_s else { return Ok(None) };
+    let Some(asked_per_s) = spec.rate_per_s else { return Ok(None) };
     let of_intervals: Vec<_> = measured.iter().filter_map(|i| i.open.as_ref()).collect();
     let (Some(first), Some(last)) = (of_intervals.first(), of_intervals.last()) else { return Ok(None) };
     let mut late = histogram::empty();
     for open in &of_intervals {
         histogram::add_encoded(&mut late, &open.late)?;
     }
+    let mut bounds = Vec::new();
+    for bound in slo.iter().flat_map(|slo| &slo.0) {
+        bounds.push(bound_figures(*bound, asked_per_s, measured)?);
+    }
     let outstanding = |backlog: u64, in_flight: u32| backlog + u64::from(in_flight);
     Ok(Some(OpenLoop {
         asked_per_s,
         due: of_intervals.iter().map(|o| o.due).sum(),
+        bounds,
         backlog: last.backlog,
         backlog_max: of_intervals.iter().map(|o| o.backlog).max().unwrap_or(0),
         outstanding_first: outstanding(first.backlog, first.in_flight),
         outstanding_last: outstanding(last.backlog, last.in_flight),
-        intervals_with_backlog: of_intervals.iter().filter(|o| o.backlog > 0).count() as u32,
+        intervals_with_backlog: of_intervals.iter().filter(|o| o.backlog > 0 && o.in_flight >= spec.concurrency).count()
+            as u32,
         late: histogram::summarize(&late),
         ttfb_intended: ttfb,
         total_intended: total,
     }))
 }
 
+/// How one bound fared: of the requests answered, failed and left unanswered, how many took longer.
+fn bound_figures(bound: LatencyBound, asked_per_s: f64, measured: &[&Interval]) -> Result<BoundFigures, DecodeError> {
+    let mut of_intervals = Vec::new();
+    for interval in measured {
+        let mut intended = histogram::empty();
+        for row in &interval.rows {
+            row.total_intended.as_ref().map_or(Ok(()), |e| histogram::add_encoded(&mut intended, e))?;
+        }
+        let failed: u64 = interval.rows.iter().flat_map(|r| r.errors.values()).sum();
+        let longer = intended.count_between(bound.bound_ns.saturating_add(1), u64::MAX);
+        of_intervals.push((intended.len() + failed, longer + failed));
+    }
+    let outstanding =
+        |i: Option<&&Interval>| i.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight));
+    let due: u64 = measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
+    let growth = outstanding(measured.last()).saturating_sub(outstanding(measured.first()));
+    // That a few more are under way at one end than at the other is chance.
+    let unanswered = if is_trend(growth as f64, due) { growth } else { 0 };
+    let ended: u64 = of_intervals.iter().map(|i| i.0).sum();
+    let over = of_intervals.iter().map(|i| i.1).sum::<u64>() + unanswered;
+    let count = ended + unanswered;
+    let mut figures = BoundFigures { bound, count, over, effective: slo::effective(&of_intervals), held: false };
+    let spent_s = measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
+    let visit = visit(asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], 0);
+    figures.held = slo::judge(&[visit], &Limits::new(vec![bound.share_over()])).rate_per_s.is_some();
+    Ok(figures)
+}
+
+fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], spent_ms: u64) -> Measured {
+    Measured {
+        rate_per_s,
+        achieved_per_s,
+        count: bounds.iter().map(|b| b.count).max().unwrap_or(0),
+        effective: bounds.iter().map(|b| b.effective).collect(),
+        over: bounds.iter().map(|b| b.over).collect(),
+        spent_ms,
+    }
+}
+
+/// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
+#[must_use]
+pub fn visit_of(point: &Point) -> Option<Measured> {
+    let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
+    let spent_ms = point.warmup_ms + point.measured_ms;
+    let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
+    Some(visit(open.asked_per_s, point.requests_per_s.mean + failed_per_s, &open.bounds, spent_ms))
+}
+
+/// How far the search for the highest rate may go.
+#[must_use]
+pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> Limits {
+    let shares_over = slo.0.iter().map(LatencyBound::share_over).collect();
+    let (lowest_per_s, highest_per_s) = (search.lowest_per_s, search.highest_per_s);
+    let (precision, budget_ms) = (search.precision, search.series_ms);
+    Limits { lowest_per_s, highest_per_s, precision, point_ms, budget_ms, ..Limits::new(shares_over) }
+}
+
+/// The highest rate that the points of a series tell; `None` where it was not searched.
+pub(crate) fn sustained(series: &Series, asked: &Asked) -> Option<Sustained> {
+    let visits: Vec<Measured> = series.points.iter().filter_map(visit_of).collect();
+    let (slo, search) = (asked.slo.as_ref()?, asked.rate_search.as_ref()?);
+    (!visits.is_empty()).then(|| slo::judge(&visits, &limits(slo, search, asked.duration_ms)))
+}
+
+/// That bounds were missed: by each rate that was asked for, or by the lowest that a search may try.
+pub(crate) fn missed(label: &str, series: &Series, asked: &Asked) -> Vec<Finding> {
+    let Some(slo) = &asked.slo else { return Vec::new() };
+    let share = |b: &BoundFigures| format!("{:.3} % over {}", 100.0 * b.over as f64 / b.count.max(1) as f64, b.bound);
+    let finding = |point: &Point, claim| {
+        let bounds = point.open.iter().flat_map(|open| &open.bounds);
+        Finding {
+            kind: FindingKind::SloMissed,
+            severity: Severity::Warning,
+            confidence: Confidence::Certain,
+            points: vec![point.point],
+            claim,
+            evidence: bounds.map(share).collect::<Vec<_>>().join(", "),
+            remedy: "see when on the timeline, and what the target did then; or ask for less".into(),
+        }
+    };
+    let misses = |p: &&Point| p.open.as_ref().is_some_and(|open| open.bounds.iter().any(|b| !b.held));
+    match &series.sustained {
+        Some(sustained) if sustained.outcome == Outcome::NoneHolds => {
+            series.points.first().map_or(Vec::new(), |lowest| {
+                vec![finding(lowest, format!("{slo} did not hold at any rate that was tried ({label})"))]
+            })
+        }
+        Some(_) => Vec::new(),
+        None => {
+            let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
+            let told = |p| finding(p, format!("{slo} did not hold at {}/s ({label})", count(rate(p))));
+            series.points.iter().filter(misses).map(told).collect()
+        }
+    }
+}
+
 /// Whether requests fell due faster than they were answered: more were outstanding at the end than at the beginning,
 /// by more than chance (a Poisson process scatters by the root of its count) and by more than a trifle.
 fn fell_behind(open: &OpenLoop) -> bool {
     let growth = open.outstanding_last as f64 - open.outstanding_first as f64;
-    growth > GROWTH_SHARE * open.due as f64 + 3.0 * (open.due as f64).sqrt()
+    is_trend(growth, open.due)
+}
+
+fn is_trend(growth: f64, due: u64) -> bool {
+    growth > GROWTH_SHARE * due as f64 + 3.0 * (due as f64).sqrt()
 }
 
 /// The verdict on a point that reached the rate asked for.
@@ -135,7 +244,7 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::OpenInterval;
+    use linerate_record::run::{OpenInterval, Row};
 
     use super::*;
     use crate::view::tests::point;
@@ -149,11 +258,16 @@ mod tests {
             backlog_max: last,
             outstanding_first: first,
             outstanding_last: last,
+            bounds: Vec::new(),
             intervals_with_backlog: 0,
             late: Latency::default(),
             ttfb_intended: Latency::default(),
             total_intended: Latency { p99_ns: 10_000_000, ..Latency::default() },
         }
+    }
+
+    fn spec(rate_per_s: Option<f64>) -> PointSpec {
+        PointSpec { workload: "get".into(), size: "4KiB".into(), concurrency: 4, rate_per_s }
     }
 
     fn at(open: OpenLoop, per_s: f64) -> Point {
@@ -215,9 +329,40 @@ mod tests {
         };
         let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
         let none = || (Latency::default(), Latency::default());
-        let open = figures(Some(100.0), &[&a, &b, &c], none()).unwrap().unwrap();
+        let open = figures(&spec(Some(100.0)), None, &[&a, &b, &c], none()).unwrap().unwrap();
         assert_eq!((open.due, open.backlog, open.backlog_max, open.intervals_with_backlog), (150, 2, 9, 2));
         assert_eq!((open.outstanding_first, open.outstanding_last, open.late.count), (3, 6, 15));
-        assert_eq!(figures(None, &[&a], none()).unwrap(), None);
+        assert_eq!(figures(&spec(None), None, &[&a], none()).unwrap(), None);
+    }
+
+    #[test]
+    fn what_failed_and_what_was_left_unanswered_took_longer_than_any_bound() {
+        let slo: Slo = "p90=10ms,p50=1ms".parse().unwrap();
+        let mut intended = histogram::empty();
+        intended.record_n(500_000, 60).unwrap();
+        intended.record_n(5_000_000, 30).unwrap();
+        intended.record_n(50_000_000, 3).unwrap();
+        let row = Row {
+            total_intended: Some(histogram::encode(&intended)),
+            errors: [("timeout".to_owned(), 7)].into(),
+            ..crate::view::tests::row(0, 93, 0, 1_000_000)
+        };
+        let interval = |in_flight| Interval {
+            from_ms: 0,
+            to_ms: 1_000,
+            open: Some(OpenInterval { due: 100, backlog: 0, in_flight, late: histogram::encode(&histogram::empty()) }),
+            rows: vec![row.clone()],
+            ..crate::view::tests::interval()
+        };
+        let none = || (Latency::default(), Latency::default());
+        let (steady, grown) = (interval(3), interval(53));
+        let bounds = |of: &[&Interval]| figures(&spec(Some(100.0)), Some(&slo), of, none()).unwrap().unwrap().bounds;
+        let kept = bounds(&[&steady, &steady]);
+        assert_eq!((kept[0].count, kept[0].over, kept[0].held), (200, 20, true), "ten in a hundred");
+        assert_eq!((kept[1].count, kept[1].over, kept[1].held), (200, 80, true));
+        let lost = bounds(&[&steady, &grown]);
+        assert_eq!((lost[0].count, lost[0].over, lost[0].held), (250, 70, false), "fifty were left unanswered");
+        let slow = figures(&spec(Some(150.0)), Some(&slo), &[&steady], none()).unwrap().unwrap();
+        assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
     }
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_load::session::ErrorLimit;
+use linerate_record::slo::Slo;
 use linerate_record::units::{Bytes, Rate, parse_duration};
+
+use crate::timing::{Precision, WarmUp};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -15,6 +18,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  5    a threshold was missed: --slo
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -42,11 +46,13 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with 1, 2, 4 … 64 requests in flight
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --rate 100/s,200/s --arrivals poisson
       an open loop: latencies that hide no wait, at two rates
+  linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
+      the highest rate at which 99 of 100 requests take no longer than 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
@@ -142,24 +148,38 @@ pub(crate) struct Work {
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`. With --rate, the most.
-    /// [default: 1..64; 1024 with --rate]
-    #[arg(long, value_name = "LIST")]
-    pub(crate) concurrent: Option<String>,
+    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
+    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
+    /// size.
+    #[arg(long, value_name = "auto|LIST", default_value = "auto")]
+    pub(crate) concurrent: String,
     /// Open loop: so many requests fall due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
     /// whether or not those before were answered. Latencies are told from when a request was due, and from when it
-    /// started. Without it, a closed loop: a request follows as soon as one ends.
+    /// started; --concurrent is the most in flight [default: 1024], and points take their whole --duration. Without it,
+    /// a closed loop: a request follows as soon as one ends.
     #[arg(long, value_name = "LIST", conflicts_with = "max_rate")]
     pub(crate) rate: Option<String>,
     /// How the requests of an open loop are spaced. [default: constant]
-    #[arg(long, value_enum, requires = "rate")]
+    #[arg(long, value_enum)]
     pub(crate) arrivals: Option<ArrivalsFlag>,
-    /// How long each point is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "5s")]
+    /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
+    /// rate at which all hold, up to --max-rate, and ends with code 5 where none does. With --rate, a check: ends with
+    /// code 5 where one of these rates misses.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(crate) slo: Option<Slo>,
+    /// Most requests in flight that the search tries.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) max_concurrent: u32,
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
+    #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// How long each point runs before it is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
+    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    #[arg(long, value_name = "auto|TIME", default_value = "auto")]
+    pub(crate) warmup: WarmUp,
+    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
+    /// mean. `none` takes the whole --duration.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
@@ -180,7 +200,8 @@ pub(crate) struct Work {
     /// deduplicate or compress (`full`; costs a pass over the body, two when it is signed).
     #[arg(long, value_enum, default_value_t = UniqueFlag::Tail)]
     pub(crate) unique: UniqueFlag,
-    /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second.
+    /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second. With --slo, the highest rate
+    /// that is tried.
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<Rate>,
     /// Longest time for one request.
@@ -191,12 +212,19 @@ pub(crate) struct Work {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) retries: u32,
     /// End the run once more than so many requests (`100`), or more than such a share of at least a hundred (`1%`),
-    /// have failed at a point.
+    /// have failed at a point. Ends with code 4.
     #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
     pub(crate) error_limit: Option<ErrorLimit>,
     /// Event-loop threads. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+impl Work {
+    /// Whether requests fall due by a schedule.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
+    }
 }
 
 /// Reads `100` and `1%`.

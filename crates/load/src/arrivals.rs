@@ -124,7 +124,7 @@ impl OpenLoop {
     /// What happened up to an instant, since the last report.
     pub(crate) fn report(&mut self, until_ns: u64, in_flight: u32) -> OpenReport {
         let before = self.due.passed;
-        while self.schedule.at_ns(self.due) <= until_ns {
+        while self.schedule.at_ns(self.due) < until_ns {
             self.due = self.schedule.after(self.due);
         }
         OpenReport {
@@ -194,7 +194,7 @@ mod tests {
             let mut stalled = open(100.0, spacing, (0, 1));
             let until_ns = 1_000 + 1_000_000_000;
             let mut expected = Vec::new();
-            while free.due_at_ns() <= until_ns {
+            while free.due_at_ns() < until_ns {
                 expected.push(free.start(free.due_at_ns(), 0));
             }
             let report = stalled.report(until_ns, 4);

@@ -6,6 +6,7 @@ mod server;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ fn plan(op: Op, size_bytes: u64) -> Plan {
         source: Source::Set { set: 0, count: 8 },
         range_bytes: None,
         verify: false,
-        until: Until::Intervals { warmup: 0, all: 600 },
+        until: Until::Intervals(600),
         rate: None,
         interval_ns: 50_000_000,
     }
@@ -113,9 +114,11 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &Plan, enough: impl Fn(&
             row.errors.into_iter().for_each(|(kind, n)| *seen.errors.entry(kind).or_default() += n);
             row.retries.into_iter().for_each(|(kind, n)| *seen.retries.entry(kind).or_default() += n);
         }
+        // The way by which Ctrl-C comes: what was measured until then counts.
         if enough(&seen) {
             interrupted.store(true, Ordering::Relaxed);
         }
+        ControlFlow::Continue(())
     });
     let outcome = outcome.expect("it drives");
     (seen.ended, seen.unended_writes) = (outcome.ended, outcome.unended_writes);
@@ -126,13 +129,16 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &Plan, enough: impl Fn(&
 const PATIENT: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(300);
 
+/// How a server answers each request.
+type Behaviour = fn(&mut Asked<'_>) -> io::Result<Then>;
+
 /// A fault, the requests that meet it, and the kinds it may be told as.
 struct Case {
     name: &'static str,
     op: Op,
     size_bytes: u64,
     timeout: Duration,
-    answer: fn(&mut Asked<'_>) -> io::Result<Then>,
+    answer: Behaviour,
     kinds: &'static [&'static str],
 }
 
@@ -140,13 +146,13 @@ const fn case(
     name: &'static str,
     (op, size_bytes): (Op, u64),
     kinds: &'static [&'static str],
-    answer: fn(&mut Asked<'_>) -> io::Result<Then>,
+    answer: Behaviour,
 ) -> Case {
     Case { name, op, size_bytes, timeout: PATIENT, answer, kinds }
 }
 
 /// The same with little patience.
-const fn slow(name: &'static str, ask: (Op, u64), answer: fn(&mut Asked<'_>) -> io::Result<Then>) -> Case {
+const fn slow(name: &'static str, ask: (Op, u64), answer: Behaviour) -> Case {
     Case { timeout: BRIEF, ..case(name, ask, &["timeout"], answer) }
 }
 
@@ -379,7 +385,7 @@ fn nobody_listening_is_a_refused_connection() {
 
 #[test]
 fn what_http_allows_is_no_fault() {
-    let answers: [(&str, fn(&mut Asked<'_>) -> io::Result<Then>); 5] = [
+    let answers: [(&str, Behaviour); 5] = [
         ("100 Continue before the reply", |a| {
             a.say("HTTP/1.1 100 Continue\r\n\r\n")?;
             a.serve_well()
@@ -498,7 +504,7 @@ fn an_error_limit_ends_the_point() {
 fn what_is_in_flight_at_the_end_is_no_error() {
     for (op, unended) in [(GET, 0), (PUT, 2)] {
         let begin = Instant::now();
-        let few = Plan { until: Until::Intervals { warmup: 0, all: 4 }, ..plan(op, 4096) };
+        let few = Plan { until: Until::Intervals(4), ..plan(op, 4096) };
         let seen = driven(serve(Arc::new(hang)), PATIENT, &few, |_| false);
         assert_eq!((seen.requests, seen.failed(), seen.ended), (0, 0, Ended::Duration), "{op}: {seen:?}");
         assert_eq!(seen.unended_writes, unended, "{op}: {seen:?}");
@@ -516,7 +522,7 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
     };
     for spacing in [Spacing::Constant, Spacing::Poisson] {
         let arrivals = Some(Arrivals { per_s: 200.0, spacing });
-        let until = Until::Intervals { warmup: 0, all: 40 };
+        let until = Until::Intervals(40);
         let plan = Plan { concurrency: 1, arrivals, until, ..plan(GET, 1000) };
         let seen = driven(serve(Arc::new(stall_once)), PATIENT, &plan, |_| false);
         assert!(seen.errors.is_empty() && seen.total_intended.len() == seen.requests, "{seen:?}");
@@ -533,7 +539,7 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
 fn an_open_loop_starts_what_is_due_and_no_more() {
     for (threads, concurrency) in [(1, 64), (3, 64)] {
         let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant });
-        let until = Until::Intervals { warmup: 0, all: 20 };
+        let until = Until::Intervals(20);
         let plan = Plan { concurrency, threads, arrivals, until, ..plan(GET, 100) };
         let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |_| false);
         // 100 fall due in a second, the first at once.

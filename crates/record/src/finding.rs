@@ -42,12 +42,16 @@ pub enum FindingKind {
     TargetLost,
     /// Requests fell due faster than they were answered, or waited for a slot.
     FellBehind,
+    /// Latencies of an open loop missed the bounds of `--slo`.
+    SloMissed,
     /// linerate started requests late that were due.
     LateStarts,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.
     EndedEarly,
+    /// Throughput was still changing when a point ended.
+    NotSteady,
     /// A reading of this machine could not be had.
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.

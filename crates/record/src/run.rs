@@ -19,9 +19,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::slo::Slo;
+use crate::units::count;
 
 /// Version of the folder's schema. Readers refuse a larger one.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Most points that one run may hold.
 pub const POINTS_MAX: usize = 4096;
@@ -128,12 +130,26 @@ pub struct Manifest {
 /// What the user asked for, defaults filled in. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The points to measure, in order.
+    /// The points to measure, in order; empty where the search chooses them.
     pub points: Vec<PointSpec>,
-    /// Seconds for which a point is measured, in milliseconds.
+    /// The search for the knee of each series; absent where concurrencies were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSpec>,
+    /// The search for the highest rate at which `slo` holds, in each of several series; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_search: Option<RateSearchSpec>,
+    /// Bounds on latencies (`p99=50ms`) that an open loop is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
+    /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
     pub duration_ms: u64,
-    /// Time before a point is measured, in milliseconds.
-    pub warmup_ms: u64,
+    /// Time before a point is measured, in milliseconds; absent where it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
+    /// Half the width of the 95 % interval of its throughput at which a point ends, as a share of the mean; absent
+    /// where a point takes its whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
     /// Event-loop threads.
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.
@@ -169,6 +185,43 @@ pub struct Asked {
     pub list_existing: bool,
 }
 
+/// The search for the knee, in each of several series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchSpec {
+    /// Least concurrency that may be tried.
+    pub lowest: u32,
+    /// Highest concurrency that may be tried.
+    pub highest: u32,
+    /// Longest time of all points of one series, in milliseconds.
+    pub series_ms: u64,
+    /// What is searched, in order.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// The search for the highest rate that keeps the bounds on latencies, in each of several series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSearchSpec {
+    /// Lowest rate that may be tried, in requests per second.
+    pub lowest_per_s: f64,
+    /// Highest rate that may be tried, in requests per second.
+    pub highest_per_s: f64,
+    /// Share within which the rate is sought.
+    pub precision: f64,
+    /// Longest time of all points of one series, in milliseconds.
+    pub series_ms: u64,
+    /// What is searched, in order.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// What points that differ in concurrency or rate alone have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesSpec {
+    /// As in [`PointSpec`].
+    pub workload: String,
+    /// As in [`PointSpec`].
+    pub size: String,
+}
+
 /// One cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
@@ -186,7 +239,7 @@ pub struct PointSpec {
 impl fmt::Display for PointSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate_per_s {
-            Some(per_s) => write!(f, "{} {} at {per_s}/s", self.workload, self.size),
+            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s)),
             None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency),
         }
     }
@@ -217,6 +270,18 @@ pub enum PointLine {
     Begin(PointBegin),
     /// A point has ended.
     End(PointEnd),
+    /// The search of a series has come to its end: no more points follow of it.
+    Searched(Searched),
+}
+
+/// The search of a series has come to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Searched {
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// The series.
+    #[serde(flatten)]
+    pub series: SeriesSpec,
 }
 
 /// Why a point is measured.
@@ -249,6 +314,8 @@ pub struct PointBegin {
 pub enum Ended {
     /// Its time was up.
     Duration,
+    /// Its throughput was known as precisely as asked.
+    Precise,
     /// Every object to delete was deleted.
     ObjectsExhausted,
     /// Ctrl-C.
@@ -270,6 +337,10 @@ pub struct PointEnd {
     pub ended: Ended,
     /// Connections made during the point.
     pub connections: u64,
+    /// What was warm-up, in milliseconds from the start of its first interval: intervals that start before are in no
+    /// figure. Absent in schema 1, where intervals are flagged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
 }
 
 /// A line of `intervals.jsonl`: what happened in one interval of one point.
@@ -281,7 +352,7 @@ pub struct Interval {
     pub from_ms: u64,
     /// End, in milliseconds since the run began.
     pub to_ms: u64,
-    /// Set while the point warms up: shown on the timeline, left out of every figure.
+    /// Set while the point warms up, in schema 1 only: since then the point's end tells its warm-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warmup: bool,
     /// Processor time of the linerate process, in nanoseconds.

@@ -7,7 +7,7 @@ use linerate_analysis::view::{CpuCost, OpenLoop, Point, View};
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 39] = [
+const COLUMNS: [&str; 41] = [
     "workload",
     "size",
     "concurrency",
@@ -34,6 +34,9 @@ const COLUMNS: [&str; 39] = [
     "target_cpu_cores",
     "target_cpu_us_per_request",
     "target_cpu_s_per_gib",
+    "purpose",
+    "warmup_ms",
+    "steady",
     "retries",
     "throttled",
     "rate_per_s",
@@ -46,7 +49,6 @@ const COLUMNS: [&str; 39] = [
     "total_intended_p90_ns",
     "total_intended_p99_ns",
     "total_intended_p999_ns",
-    "purpose",
 ];
 
 /// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
@@ -99,6 +101,9 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
         target_cores,
         target_us,
         target_s,
+        purpose.to_owned(),
+        point.warmup_ms.to_string(),
+        point.steady.to_string(),
         point.retries.values().sum::<u64>().to_string(),
         point.throttled.to_string(),
         or_empty(point.open.as_ref().map(|o| o.asked_per_s)),
@@ -111,7 +116,6 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
         open(|o| o.total_intended.p90_ns),
         open(|o| o.total_intended.p99_ns),
         open(|o| o.total_intended.p999_ns),
-        purpose.to_owned(),
     ]
 }
 

@@ -2,7 +2,8 @@
 
 use std::iter;
 
-use linerate_analysis::view::{Ceiling, Enough, Limit, Measure, Point, Series, View};
+use linerate_analysis::knee::Knee;
+use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
@@ -35,6 +36,9 @@ pub fn render(view: &View, look: Look) -> String {
         text.push('\n');
         text.push_str(&series_table(series, look));
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+        if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.asked.slo) {
+            text.push_str(&hanging(" ▸", 3, &words::sustained(sustained, &slo.to_string()), look));
+        }
         text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
     }
     text.push('\n');
@@ -107,7 +111,12 @@ fn open_line(point: &Point, look: Look) -> String {
         latency(point, open.late.p99_ns),
         words::grouped(open.backlog)
     );
-    hanging("   open", 8, &told, look)
+    let share = |b: &BoundFigures| 100.0 * b.over as f64 / b.count.max(1) as f64;
+    let bounds = open
+        .bounds
+        .iter()
+        .map(|b| format!("; {} {}: {:.3} % took longer", b.bound, if b.held { "held" } else { "missed" }, share(b)));
+    hanging("   open", 8, &[told, bounds.collect()].concat(), look)
 }
 
 fn latency(point: &Point, ns: u64) -> String {
@@ -151,7 +160,7 @@ fn series_table(series: &Series, look: Look) -> String {
     for (label, point) in labels.zip(&series.points) {
         let row = figures(label, point, series.measure);
         let errors = errors(point);
-        let marker = enough_marker(series.enough.as_ref(), point);
+        let marker = knee_marker(series, point);
         let fits = width(&row) + width(&errors) + width(&marker) <= look.width;
         let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
         text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
@@ -164,12 +173,11 @@ fn series_table(series: &Series, look: Look) -> String {
     text
 }
 
-fn enough_marker(enough: Option<&Enough>, point: &Point) -> String {
-    match enough {
-        Some(enough) if enough.concurrency == point.concurrency => {
-            let rising = if enough.still_rising { ", and still rising" } else { "" };
-            format!("   ← enough: {} of the best{rising}", words::percent(enough.share))
-        }
+/// The knee beside the last row of its concurrency.
+fn knee_marker(series: &Series, point: &Point) -> String {
+    let last = |knee: &Knee| series.points.iter().rev().find(|p| p.concurrency == knee.concurrency);
+    match &series.knee {
+        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", words::knee(knee)),
         _ => String::new(),
     }
 }
@@ -187,6 +195,12 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look)
             words::ceiling_note(verify)
         );
         text.push_str(&hanging("   own", 8, &told, look));
+    }
+    if let Some(scaling) = &series.scaling {
+        text.push_str(&hanging("   law", 8, &words::scaling(scaling), look));
+    }
+    if !series.points.is_empty() {
+        text.push_str(&hanging("   end", 8, &words::times(&series.points), look));
     }
     text
 }
@@ -308,6 +322,8 @@ mod tests {
             point: 0,
             concurrency: 16,
             measured_ms: 1000,
+            warmup_ms: 0,
+            steady: true,
             ended: None,
             bytes_per_s: linerate_analysis::view::Estimate { mean: 6.1e9, ..Default::default() },
             requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },

@@ -27,7 +27,7 @@ pub(super) fn build(records: &Records, machine: Vec<MachineSample>) -> Result<Ti
 fn spans(records: &Records) -> Vec<Span> {
     let begins = records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin),
-        PointLine::End(_) => None,
+        _ => None,
     });
     begins
         .map(|begin| {

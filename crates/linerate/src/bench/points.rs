@@ -4,25 +4,29 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
-use linerate_analysis::view::{Measure, Records, build};
+use linerate_analysis::precision::{Rule, Watch};
+use linerate_analysis::view::{Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
 use linerate_load::session::{Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::finding::Finding;
 use linerate_record::run::{
-    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
+    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched,
+    SeriesSpec,
 };
 
 use super::objects::Objects;
 use super::setup::{CEILING, Setup};
+use super::steps::Steps;
 use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Named, Timing};
+use crate::grid::{self, Level, Named};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::timing::Timing;
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
@@ -47,16 +51,16 @@ impl Recorder {
         self.folder.findings.push(finding)
     }
 
-    /// Drives one point and records it; returns how it ended, and the line that tells it or why it could not be
-    /// recorded: what was written must be cleared in either case.
+    /// Drives one point and records it; returns how it ended, and the view of it or why it could not be recorded: what
+    /// was written must be cleared in either case.
     fn point(
         &mut self,
         purpose: Purpose,
         spec: &PointSpec,
         with: &Drive<'_>,
-        plan: &Plan,
+        (plan, rule): (&Plan, Rule),
         progress: &Progress,
-    ) -> Result<(PointOutcome, Result<String, Failure>), Failure> {
+    ) -> Result<(PointOutcome, Result<Option<View>, Failure>), Failure> {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -64,33 +68,52 @@ impl Recorder {
         self.folder.points.push(&begin)?;
         let label = spec.to_string();
         let (mut intervals, mut written) = (Vec::new(), Ok(()));
+        let mut watch = Watch::new(rule);
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
             let interval = interval(point, figures);
+            let known = watch.push(&interval);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
             }
             intervals.push(interval);
+            if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections });
+        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
-        Ok((outcome, recorded.map(|()| self.line(spec, vec![begin, end], intervals))))
+        Ok((outcome, recorded.map(|()| self.view(vec![begin, end], intervals))))
     }
 
-    /// The point's row of the report.
-    fn line(&self, spec: &PointSpec, points: Vec<PointLine>, intervals: Vec<Interval>) -> String {
+    /// The view of one point alone.
+    fn view(&self, points: Vec<PointLine>, intervals: Vec<Interval>) -> Option<View> {
         let manifest = self.manifest.clone();
-        let records = Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() };
-        let label = format!("{} {}", spec.workload, spec.size);
-        let line = build(&records).ok().and_then(|view| {
-            let series = view.series.first()?;
-            let point = series.points.first()?;
-            let measure: Measure = series.measure;
-            Some(linerate_report::terminal::point_line(&label, point, measure))
-        });
-        line.unwrap_or_else(|| format!("{spec}: no whole interval"))
+        build(&Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() }).ok()
+    }
+
+    /// Records that a series is at its end, where that was not known beforehand.
+    fn searched(&mut self, setup: &Setup<'_>, series: SeriesSpec) -> Result<(), Failure> {
+        if setup.grid.levels.given().is_some() {
+            return Ok(());
+        }
+        let at_ms = self.clock.now_ns() / 1_000_000;
+        self.folder.points.push(&PointLine::Searched(Searched { at_ms, series }))
+    }
+}
+
+/// The only series and point of a view, where it has figures.
+fn only(view: &View) -> Option<(&Series, &Point)> {
+    let series = view.series.first()?;
+    Some((series, series.points.first()?))
+}
+
+/// The point's row of the report.
+fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
+    let label = format!("{} {}", spec.workload, spec.size);
+    match figures {
+        Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
+        None => format!("{spec}: no whole interval"),
     }
 }
 
@@ -99,7 +122,7 @@ fn interval(point: u32, figures: IntervalFigures) -> Interval {
         point,
         from_ms: figures.from_ns / 1_000_000,
         to_ms: figures.to_ns / 1_000_000,
-        warmup: figures.warmup,
+        warmup: false,
         client_cpu_ns: figures.client_cpu_ns,
         thread_cpu_ns: figures.thread_cpu_ns,
         target_cpu_ns: figures.target_cpu_ns,
@@ -145,20 +168,17 @@ pub(super) fn ceilings(
     let host = linerate_load::hosts::Host { authority: null.address.to_string(), address: null.address };
     let session = against(&setup.session, host);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
-    let most = setup.grid.concurrencies.last().copied().unwrap_or(1);
+    let most = setup.grid.levels.highest();
     progress.doing("measuring what linerate itself can drive");
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
             let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-            let plan = Plan {
-                verify: false,
-                rate: None,
-                error_limit: None,
-                ..plan(setup, named, &sizes, concurrency, CEILING, source)
-            };
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
+            let plan = plan(setup, named, &sizes, concurrency, CEILING, source);
+            let plan = Plan { verify: false, rate: None, error_limit: None, ..plan };
+            let rule = CEILING.rule(concurrency);
+            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, (&plan, rule), progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -210,7 +230,7 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         source,
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
-        until: Until::Intervals { warmup: timing.warmup, all: timing.all },
+        until: Until::Intervals(timing.all),
         rate: setup.flags.work.max_rate,
         interval_ns: timing.interval_ms * 1_000_000,
     }
@@ -261,8 +281,11 @@ impl SeriesRun<'_> {
             let set = self.write_beforehand(count, objects)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
+        let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
+        let mut steps = Steps::new(&self.setup.grid.levels, &timing, &recorder.manifest.asked);
         let mut goes_on = ControlFlow::Continue(());
-        for (concurrency, rate_per_s) in self.setup.grid.loads() {
+        let begin_ms = self.progress.position_ms();
+        while let Some((level, timing)) = steps.next(timing) {
             if interrupt::came(self.with.interrupted) || goes_on.is_break() {
                 break;
             }
@@ -271,29 +294,46 @@ impl SeriesRun<'_> {
                 let set = self.write_beforehand(count, objects)?;
                 source = Source::Set { set, count };
             }
-            let write_set = objects.new_set();
-            let mut timing = self.setup.timing;
-            if deletes_only {
-                // What the warm-up deleted could not be deleted again.
-                timing.all -= std::mem::take(&mut timing.warmup);
-            }
-            let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
-            let plan = Plan { write_set, arrivals: self.setup.arrivals(rate_per_s), ..plan };
-            let (workload_name, size) = (self.named.name.clone(), self.size.to_owned());
-            let spec = PointSpec { workload: workload_name, size, concurrency, rate_per_s };
-            let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, self.progress)?;
-            if workload.has(Op::Put) {
-                objects.note(write_set, outcome.written_until, self.sizes);
-            }
-            objects.note_unended(outcome.unended_writes);
-            self.progress.finished(&line?);
+            goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
             objects.clear_except(keep, self.progress);
-            if outcome.ended == Ended::ErrorLimit {
-                goes_on = ControlFlow::Break(());
-            }
         }
+        self.progress.reached_ms(begin_ms + timing.series_ms(&self.setup.grid.levels));
         objects.clear_except(None, self.progress);
-        Ok(goes_on)
+        if interrupt::came(self.with.interrupted) || goes_on.is_break() {
+            return Ok(goes_on);
+        }
+        let series = SeriesSpec { workload: self.named.name.clone(), size: self.size.to_owned() };
+        recorder.searched(self.setup, series).map(|()| goes_on)
+    }
+
+    /// Drives one point of the series, and notes what it wrote; breaks off where the run is to end with it.
+    fn point(
+        &self,
+        Level { concurrency, rate_per_s }: Level,
+        timing: Timing,
+        source: Source,
+        steps: &mut Steps,
+        recorder: &mut Recorder,
+        objects: &mut Objects<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let write_set = objects.new_set();
+        let arrivals = self.setup.arrivals(rate_per_s);
+        let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source);
+        let plan = Plan { write_set, arrivals, rate: plan.rate.filter(|_| arrivals.is_none()), ..plan };
+        let (workload, size) = (self.named.name.clone(), self.size.to_owned());
+        let spec = PointSpec { workload, size, concurrency, rate_per_s };
+        let driven = (&plan, timing.rule(concurrency));
+        let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
+        if self.named.workload.has(Op::Put) {
+            objects.note(write_set, outcome.written_until, self.sizes);
+        }
+        objects.note_unended(outcome.unended_writes);
+        let view = view?;
+        let figures = view.as_ref().and_then(only);
+        self.progress.finished(&line(&spec, figures));
+        steps.observe(outcome.ended, figures);
+        let ends_run = outcome.ended == Ended::ErrorLimit;
+        Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
@@ -313,6 +353,7 @@ impl SeriesRun<'_> {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("writing {count} objects of {}: {done} done", self.size));
+            ControlFlow::Continue(())
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use linerate_analysis::slo::Limits;
 use linerate_host::Root;
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
@@ -13,21 +14,23 @@ use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup,
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
+use linerate_record::run::{Asked, Manifest, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
 use crate::cli::{ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid, Timing};
+use crate::grid::{self, Grid, Level, Levels};
+use crate::timing::{self, Timing};
 use crate::{consent, credentials};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
-pub(super) const CEILING: Timing = Timing { interval_ms: 100, warmup: 2, all: 7, bytes_max: 0 };
+pub(super) const CEILING: Timing =
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
@@ -80,7 +83,8 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
-        let timing = grid::timing(&flags.work, grid.points().len(), session.hosts.len(), ops);
+        let points = grid.series().len() * timing::points_worth(&grid.levels);
+        let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
         Ok(Setup {
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
@@ -136,13 +140,58 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// How long the run will take, setting up and clearing left aside.
+    /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let point_ms = self.timing.interval_ms * self.timing.all;
-        let points = self.points().len() as u64;
-        let series = points / self.grid.loads().len() as u64;
-        let ceilings = if self.wants_ceilings() { series * CEILING.interval_ms * CEILING.all } else { 0 };
-        Duration::from_millis(points * point_ms + ceilings)
+        let series = self.series().len() as u64;
+        let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
+        Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
+    }
+
+    /// A run against the null target is a ceiling itself.
+    pub(crate) fn wants_ceilings(&self) -> bool {
+        !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
+    }
+
+    /// The series, as the folder names them.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let mut series = self.grid.series();
+        if self.flags.work.list_existing {
+            // What is there has the sizes that it has: --obj.size makes no series of its own.
+            let first = self.grid.sizes[0].to_string();
+            series.retain(|s| s.size == first);
+            series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
+        }
+        series
+    }
+
+    /// The points where concurrencies were given, else the search.
+    fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
+        if let Some(given) = self.grid.levels.given() {
+            let at = |s: SeriesSpec| {
+                let point = move |&Level { concurrency, rate_per_s }: &Level| {
+                    let SeriesSpec { workload, size } = s.clone();
+                    PointSpec { workload, size, concurrency, rate_per_s }
+                };
+                given.iter().map(point)
+            };
+            return (self.series().into_iter().flat_map(at).collect(), None);
+        }
+        let Levels::Searched(highest) = self.grid.levels else { return (Vec::new(), None) };
+        let series_ms = self.timing.series_ms(&self.grid.levels);
+        (Vec::new(), Some(SearchSpec { lowest: 1, highest, series_ms, series: self.series() }))
+    }
+
+    /// The search for the highest rate, where that is asked for.
+    fn rate_search(&self) -> Option<RateSearchSpec> {
+        let Levels::HighestRate { highest_per_s, .. } = self.grid.levels else { return None };
+        let defaults = Limits::new(Vec::new());
+        Some(RateSearchSpec {
+            lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
+            highest_per_s,
+            precision: defaults.precision,
+            series_ms: self.timing.series_ms(&self.grid.levels),
+            series: self.series(),
+        })
     }
 
     /// The schedule of an open loop.
@@ -152,23 +201,6 @@ impl<'a> Setup<'a> {
             ArrivalsFlag::Poisson => Spacing::Poisson,
         };
         rate_per_s.map(|per_s| Arrivals { per_s, spacing })
-    }
-
-    /// A run against the null target is a ceiling itself.
-    pub(crate) fn wants_ceilings(&self) -> bool {
-        !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
-    }
-
-    /// The points, as the folder names them.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = self.grid.points();
-        if self.flags.work.list_existing {
-            // What is there has the sizes that it has: --obj.size makes no points of its own.
-            let first = self.grid.sizes[0].to_string();
-            points.retain(|p| p.size == first);
-            points.iter_mut().for_each(|p| EXISTING_SIZE.clone_into(&mut p.size));
-        }
-        points
     }
 
     /// Writes the manifest.
@@ -207,11 +239,15 @@ impl<'a> Setup<'a> {
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
-        let ms = |intervals: u64| intervals * self.timing.interval_ms;
+        let (points, search) = self.points();
         Asked {
-            points: self.points(),
-            duration_ms: ms(self.timing.all - self.timing.warmup),
-            warmup_ms: ms(self.timing.warmup),
+            points,
+            search,
+            rate_search: self.rate_search(),
+            slo: work.slo.clone(),
+            duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
+            warmup_ms: self.timing.warmup_ms,
+            precision: self.timing.precision,
             threads: self.threads,
             objects: work.objects.unwrap_or_else(|| grid::read_set_objects(work, &self.grid.sizes[0])),
             bucket: self.session.bucket.clone(),
@@ -221,7 +257,7 @@ impl<'a> Setup<'a> {
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
-            arrivals: work.rate.is_some().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
+            arrivals: work.is_open().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
             retries: work.retries,
             error_limit: work.error_limit.map(|limit| match limit {
                 ErrorLimit::Count(most) => most.to_string(),
@@ -254,7 +290,7 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     };
     let hosts = hosts::resolve(&hosts::parse(&text)?)?;
     let credentials = credentials::find(&flags.keys)?;
-    let load = grid::in_words(grid, &flags.work, grid.points().len());
+    let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, credentials, process: None })
 }
@@ -271,6 +307,9 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     }
     if work.verify && flags.target.target == Some(TargetKind::Null) {
         return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
+    }
+    if work.arrivals.is_some() && !work.is_open() {
+        return Err(Failure::usage("--arrivals spaces the requests of an open loop: add --rate or --slo"));
     }
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));

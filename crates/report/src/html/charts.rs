@@ -3,6 +3,7 @@
 //! A column of the timeline is `{"scale": s, "v": "…"}`: two characters per figure, which are digits of base 64 and
 //! give `n` of `n × s`; 4095 stands for an absent figure. Points keep their figures unrounded.
 
+use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::view::{Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
@@ -62,10 +63,16 @@ fn throughput(view: &View, series: &Series) -> Value {
         "label": words::series_label(&series.workload, &series.size),
         "measure": series.measure,
         "load": load_name(&series.points),
-        "enough": series.enough.as_ref().map(|enough| enough.concurrency),
+        "knee": series.knee.as_ref().filter(|knee| knee.outcome != Outcome::StillRising).map(knee),
+        "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
         "points": series.points.iter().map(estimate).collect::<Vec<_>>(),
     })
+}
+
+/// Where the knee is drawn: concurrency, those that may be it, and throughput.
+fn knee(knee: &Knee) -> Value {
+    json!([knee.concurrency, knee.lowest, knee.highest, knee.throughput.mean])
 }
 
 /// What the latency charts can show: each series, and each operation of a mixed one.

@@ -57,7 +57,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 17] = [
+const THROUGHPUT_HEADS: [&str; 18] = [
     "Series",
     "In flight",
     "Point|its number in the run",
@@ -70,6 +70,7 @@ const THROUGHPUT_HEADS: [&str; 17] = [
     "Worth|independent intervals that they are worth, by their autocorrelation",
     "Requests",
     "Bodies",
+    "Warm-up|cut off before",
     "Measured",
     "Ended",
     "Failed",
@@ -93,6 +94,7 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
         .figure("requests", point.requests, &words::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
+        .figure("warmup_ms", point.warmup_ms, &duration_ns(point.warmup_ms as f64 * 1e6))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
         .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
