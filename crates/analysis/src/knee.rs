@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::view::Estimate;
 
 mod candidates;
+mod concave;
 mod visits;
 
 use candidates::Candidates;
@@ -25,7 +26,7 @@ const CLIMB_PRECISION: f64 = 0.05;
 pub const STEPS_MAX: usize = 48;
 
 /// Most visits of one concurrency.
-const VISITS_MAX: u32 = 4;
+const VISITS_MAX: u32 = 8;
 
 /// What a search may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +67,8 @@ pub struct Ask {
     pub concurrency: u32,
     /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
     pub precision: f64,
+    /// Shortest time, warm-up included, in milliseconds: in less, a ± that is narrow is so by chance.
+    pub at_least_ms: u64,
     /// Longest time, warm-up included, in milliseconds.
     pub at_most_ms: u64,
 }
@@ -182,7 +185,9 @@ impl Search {
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
         let whole = if precision > self.limits.precision { self.limits.point_ms / 2 } else { self.limits.point_ms };
-        (enough && self.visits.len() < STEPS_MAX).then(|| Ask { concurrency, precision, at_most_ms: whole.min(left) })
+        let at_most_ms = whole.min(left);
+        let at_least_ms = visits::time_ms(&self.visits, precision).max(self.limits.point_ms / 5).min(at_most_ms);
+        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_least_ms, at_most_ms })
     }
 }
 
@@ -194,7 +199,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     grid.sort_unstable();
     grid.dedup();
     let rungs = visits::rungs(visits, &grid);
-    let candidates = candidates::weigh(&rungs, grid.len());
+    let candidates = candidates::weigh(&rungs, &grid);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean));
@@ -242,7 +247,7 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
 /// The rung that would decide most: one never measured between candidates, else the least certain of those that
 /// decide. `None` where only neighbours are left, or all that decide are as precise as asked.
 fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
-    let found = candidates::weigh(rungs, grid.len());
+    let found = candidates::weigh(rungs, grid);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
     let unseen = (found.lowest..=found.highest).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {

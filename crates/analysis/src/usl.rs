@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const POINTS_MIN: usize = 4;
 
 /// Resamples from which intervals are told.
-const RESAMPLES: u32 = 400;
+const RESAMPLES: u32 = 300;
 
 /// A peak is told apart from none where this share of the resamples has one.
 const PEAKED: f64 = 0.975;
@@ -135,9 +135,12 @@ impl Law {
     }
 }
 
-/// The law nearest to the points among those with σ, κ ≥ 0: with both free, one of them zero, or both.
+/// The law nearest to the points among those with σ, κ ≥ 0: with both free, or else with one of them zero, or both.
 fn least_squares(points: &[Observed]) -> Law {
-    let laws = [[true, true], [true, false], [false, true], [false, false]].map(|free| gauss_newton(points, free));
+    if let Some(inside) = gauss_newton(points, [true, true]) {
+        return inside;
+    }
+    let laws = [[true, false], [false, true], [false, false]].map(|free| gauss_newton(points, free));
     let best = laws.iter().flatten().min_by(|a, b| a.chi_square(points).total_cmp(&b.chi_square(points)));
     // With both at zero the normal equation is one division, so at least that law is there.
     best.copied().unwrap_or(Law { lambda: points[0].throughput, sigma: 0.0, kappa: 0.0 })
@@ -238,8 +241,11 @@ fn normal_deviate(state: &mut u64) -> f64 {
     (0..12).map(|_| uniform()).sum::<f64>() - 6.0
 }
 
-/// The 99 % quantile of χ², by Wilson and Hilferty (1931): within 1 % from one degree on, and more than enough above.
-fn chi_square_99(degrees: f64) -> f64 {
+/// The 99 % quantile of χ², by Wilson and Hilferty (1931): within 1 % from one degree on, less above.
+pub(crate) fn chi_square_99(degrees: f64) -> f64 {
+    if degrees <= 0.0 {
+        return 0.0;
+    }
     const Z: f64 = 2.326_348;
     let part = 2.0 / (9.0 * degrees);
     degrees * (1.0 - part + Z * part.sqrt()).powi(3)
@@ -282,7 +288,7 @@ mod tests {
     #[test]
     fn intervals_cover_the_law_that_made_the_points() {
         let law = (100.0, 0.06, 0.0004);
-        let (runs, mut covered, mut refused) = (120, [0; 4], 0);
+        let (runs, mut covered, mut refused) = (60, [0; 4], 0);
         for seed in 0..runs {
             let fit = fit(&points(law, 0.02, 7_000 + seed), seed).unwrap();
             let truth = [law.0, law.1, law.2, ((1.0 - law.1) / law.2).sqrt()];
@@ -292,8 +298,8 @@ mod tests {
             }
             refused += u32::from(fit.lack_of_fit);
         }
-        assert!(covered.iter().all(|&c| c >= 106), "of {runs}: {covered:?}");
-        assert!(refused <= 6, "a true law is refused about once in a hundred: {refused} of {runs}");
+        assert!(covered.iter().all(|&c| c >= 52), "of {runs}: {covered:?}");
+        assert!(refused <= 4, "a true law is refused about once in a hundred: {refused} of {runs}");
     }
 
     #[test]

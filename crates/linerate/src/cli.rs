@@ -37,6 +37,8 @@ pub(crate) enum Verb {
     Bench(Box<BenchFlags>),
     /// Render a run folder again, as text, JSON, CSV or HTML.
     Report(ReportFlags),
+    /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
+    Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.
     Target(TargetFlags),
 }
@@ -57,7 +59,7 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
-2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point while it runs, and those
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
 of the run when it is reported (see Disk).
 Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
 states the bound.";
@@ -266,6 +268,22 @@ pub(crate) struct ReportFlags {
     /// File to write. [default: standard output; report.html in the run folder for html]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It deletes objects, their versions and unfinished uploads below the run's own prefix, and the bucket if the run made it
+and nothing else is in it. Hosts, bucket and prefix are those that run.json names, and so is the region unless --region
+names another. To clean twice does no harm.")]
+pub(crate) struct CleanFlags {
+    /// Run folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// List what would be deleted, and delete nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use linerate_load::bucket::BucketError;
 use linerate_load::hosts::HostsError;
 use linerate_load::point::PointError;
+use linerate_record::units::Bytes;
 
 /// Exit codes, as `linerate --help` documents them.
 pub(crate) mod code {
@@ -36,6 +37,8 @@ pub(crate) enum Failure {
     Point(#[from] PointError),
     #[error("failed to {what} {}: {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("failed to write to {}: the disk is full, {free} of {size} are free for this user", path.display())]
+    DiskFull { path: PathBuf, free: Bytes, size: Bytes },
     #[error("{} is not a run folder that this linerate can read: {why}", path.display())]
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
@@ -46,6 +49,8 @@ pub(crate) enum Failure {
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]
     Output(std::io::Error),
+    #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
+    Left { left: usize, place: String },
     #[error("interrupted before the first point; nothing was measured")]
     Interrupted,
 }
@@ -60,9 +65,10 @@ impl Failure {
             Failure::Usage(_) | Failure::NotARun { .. } => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
-            Failure::Bucket(_) | Failure::Prepare { .. } => code::TARGET,
+            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
+            | Failure::DiskFull { .. }
             | Failure::Child { .. }
             | Failure::Signals(_)
             | Failure::Output(_) => code::MACHINE,

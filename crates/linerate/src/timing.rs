@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use linerate_analysis::knee::Ask;
 use linerate_analysis::precision::Rule;
 use linerate_record::run::INTERVALS_BYTES_MAX;
 use linerate_record::units::parse_duration;
@@ -73,6 +74,8 @@ pub(crate) struct Timing {
     pub(crate) all: u64,
     /// Share of the mean at which a point ends.
     pub(crate) precision: Option<f64>,
+    /// Time before which it does not.
+    pub(crate) at_least_ms: u64,
     /// Largest size of `intervals.jsonl` in a run of so many points.
     pub(crate) bytes_max: u64,
 }
@@ -88,24 +91,27 @@ impl Timing {
         self.point_ms() * points_worth(levels) as u64
     }
 
-    /// The same for a point that may take no longer than `at_most_ms`, and may end at another precision. Where no
-    /// precision was asked for, none is.
-    pub(crate) fn shortened(mut self, at_most_ms: u64, precision: f64) -> Self {
+    /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
+    pub(crate) fn asked(mut self, ask: &Ask) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
-        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
-        self.precision = self.precision.map(|asked| asked.max(precision));
+        self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
+        self.precision = self.precision.map(|asked| asked.max(ask.precision));
+        self.at_least_ms = ask.at_least_ms;
         self
     }
 
     /// The same for a point that may end with so many requests, at a rate.
-    pub(crate) fn with_requests(self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
-        let needed_ms = (requests as f64 * 1e3 / rate_per_s).max(1e3) as u64;
-        self.shortened(at_most_ms.min(self.warmup_ms.unwrap_or(0) + needed_ms), 0.0)
+    pub(crate) fn with_requests(mut self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
+        let (given_ms, needed_ms) = (self.warmup_ms.unwrap_or(0), (requests as f64 * 1e3 / rate_per_s).max(1e3) as u64);
+        let intervals = at_most_ms.min(given_ms + needed_ms) / self.interval_ms;
+        self.all = intervals.clamp(given_ms / self.interval_ms + 1, self.all);
+        self
     }
 
     /// When a point of this concurrency ends.
     pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
-        Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
+        let Timing { warmup_ms, precision, at_least_ms, .. } = *self;
+        Rule { warmup_ms, precision, at_least_ms, concurrency }
     }
 
     /// For points of deletes: what a warm-up deleted could not be deleted again.
@@ -158,6 +164,7 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         all,
         // Throughput is the schedule's: what is to be known well are latencies, which need the time.
         precision: work.precision.0.filter(|_| !work.is_open()),
+        at_least_ms: 0,
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }

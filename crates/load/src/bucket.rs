@@ -1,5 +1,7 @@
 //! The cold path: bucket calls before and after a load, one at a time over a blocking connection.
 
+mod leftovers;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,15 +9,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest, Md5};
-use quick_xml::events::Event;
 
 use crate::failure::s3_code;
 use crate::hosts::host_header;
+use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
 use crate::request::push_signature;
 use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX};
 use crate::session::{Existing, Lookup, Session};
 use crate::sigv4::{Canonical, Signer, hex, push_encoded_path, push_encoded_query};
+
+pub use leftovers::Leftover;
 
 /// Keys per `DeleteObjects` call: S3's own limit.
 pub const DELETE_KEYS_MAX: usize = 1000;
@@ -170,13 +174,21 @@ impl<'a> Bucket<'a> {
         answer.ok(&call).map(|_| true)
     }
 
-    /// Removes the bucket, which must be empty.
+    /// Removes the bucket where it is empty; `false` where it is not. It is looked into first: there are targets that
+    /// remove a bucket with everything in it.
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn remove(&mut self) -> Result<(), BucketError> {
+    pub fn remove(&mut self) -> Result<bool, BucketError> {
+        if !self.list("", 1)?.is_empty() || self.has_uploads()? {
+            return Ok(false);
+        }
         let call = format!("removing bucket {:?}", self.session.bucket);
-        self.call("DELETE", b"", &[], &[])?.ok(&call).map(|_| ())
+        let answer = self.call("DELETE", b"", &[], &[])?;
+        if answer.status == 409 && s3_code(&answer.body).as_deref() == Some("BucketNotEmpty") {
+            return Ok(false);
+        }
+        answer.ok(&call).map(|_| true)
     }
 
     /// Objects below `prefix`, up to `most` of them.
@@ -184,26 +196,43 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError`].
     pub fn list(&mut self, prefix: &str, most: usize) -> Result<Vec<Existing>, BucketError> {
-        let call = format!("listing {prefix:?}");
         let (mut objects, mut token) = (Vec::new(), None::<String>);
         while objects.len() < most {
-            let mut query = Vec::new();
-            if let Some(token) = &token {
-                query.extend_from_slice(b"continuation-token=");
-                push_encoded_query(token, &mut query);
-                query.push(b'&');
-            }
-            query.extend_from_slice(b"list-type=2&max-keys=1000&prefix=");
-            push_encoded_query(prefix, &mut query);
-            let answer = self.call("GET", &query, &[], &[])?.ok(&call)?;
-            token = parse_page(&answer.body, &mut objects)
-                .map_err(|why| BucketError::Answer { call: call.clone(), why })?;
-            if token.is_none() {
+            let page = self.objects(prefix, token.as_ref())?;
+            objects.extend(page.entries);
+            if page.next.is_none() || page.next == token {
                 break;
             }
+            token = page.next;
         }
         objects.truncate(most);
         Ok(objects)
+    }
+
+    /// One page of the objects below `prefix`, from `token` on.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn objects(&mut self, prefix: &str, token: Option<&String>) -> Result<Page<Existing, String>, BucketError> {
+        let mut query = Vec::new();
+        if let Some(token) = token {
+            query.extend_from_slice(b"continuation-token=");
+            push_encoded_query(token, &mut query);
+            query.push(b'&');
+        }
+        query.extend_from_slice(b"list-type=2&max-keys=1000&prefix=");
+        push_encoded_query(prefix, &mut query);
+        self.page(&query, &format!("listing {prefix:?}"), listing::objects)
+    }
+
+    fn page<T>(
+        &mut self,
+        query: &[u8],
+        call: &str,
+        parse: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Result<T, BucketError> {
+        let answer = self.call("GET", query, &[], &[])?.ok(call)?;
+        parse(&answer.body).map_err(|why| BucketError::Answer { call: call.to_owned(), why })
     }
 
     /// Deletes objects of the run: `ids` with their sizes, at most [`DELETE_KEYS_MAX`]. Keys that do not exist count as
@@ -216,17 +245,24 @@ impl<'a> Bucket<'a> {
         for &(id, size_bytes) in ids {
             let mut key = Vec::new();
             push_key(&self.session.run_prefix, id, size_bytes, &mut key);
-            keys.push(String::from_utf8_lossy(&key).into_owned());
+            keys.push((String::from_utf8_lossy(&key).into_owned(), None));
         }
         self.delete_keys(&keys)
     }
 
-    fn delete_keys(&mut self, keys: &[String]) -> Result<usize, BucketError> {
+    /// Keys, each with its version where one is meant.
+    fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<usize, BucketError> {
         let mut body = String::from("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
-        for key in keys {
+        for (key, version) in keys {
             body.push_str("<Object><Key>");
             body.push_str(&quick_xml::escape::escape(key.as_str()));
-            body.push_str("</Key></Object>");
+            body.push_str("</Key>");
+            if let Some(version) = version {
+                body.push_str("<VersionId>");
+                body.push_str(&quick_xml::escape::escape(version.as_str()));
+                body.push_str("</VersionId>");
+            }
+            body.push_str("</Object>");
         }
         body.push_str("</Delete>");
         let digest = STANDARD.encode(Md5::digest(body.as_bytes()));
@@ -245,7 +281,8 @@ impl<'a> Bucket<'a> {
         for _ in 0..64 {
             let left = self.list(&prefix, DELETE_KEYS_MAX)?;
             // A listing that ignored its prefix must not lead to a deletion outside it.
-            let keys: Vec<String> = left.into_iter().map(|o| o.key).filter(|k| k.starts_with(&prefix)).collect();
+            let own = left.into_iter().map(|o| o.key).filter(|k| k.starts_with(&prefix));
+            let keys: Vec<_> = own.map(|key| (key, None)).collect();
             if keys.is_empty() || self.delete_keys(&keys)? == keys.len() {
                 return Ok(keys.len());
             }
@@ -260,7 +297,19 @@ impl<'a> Bucket<'a> {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Answer, BucketError> {
-        let request = self.request(method, query, headers, body);
+        self.call_at("", method, query, headers, body)
+    }
+
+    /// A call about a key, or about the bucket where the key is empty.
+    fn call_at(
+        &mut self,
+        key: &str,
+        method: &str,
+        query: &[u8],
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, BucketError> {
+        let request = self.request(key, method, query, headers, body);
         let to_head = method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
         if let Some(stream) = self.stream.take() {
@@ -288,7 +337,7 @@ impl<'a> Bucket<'a> {
         Ok(answer)
     }
 
-    fn request(&self, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    fn request(&self, key: &str, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let session = self.session;
         let authority = host_header(&session.hosts[self.host].authority);
         let (host, mut path) = match session.lookup {
@@ -297,6 +346,12 @@ impl<'a> Bucket<'a> {
         };
         if session.lookup == Lookup::Path {
             push_encoded_path(&session.bucket, &mut path);
+        }
+        if !key.is_empty() {
+            if session.lookup == Lookup::Path {
+                path.push(b'/');
+            }
+            push_encoded_path(key, &mut path);
         }
         let version = env!("CARGO_PKG_VERSION");
         let mut out = Vec::new();
@@ -391,91 +446,5 @@ fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         fresh = buffer[..n].to_vec();
-    }
-}
-
-/// Adds the objects of one `ListObjectsV2` page; returns the token of the next page, where there is one.
-fn parse_page(body: &[u8], objects: &mut Vec<Existing>) -> Result<Option<String>, String> {
-    let mut reader = quick_xml::Reader::from_str(std::str::from_utf8(body).map_err(|e| e.to_string())?);
-    let (mut path, mut text) = (Vec::<String>::new(), String::new());
-    let (mut key, mut size_bytes, mut truncated, mut token) = (None::<String>, 0u64, false, None);
-    loop {
-        match reader.read_event().map_err(|e| e.to_string())? {
-            Event::Start(start) => {
-                path.push(start.local_name().as_ref().to_owned());
-                text.clear();
-            }
-            Event::Text(piece) => text.push_str(&piece.xml10_content()),
-            Event::GeneralRef(reference) => text.push_str(&resolve(&reference)?),
-            Event::End(end) => {
-                let parent = path.len().checked_sub(2).map(|i| path[i].as_str());
-                match (parent, end.local_name().as_ref()) {
-                    (Some("Contents"), "Key") => key = Some(std::mem::take(&mut text)),
-                    (Some("Contents"), "Size") => {
-                        size_bytes = text.trim().parse().map_err(|_| format!("size {text:?} is no number"))?;
-                    }
-                    (_, "Contents") => {
-                        let key = key.take().ok_or("an object without a key")?;
-                        objects.push(Existing { key, size_bytes });
-                    }
-                    (_, "IsTruncated") => truncated = text.trim() == "true",
-                    (_, "NextContinuationToken") => token = Some(std::mem::take(&mut text)),
-                    _ => {}
-                }
-                path.pop();
-                text.clear();
-            }
-            Event::Eof => break,
-            _ => {}
-        }
-    }
-    Ok(if truncated { token } else { None })
-}
-
-fn resolve(reference: &quick_xml::events::BytesRef<'_>) -> Result<String, String> {
-    if let Some(c) = reference.resolve_char_ref().map_err(|e| e.to_string())? {
-        return Ok(c.to_string());
-    }
-    let name: &str = reference;
-    match quick_xml::escape::resolve_predefined_entity(name) {
-        Some(text) => Ok(text.to_owned()),
-        None => Err(format!("unknown entity &{name};")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn a_page_gives_keys_sizes_and_the_next_token() {
-        let body = br#"<?xml version="1.0" encoding="UTF-8"?>
-            <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name>
-            <IsTruncated>true</IsTruncated>
-            <Contents><Key>a &amp; b/&#x41;&#10;</Key><Owner><ID>x</ID></Owner><Size>42</Size></Contents>
-            <Contents><Size>7</Size><Key>c</Key></Contents><NextContinuationToken>t&lt;1</NextContinuationToken>
-            </ListBucketResult>"#;
-        let mut objects = Vec::new();
-        assert_eq!(parse_page(body, &mut objects), Ok(Some("t<1".into())));
-        let got: Vec<_> = objects.iter().map(|o| (o.key.as_str(), o.size_bytes)).collect();
-        assert_eq!(got, [("a & b/A\n", 42), ("c", 7)]);
-    }
-
-    #[test]
-    fn pages_that_are_none_are_refused() {
-        for body in
-            ["<a><b></a>", "<Contents><Size>1</Size></Contents>", "<Contents><Size>x</Size></Contents>", "<a>&z;</a>"]
-        {
-            assert!(parse_page(body.as_bytes(), &mut Vec::new()).is_err(), "{body}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_pages_never_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_page(&body, &mut Vec::new());
-        }
     }
 }

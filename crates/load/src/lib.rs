@@ -12,6 +12,7 @@ pub mod clock;
 mod connection;
 pub mod failure;
 pub mod hosts;
+pub mod listing;
 pub mod object;
 pub mod pace;
 pub mod point;

@@ -260,6 +260,9 @@ pub struct Target {
     pub region: String,
     /// Whether the target's processes run on this machine and share its processors.
     pub on_this_machine: bool,
+    /// Whether there was no bucket, so that the run made it: recorded before it does.
+    #[serde(default)]
+    pub bucket_made: bool,
 }
 
 /// A line of `points.jsonl`.

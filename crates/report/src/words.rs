@@ -166,7 +166,7 @@ pub(crate) fn scaling(scaling: &Scaling) -> String {
     format!(
         "Universal Scalability Law: contention {}, coherency {}{peak}",
         range(sigma, percent),
-        range(kappa, |v| format!("{v:.2e}"))
+        range(kappa, |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.2e}") })
     )
 }
 

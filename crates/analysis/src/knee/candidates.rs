@@ -1,13 +1,19 @@
 //! Which concurrencies can be the knee, given the data.
 //!
-//! A candidate `k` says: there is a maximum `M` at some rung `p ≥ k`; every rung below `k` gives less than 95 % of
+//! Where the points agree with diminishing returns ([`super::concave`]), the knee is where that curve reaches 95 % of
+//! its maximum, and a candidate is a concurrency that the curve's error does not refuse. Where they do not, no shape is
+//! assumed, and each concurrency is weighed by itself: a candidate `k` says: there is a maximum `M` at some rung `p ≥ k`; every rung below `k` gives less than 95 % of
 //! `M`, every rung from `k` to `p` between 95 % and all of it, and none above `p` more than it. Its *cost* is the least
 //! sum of squares, in standard errors, by which the measured means must be moved for that to hold, over all `p` and
-//! `M`: twice the drop of the profile log-likelihood. No shape is assumed of the curve but that it does not sink below
-//! 95 % between knee and maximum.
+//! `M`: twice the drop of the profile log-likelihood.
 
 use super::SHARE;
+use super::concave::{self, Concave};
 use super::visits::Rung;
+use crate::usl::chi_square_99;
+
+/// Standard errors within which a difference is none at 95 %.
+const Z: f64 = 1.96;
 
 /// 95 % quantile of χ² with one degree of freedom: candidates whose cost exceeds the least by more are refused.
 const CHI_SQUARE_95: f64 = 3.841;
@@ -16,13 +22,35 @@ const CHI_SQUARE_95: f64 = 3.841;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidates {
     pub(super) lowest: usize,
-    /// The median of the candidates, each weighted by its likelihood.
+    /// The likeliest; where no shape is assumed, the median of all, each weighted by its likelihood.
     pub(super) median: usize,
     pub(super) highest: usize,
 }
 
-/// Weighs every index of a grid of `grid` concurrencies. With nothing measured, the last index is all there is.
-pub(super) fn weigh(rungs: &[Rung], grid: usize) -> Candidates {
+/// Weighs every concurrency of the grid. With nothing measured, the last one is all there is.
+pub(super) fn weigh(rungs: &[Rung], grid: &[u32]) -> Candidates {
+    match concave::fit(rungs) {
+        Some(curve) if curve.chi_square <= chi_square_99(curve.degrees as f64) => along(&curve, rungs, grid),
+        _ => one_by_one(rungs, grid.len()),
+    }
+}
+
+/// The candidates of a curve: where it reaches 95 % of its maximum, give or take its error.
+fn along(curve: &Concave, rungs: &[Rung], grid: &[u32]) -> Candidates {
+    let last = rungs.last().map_or(0, |r| r.index);
+    let reached: Vec<f64> = grid[..=last].iter().map(|&c| curve.at(c)).collect();
+    let best = (0..=last).rev().max_by(|&a, &b| reached[a].total_cmp(&reached[b])).unwrap_or(last);
+    let surplus = |i: usize| reached[i] - reached[best] - SHARE.ln();
+    let doubt = |i: usize| Z * curve.error_between(grid[i], grid[best]);
+    let median = (0..=last).find(|&i| surplus(i) >= 0.0).unwrap_or(last);
+    let lowest = (0..median).find(|&i| surplus(i) + doubt(i) >= 0.0).unwrap_or(median);
+    // The next index can be the knee where this one may lie below.
+    let highest = (median..last).take_while(|&i| surplus(i) - doubt(i) < 0.0).last().map_or(median, |i| i + 1);
+    Candidates { lowest, median, highest }
+}
+
+/// The candidates where no shape is assumed.
+fn one_by_one(rungs: &[Rung], grid: usize) -> Candidates {
     let last = rungs.last().map_or(grid.saturating_sub(1), |r| r.index);
     let costs: Vec<f64> = (0..=last).map(|knee| cost(rungs, knee)).collect();
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);

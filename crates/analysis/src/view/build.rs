@@ -118,7 +118,7 @@ fn rule(records: &Records, begin: &PointBegin) -> Rule {
     let asked = &records.manifest.asked;
     let deletes = begin.spec.workload == Op::Delete.name();
     let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
-    Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
+    Rule { warmup_ms, precision: asked.precision, at_least_ms: 0, concurrency: begin.spec.concurrency }
 }
 
 fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> Watch {

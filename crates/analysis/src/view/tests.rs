@@ -98,6 +98,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 lookup: "path".into(),
                 region: "us-east-1".into(),
                 on_this_machine: false,
+                bucket_made: false,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,

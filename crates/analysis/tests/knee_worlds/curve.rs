@@ -16,9 +16,6 @@ const INTERVAL_MS: u64 = 100;
 /// Intervals between two looks at the stop rule.
 const LOOK: usize = 10;
 
-/// Fewest intervals of a point.
-const INTERVALS_MIN: usize = 20;
-
 /// Shapes and disturbances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -132,13 +129,14 @@ impl World {
     /// Measures a point as asked: intervals until the ± is narrow enough or time is up, without the warm-up.
     pub(crate) fn measure(&mut self, ask: Ask) -> Measured {
         let intervals_max = (ask.at_most_ms / INTERVAL_MS) as usize;
+        let intervals_min = (ask.at_least_ms / INTERVAL_MS) as usize;
         let steady = self.scale * self.curve.at(ask.concurrency) * (1.0 + self.drift * self.chance.normal());
         let mut noise = self.chance.normal();
         let mut values = Vec::with_capacity(intervals_max);
         let mut throughput = Estimate::default();
         while values.len() < intervals_max {
             values.push(self.interval(steady, values.len() as f64 * INTERVAL_MS as f64, &mut noise));
-            let looks = values.len().is_multiple_of(LOOK) && values.len() >= INTERVALS_MIN;
+            let looks = values.len().is_multiple_of(LOOK) && values.len() >= intervals_min;
             if looks || values.len() == intervals_max {
                 throughput = mean_with_interval(&values[warm_up(&values)..]);
                 if throughput.half_width_95.is_some_and(|h| h <= ask.precision * throughput.mean) {

@@ -113,7 +113,7 @@ fn kept(setup: &Setup<'_>) -> Finding {
     Finding {
         severity: Severity::Note,
         claim: "the objects of this run were left at the target, as --noclear asks".into(),
-        remedy: format!("delete everything below {} when it is no longer wanted", place(setup)),
+        remedy: format!("linerate clean {} deletes them when they are no longer wanted", setup.folder.display()),
         ..left_behind(setup, "")
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn left_behind(setup: &Setup<'_>, why: &str) -> Finding {
         points: Vec::new(),
         claim: "objects or a bucket of this run remain at the target".into(),
         evidence: why.to_owned(),
-        remedy: format!("delete everything below {}: nothing else was written", place(setup)),
+        remedy: format!("linerate clean {} deletes what is below {}", setup.folder.display(), place(setup)),
     }
 }
 

@@ -67,7 +67,7 @@ impl Recorder {
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
         let label = spec.to_string();
-        let (mut intervals, mut written) = (Vec::new(), Ok(()));
+        let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
         let mut watch = Watch::new(rule);
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
@@ -75,15 +75,20 @@ impl Recorder {
             let known = watch.push(&interval);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
+                if written.is_err() {
+                    // Load that nobody can read of any more is for nothing.
+                    return ControlFlow::Break(Ended::Interrupted);
+                }
             }
-            intervals.push(interval);
             if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
-        Ok((outcome, recorded.map(|()| self.view(vec![begin, end], intervals))))
+        // Read back, not kept: a point may last for hours, and memory should not grow with it.
+        let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));
+        Ok((outcome, intervals.map(|intervals| self.view(vec![begin, end], intervals))))
     }
 
     /// The view of one point alone.

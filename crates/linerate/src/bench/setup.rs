@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use linerate_analysis::slo::Limits;
 use linerate_host::Root;
 use linerate_load::body::{Bodies, Unique};
-use linerate_load::bucket::Bucket;
+use linerate_load::bucket::{Bucket, BucketError};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
@@ -30,7 +30,7 @@ pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
-    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, at_least_ms: 0, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
@@ -47,6 +47,7 @@ pub(crate) struct Setup<'a> {
     /// Ends with the setup.
     _process: Option<TargetProcess>,
     server: Option<String>,
+    bucket_is_missing: bool,
     made_bucket: bool,
 }
 
@@ -91,6 +92,7 @@ impl<'a> Setup<'a> {
             clock: Clock::start(),
             existing: Arc::default(),
             server: None,
+            bucket_is_missing: false,
             made_bucket: false,
             _process: process,
             flags,
@@ -102,7 +104,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Reaches every host, makes the bucket where there is none, and lists what is to be read.
+    /// Reaches every host, sees whether there is a bucket, and lists what is to be read.
     pub(crate) fn open_bucket(&mut self) -> Result<(), Failure> {
         for host in 1..self.session.hosts.len() {
             Bucket::connect(&self.session, host)?;
@@ -117,7 +119,7 @@ impl<'a> Setup<'a> {
                     "bucket {name:?} does not exist, so --list-existing finds nothing in it"
                 )));
             }
-            self.made_bucket = bucket.create()?;
+            self.bucket_is_missing = true;
         }
         if self.flags.work.list_existing {
             let most = usize::try_from(self.flags.work.objects.unwrap_or(10_000)).unwrap_or(usize::MAX);
@@ -132,12 +134,33 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Removes the bucket where the run made it and left nothing in it.
-    pub(crate) fn close_bucket(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
-            Bucket::connect_any(&self.session)?.remove()?;
+    /// Makes the bucket where there is none. The folder says so already, so that a run that is killed can be cleaned.
+    pub(crate) fn make_bucket(&mut self, manifest: &mut Manifest) -> Result<(), Failure> {
+        if !self.bucket_is_missing {
+            return Ok(());
+        }
+        match Bucket::connect(&self.session, 0).and_then(|mut bucket| bucket.create()) {
+            Ok(true) => self.made_bucket = true,
+            Ok(false) => {
+                manifest.target.bucket_made = false;
+                folder::write_manifest(&self.folder, manifest)?;
+            }
+            Err(error) => {
+                if matches!(error, BucketError::Refused { .. }) {
+                    folder::discard(&self.folder);
+                }
+                return Err(error.into());
+            }
         }
         Ok(())
+    }
+
+    /// Removes the bucket where the run made it and left nothing in it; `false` where something is in it.
+    pub(crate) fn close_bucket(&mut self) -> Result<bool, Failure> {
+        if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
+            return Ok(Bucket::connect_any(&self.session)?.remove()?);
+        }
+        Ok(true)
     }
 
     /// How long the run will take at the most, setting up and clearing left aside.
@@ -225,6 +248,7 @@ impl<'a> Setup<'a> {
                 lookup: name_of(target.lookup),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
+                bucket_made: self.bucket_is_missing,
             },
             machine,
             interval_ms: self.timing.interval_ms,

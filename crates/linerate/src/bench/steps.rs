@@ -1,6 +1,6 @@
 //! Which concurrency or rate of a series comes next, and how it is timed.
 
-use linerate_analysis::knee::{Ask, Limits, Search, Step};
+use linerate_analysis::knee::{Limits, Search, Step};
 use linerate_analysis::open_loop;
 use linerate_analysis::slo;
 use linerate_analysis::view::{Measure, Point, Series};
@@ -58,9 +58,8 @@ impl Steps {
             },
             Steps::Searched { over: true, .. } => None,
             Steps::Searched { search, .. } => match search.next() {
-                Step::Measure(Ask { concurrency, precision, at_most_ms }) => {
-                    let level = Level { concurrency, rate_per_s: None };
-                    Some((level, timing.shortened(at_most_ms, precision)))
+                Step::Measure(ask) => {
+                    Some((Level { concurrency: ask.concurrency, rate_per_s: None }, timing.asked(&ask)))
                 }
                 Step::Done(_) => None,
             },

@@ -110,6 +110,12 @@ impl Served {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
+
+    /// Ends it without a chance to clear up.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
 }
 
 impl Drop for Served {
