@@ -7,6 +7,7 @@ use linerate_record::run::{Ended, Interval, PointLine};
 use linerate_record::units::count;
 
 use crate::knee::{Outcome, SHARE};
+use crate::open_loop;
 use crate::view::{Bound, MachineSample, Point, Records, Series, View};
 
 /// Share of TCP segments sent again from which packets count as lost.
@@ -35,8 +36,10 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
         all.extend(not_steady(&label, series));
         all.extend(too_short(&label, series));
+        all.extend(series.points.iter().flat_map(|p| open_loop::findings(&label, p)));
         all.extend(still_rising(&label, series, records));
         all.extend(bound_elsewhere(&label, series));
+        all.extend(open_loop::missed(&label, series, &records.manifest.asked));
     }
     all.extend(without_figures(view, records));
     all.extend(wrong_in_warmup(records));
@@ -55,6 +58,12 @@ pub fn requests_failed(view: &View) -> bool {
     use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
     let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
     view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
+}
+
+/// Whether something that the user set a threshold for was beyond it.
+#[must_use]
+pub fn threshold_missed(view: &View) -> bool {
+    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
 }
 
 fn request_errors(label: &str, point: &Point) -> Option<Finding> {
@@ -86,7 +95,9 @@ fn request_errors(label: &str, point: &Point) -> Option<Finding> {
 fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding> {
     let silent = |i: &&Interval| {
         let failed = i.rows.iter().any(|r| !r.errors.is_empty());
-        (i.held_back == 0 || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+        // In an open loop there may be nothing to wait for.
+        let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
+        (i.held_back == 0 && !idle || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
     };
     let of_point: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == point.point && !i.warmup).collect();
     let mut lost_ms = 0;
@@ -118,15 +129,21 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
 fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
     let told = |point: u32| view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
     let given_up = records.points.iter().filter_map(|line| match line {
-        PointLine::End(end) if end.ended == Ended::NoSuccess && !told(end.point) => Some(end.point),
+        PointLine::End(end) if matches!(end.ended, Ended::NoSuccess | Ended::ErrorLimit) && !told(end.point) => {
+            Some((end.point, end.ended))
+        }
         _ => None,
     });
-    let finding = |point| Finding {
+    let finding = |(point, ended)| Finding {
         kind: FindingKind::EndedEarly,
         severity: Severity::Serious,
         confidence: Confidence::Certain,
         points: vec![point],
-        claim: format!("point {point} was given up in its warm-up: requests failed, and none succeeded"),
+        claim: if ended == Ended::ErrorLimit {
+            format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
+        } else {
+            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+        },
         evidence: errors_of(records, point),
         remedy: "check credentials, bucket and the target's log, then run again".into(),
     };
@@ -166,6 +183,11 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             "requests failed, and none succeeded for ten seconds",
             "check credentials, bucket and the target's log, then run again",
         ),
+        Some(Ended::ErrorLimit) => (
+            Severity::Serious,
+            "more requests failed than --error-limit allows",
+            "see the kinds of errors of this point, and the target's log",
+        ),
         Some(Ended::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
@@ -178,9 +200,14 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured", point.measured_ms as f64 / 1e3),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, kinds_of(point)),
         remedy: remedy.into(),
     })
+}
+
+fn kinds_of(point: &Point) -> String {
+    let kinds: Vec<String> = point.errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
+    if kinds.is_empty() { String::new() } else { format!("; failed: {}", kinds.join(", ")) }
 }
 
 fn not_steady(label: &str, series: &Series) -> Option<Finding> {
@@ -245,7 +272,7 @@ fn bound_elsewhere(label: &str, series: &Series) -> Option<Finding> {
         Bound::Client => FindingKind::ClientBound,
         Bound::Nic => FindingKind::NicBound,
         Bound::RateCap => FindingKind::RateCapped,
-        Bound::Machine | Bound::Target => return None,
+        Bound::AskedRate | Bound::Machine | Bound::Target => return None,
     };
     Some(Finding {
         kind,

@@ -158,8 +158,12 @@ mod tests {
             bytes: 0,
             moved_bytes: 0,
             errors: Default::default(),
+            retries: Default::default(),
+            throttled: 0,
             ttfb: EncodedHistogram::default(),
             total: EncodedHistogram::default(),
+            ttfb_intended: None,
+            total_intended: None,
         };
         Interval {
             point: 0,
@@ -170,6 +174,7 @@ mod tests {
             thread_cpu_ns: Vec::new(),
             target_cpu_ns: None,
             held_back: 0,
+            open: None,
             rows: vec![row],
         }
     }

@@ -8,7 +8,7 @@ mod steps;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::requests_failed;
+use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_record::finding::Severity;
 
 use crate::cli::BenchFlags;
@@ -84,6 +84,8 @@ fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCo
         code::INTERRUPTED
     } else if requests_failed(&view) {
         code::REQUESTS
+    } else if threshold_missed(&view) {
+        code::MISSED
     } else {
         0
     }))

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_load::session::ErrorLimit;
+use linerate_record::slo::Slo;
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
 use crate::timing::{Precision, WarmUp};
@@ -16,6 +18,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  5    a threshold was missed: --slo
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -48,12 +51,16 @@ Examples:
       measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
+  linerate bench --host localhost:9000 --op get --obj.size 64KiB --rate 100/s,200/s --arrivals poisson
+      an open loop: latencies that hide no wait, at two rates
+  linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
+      the highest rate at which 99 of 100 requests take no longer than 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
-Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
-random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those of the run when it is
-reported (see Disk).
+Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
+of the run when it is reported (see Disk).
 Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
 0.5 to 3); run.json states what the largest rows could take.";
 
@@ -167,6 +174,20 @@ pub(crate) struct Work {
     /// size.
     #[arg(long, value_name = "auto|LIST", default_value = "auto")]
     pub(crate) concurrent: String,
+    /// Open loop: so many requests fall due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
+    /// whether or not those before were answered. Latencies are told from when a request was due, and from when it
+    /// started; --concurrent is the most in flight [default: 1024], and points take their whole --duration. Without it,
+    /// a closed loop: a request follows as soon as one ends.
+    #[arg(long, value_name = "LIST", conflicts_with = "max_rate")]
+    pub(crate) rate: Option<String>,
+    /// How the requests of an open loop are spaced. [default: constant]
+    #[arg(long, value_enum)]
+    pub(crate) arrivals: Option<ArrivalsFlag>,
+    /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
+    /// rate at which all hold, up to --max-rate, and ends with code 5 where none does. With --rate, a check: ends with
+    /// code 5 where one of these rates misses.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(crate) slo: Option<Slo>,
     /// Most requests in flight that the search tries.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) max_concurrent: u32,
@@ -200,15 +221,42 @@ pub(crate) struct Work {
     /// deduplicate or compress (`full`; costs a pass over the body, two when it is signed).
     #[arg(long, value_enum, default_value_t = UniqueFlag::Tail)]
     pub(crate) unique: UniqueFlag,
-    /// Cap on the load: requests (`500/s`) or body bytes (`200MiB/s`) per second.
+    /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second. With --slo, the highest rate
+    /// that is tried.
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<Rate>,
     /// Longest time for one request.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
+    /// Times that a request is made again after a failed connection, a timeout, 408, 429 or 5xx. Its latency then
+    /// counts from its first attempt; failed attempts are counted by kind, apart from errors.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) retries: u32,
+    /// End the run once more than so many requests (`100`), or more than such a share of at least a hundred (`1%`),
+    /// have failed at a point. Ends with code 4.
+    #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
+    pub(crate) error_limit: Option<ErrorLimit>,
     /// Event-loop threads. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+impl Work {
+    /// Whether requests fall due by a schedule.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
+    }
+}
+
+/// Reads `100` and `1%`.
+fn parse_error_limit(text: &str) -> Result<ErrorLimit, String> {
+    let limit = match text.trim().strip_suffix('%') {
+        Some(percent) => {
+            percent.trim().parse().ok().filter(|p: &f64| (0.0..100.0).contains(p)).map(|p| ErrorLimit::Share(p / 100.0))
+        }
+        None => text.trim().parse().ok().map(ErrorLimit::Count),
+    };
+    limit.ok_or_else(|| "write a number of requests such as 100, or a share such as 1%".to_owned())
 }
 
 #[derive(Args, Debug)]
@@ -310,6 +358,14 @@ pub(crate) enum HostSelectFlag {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsFlag {
+    /// Evenly: what waits does so for the target's sake, and never because two requests fell due together.
+    Constant,
+    /// At random and independently of each other, as the requests of many users come: bursts are part of it.
+    Poisson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PayloadFlag {
     /// The signature covers the body's SHA-256, as most clients do over plain HTTP.
     Signed,
@@ -365,6 +421,18 @@ mod tests {
                 let takes_value = arg.get_action().takes_values();
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
+        }
+    }
+
+    #[test]
+    fn error_limits_are_counts_or_shares() {
+        for (text, limit) in
+            [("100", ErrorLimit::Count(100)), ("0", ErrorLimit::Count(0)), ("0.5%", ErrorLimit::Share(0.005))]
+        {
+            assert_eq!(parse_error_limit(text), Ok(limit), "{text}");
+        }
+        for text in ["", "-1", "100%", "x%", "1/s", "nan%"] {
+            assert!(parse_error_limit(text).is_err(), "{text}");
         }
     }
 

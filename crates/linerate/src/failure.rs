@@ -19,6 +19,8 @@ pub(crate) mod code {
     pub(crate) const TARGET: u8 = 3;
     /// The load ran, and one percent or more of a point's requests failed.
     pub(crate) const REQUESTS: u8 = 4;
+    /// A threshold that the user set was missed.
+    pub(crate) const MISSED: u8 = 5;
     /// Ctrl-C or SIGTERM; what was measured is in the run folder.
     pub(crate) const INTERRUPTED: u8 = 130;
 }

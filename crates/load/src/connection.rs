@@ -13,9 +13,10 @@ use rustix::io::Errno;
 
 use crate::body::{Bodies, POOL_BYTES};
 use crate::channel::{Sent, Wire};
-use crate::failure::{Failure, s3_code};
+use crate::failure::{Failure, location_host, retry_after_ns, s3_code};
 use crate::request::{Ask, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
+use crate::retry::Since;
 use crate::sys::set_receive_low_water;
 use crate::tls::Tls;
 use crate::transport::{ClientTransport, dial};
@@ -95,7 +96,13 @@ pub(crate) enum Phase {
 pub(crate) struct Exchange {
     pub(crate) ask: Ask,
     pub(crate) verify: bool,
+    pub(crate) since: Since,
+    /// Start of this attempt.
     pub(crate) started_ns: u64,
+    /// How long the host asks to be left alone.
+    pub(crate) retry_after_ns: Option<u64>,
+    /// Where a redirect leads.
+    location: Option<String>,
     first_byte_ns: u64,
     body_sent: u64,
     status: u16,
@@ -110,11 +117,14 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn new(ask: Ask, verify: bool, started_ns: u64) -> Self {
+    pub(crate) fn new(ask: Ask, verify: bool, since: Since, started_ns: u64) -> Self {
         Exchange {
             ask,
             verify,
+            since,
             started_ns,
+            retry_after_ns: None,
+            location: None,
             first_byte_ns: 0,
             body_sent: 0,
             status: 0,
@@ -145,6 +155,18 @@ impl Exchange {
     /// Bytes of a body that a GET must bring.
     fn expected_bytes(&self) -> u64 {
         self.ask.range.map_or_else(|| self.ask.subject.size_bytes(), |r| r.length)
+    }
+
+    /// Whether more came than the object has.
+    fn is_too_long(&self) -> bool {
+        let announced = if let Framing::Length(length) = self.framing { length } else { 0 };
+        let most = self.expected_bytes();
+        // A whole object in place of a range is told by its status.
+        self.ask.op == Op::Get && self.status == self.expected_status() && self.received.max(announced) > most
+    }
+
+    const fn expected_status(&self) -> u16 {
+        if self.ask.range.is_some() { 206 } else { 200 }
     }
 
     /// Whether received bytes can go unseen.
@@ -347,7 +369,9 @@ impl Connection {
     fn receive_head(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
         let n = self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire)?;
         if n == 0 {
-            return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
+            let answered = self.exchange.first_byte_ns > 0;
+            let why = if answered { Failure::Closed } else { Failure::Unanswered };
+            return Ok(Some(Progress::Failed { why, reusable: false }));
         }
         if self.exchange.first_byte_ns == 0 {
             self.exchange.first_byte_ns = now_ns;
@@ -371,6 +395,9 @@ impl Connection {
                     self.exchange.status = head.status;
                     self.exchange.keep_alive = head.keep_alive;
                     self.exchange.framing = head.framing;
+                    if head.status >= 300 {
+                        note_refusal(&mut self.exchange, &bytes[..head.head_bytes]);
+                    }
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
                     break self.take_body(&bytes[head.head_bytes..], early, bodies, buffers.low_water_max);
@@ -435,6 +462,10 @@ impl Connection {
 
     /// What follows once body bytes were taken; `surplus` bytes came after the body.
     fn after_body(&mut self, surplus: usize, low_water_max: u64) -> Progress {
+        if self.exchange.is_too_long() {
+            // Not read to its end, which may never come.
+            return Progress::Failed { why: Failure::LongBody, reusable: false };
+        }
         let done = match self.exchange.framing {
             Framing::Length(length) => self.exchange.received == length,
             Framing::Chunked => self.exchange.chunks.done(),
@@ -467,7 +498,11 @@ impl Connection {
         let reusable = exchange.keep_alive && surplus == 0 && self.low_water == 1;
         let fail = |why| Progress::Failed { why, reusable };
         if surplus > 0 {
-            return fail(Failure::Malformed(Malformed::Length));
+            let whole = exchange.ask.op == Op::Get && exchange.status == exchange.expected_status();
+            return fail(if whole { Failure::LongBody } else { Failure::Malformed(Malformed::Surplus) });
+        }
+        if let Some(host) = &exchange.location {
+            return fail(Failure::Redirect(exchange.status, host.clone()));
         }
         if !(200..300).contains(&exchange.status) {
             return fail(Failure::Status(exchange.status, exchange.code.clone()));
@@ -477,10 +512,13 @@ impl Connection {
         }
         let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
         if partial && exchange.status != 206 {
-            return fail(Failure::WrongLength);
+            return fail(Failure::WrongRange);
         }
-        if exchange.ask.op == Op::Get && exchange.received != exchange.expected_bytes() {
-            return fail(Failure::WrongLength);
+        if exchange.ask.op == Op::Get && exchange.received < exchange.expected_bytes() {
+            return fail(Failure::ShortBody);
+        }
+        if exchange.ask.op == Op::Get && exchange.received > exchange.expected_bytes() {
+            return fail(Failure::LongBody);
         }
         if exchange.wrong {
             return fail(Failure::WrongBody);
@@ -496,6 +534,15 @@ impl Connection {
     fn broken(&self) -> Progress {
         let why = self.transport.fault().map_or(Failure::Reset, Failure::Tls);
         Progress::Failed { why, reusable: false }
+    }
+}
+
+/// What the head of a refusal says beyond its status.
+fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
+    match exchange.status {
+        301 | 302 | 303 | 307 | 308 => exchange.location = response::header(head, "location").and_then(location_host),
+        429 | 503 => exchange.retry_after_ns = response::header(head, "retry-after").and_then(retry_after_ns),
+        _ => {}
     }
 }
 

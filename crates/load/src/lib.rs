@@ -4,6 +4,7 @@
 //! interval. Threads share nothing but a stop flag; each has its own `epoll`, connections, buffers and counters.
 //! Nothing here judges, and nothing here reads the machine.
 
+mod arrivals;
 pub mod body;
 pub mod bucket;
 mod channel;
@@ -18,6 +19,8 @@ pub mod pace;
 pub mod point;
 mod request;
 pub mod response;
+mod rest;
+mod retry;
 pub mod session;
 pub mod sigv4;
 pub mod sizes;

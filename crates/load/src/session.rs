@@ -130,6 +130,33 @@ pub enum Until {
     Written(u64),
 }
 
+/// How the requests of an open loop are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Constant,
+    /// At random, each independent of the others: a Poisson process.
+    Poisson,
+}
+
+/// An open loop: requests fall due by this schedule, whatever becomes of those before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// Requests per second of all threads together.
+    pub per_s: f64,
+    /// How they are spaced.
+    pub spacing: Spacing,
+}
+
+/// How many requests may fail before a point is ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorLimit {
+    /// More than so many.
+    Count(u64),
+    /// More than this share (0 to 1) of those that ended, looked at from a hundred on.
+    Share(f64),
+}
+
 /// One point, as the wire loop drives it.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -137,8 +164,14 @@ pub struct Plan {
     pub workload: Workload,
     /// Sizes of objects written.
     pub sizes: Sizes,
-    /// Requests kept in flight.
+    /// Requests kept in flight; in an open loop, the most.
     pub concurrency: u32,
+    /// The open loop's schedule; `None` for a closed loop, in which a request follows as soon as one ends.
+    pub arrivals: Option<Arrivals>,
+    /// Times that a failed request is made again.
+    pub retries: u32,
+    /// Failed requests from which the point ends.
+    pub error_limit: Option<ErrorLimit>,
     /// Event-loop threads; no more than `concurrency` are started.
     pub threads: u32,
     /// Set that is written to.
@@ -151,7 +184,7 @@ pub struct Plan {
     pub verify: bool,
     /// When it ends.
     pub until: Until,
-    /// Cap on all threads together.
+    /// Cap on all threads of a closed loop together.
     pub rate: Option<Rate>,
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,

@@ -123,7 +123,8 @@ impl<S: Side> Transport<S> {
     pub(crate) fn discard(&mut self, room: &mut [MaybeUninit<u8>], left: u64, wire: &mut Wire) -> Result<usize, Errno> {
         match &mut self.tls {
             None => {
-                let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                // One byte more than is due tells of a body that is too long.
+                let most = room.len().min(usize::try_from(left.saturating_add(1)).unwrap_or(usize::MAX));
                 recv(&self.socket, &mut room[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC).map(|(_, n)| n)
             }
             Some(channel) => channel.discard(self.socket.as_fd(), wire),

@@ -9,14 +9,18 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::arrivals::{OpenLoop, OpenReport};
 use crate::choice::Choice;
 use crate::clock::{Clock, unix_base_ns};
 use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
 use crate::pace::Pace;
 use crate::request::{Ask, Requests, Subject};
+use crate::rest::Rests;
+use crate::retry::{Retries, Since};
 use crate::session::{HostSelect, Plan, Session, Source, Until};
-use crate::tally::{Drained, Tally};
+use crate::sys::wake_on_time;
+use crate::tally::{Drained, Tally, Times};
 use crate::tls::Tls;
 
 /// Most events taken from the kernel at once.
@@ -27,10 +31,6 @@ const SLEEP_MAX_NS: u64 = 50_000_000;
 
 /// How often requests in flight are held against their time limit.
 const TIMEOUT_SCAN_NS: u64 = 100_000_000;
-
-/// Rest of a host after a failed connection: doubles up to a second, so that a dead host is not hammered.
-const BACKOFF_MIN_NS: u64 = 5_000_000;
-const BACKOFF_MAX_NS: u64 = 1_000_000_000;
 
 /// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
 const DRAIN_NS: u64 = 5_000_000_000;
@@ -44,6 +44,7 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Drained>,
     pub(crate) cpu_ns: u64,
     pub(crate) held_back: u32,
+    pub(crate) open: Option<OpenReport>,
 }
 
 /// How a thread ended.
@@ -83,13 +84,6 @@ struct Place {
     generation: u32,
 }
 
-/// A host that failed rests for a while; others go on meanwhile.
-#[derive(Clone, Copy, Default)]
-struct Rest {
-    until_ns: u64,
-    backoff_ns: u64,
-}
-
 /// The loop's state.
 struct Worker<'a> {
     given: Assignment<'a>,
@@ -110,9 +104,10 @@ struct Worker<'a> {
     tls: Option<Tls>,
     tally: Tally,
     pace: Pace,
-    rests: Vec<Rest>,
-    /// When the first host is ready for a request again: in the past while one is.
-    resume_at_ns: u64,
+    /// In an open loop.
+    open_loop: Option<OpenLoop>,
+    rests: Rests,
+    retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
     exhausted: bool,
@@ -132,6 +127,11 @@ struct Worker<'a> {
 /// That of `epoll`, which cannot be had only where descriptors are used up.
 pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
     let session = given.session;
+    let of = (given.worker, given.workers);
+    let open_loop = given.plan.arrivals.map(|a| OpenLoop::new(a, given.begin_ns, of, session.seed));
+    if open_loop.is_some() {
+        wake_on_time();
+    }
     let share = f64::from(given.slots) / f64::from(given.plan.concurrency.max(1));
     let mut worker = Worker {
         epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -148,8 +148,9 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
-        rests: vec![Rest::default(); session.hosts.len()],
-        resume_at_ns: 0,
+        open_loop,
+        rests: Rests::new(session.hosts.len()),
+        retries: Retries::new(given.plan.retries),
         held_back: 0,
         exhausted: false,
         draining: false,
@@ -200,7 +201,10 @@ impl Worker<'_> {
     fn wait(&self, events: &mut Vec<epoll::Event>, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
         if self.open_slots > 0 && !self.exhausted && !self.draining {
-            due_ns = due_ns.min(self.resume_at_ns.max(self.pace.free_at_ns()));
+            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.due_at_ns()));
+        }
+        if !self.retries.is_empty() && !self.draining {
+            due_ns = due_ns.min(self.rests.resume_at_ns());
         }
         let sleep_ns = due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS);
         let timeout = Timespec { tv_sec: 0, tv_nsec: sleep_ns as _ };
@@ -285,14 +289,16 @@ impl Worker<'_> {
             Progress::Failed { why, reusable } => (reusable, Some(why)),
         };
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let (host, op) = (connection.host, connection.exchange.ask.op);
-        if let Some(why) = &why {
-            self.unended_writes += u64::from(op == Op::Put && *why == Failure::Timeout);
-            self.count_failure(host, op, why);
-        }
-        self.in_flight -= 1;
-        self.open_slots += 1;
+        let (host, exchange) = (connection.host, &connection.exchange);
+        let (ask, since, retry_after_ns) = (exchange.ask, exchange.since, exchange.retry_after_ns);
         self.outstanding[host as usize] -= 1;
+        match &why {
+            None => self.free_slot(now_ns),
+            Some(why) => {
+                self.unended_writes += u64::from(ask.op == Op::Put && *why == Failure::Timeout);
+                self.failed(ask, since, why, retry_after_ns);
+            }
+        }
         if reusable {
             connection_to_idle(&mut self.places[place], &mut self.idle[host as usize], place);
             self.watch(place);
@@ -319,52 +325,79 @@ impl Worker<'_> {
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places[place].connection.as_ref() else { return };
         let exchange = &connection.exchange;
-        let (op, subject, started_ns) = (exchange.ask.op, exchange.ask.subject, exchange.started_ns);
+        let (op, subject, begun) = (exchange.ask.op, exchange.ask.subject, exchange.since);
         let host = connection.host;
         if op == Op::Put {
             self.choice.written(subject);
         }
-        self.rests[host as usize].backoff_ns = 0;
+        self.rests.succeeded(host as usize);
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
         if !self.draining && !self.time_is_up() {
-            let since = |at_ns: u64| at_ns.saturating_sub(started_ns);
-            self.tally.success(host, op, bytes, since(first_byte_ns), since(now_ns));
+            let since = |start_ns: u64| Times {
+                ttfb_ns: first_byte_ns.saturating_sub(start_ns),
+                total_ns: now_ns.saturating_sub(start_ns),
+            };
+            self.tally.success(host, op, bytes, since(begun.first_ns), begun.intended_ns.map(since));
         }
     }
 
-    fn count_failure(&mut self, host: u32, op: Op, why: &Failure) {
+    /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.
+    fn failed(&mut self, ask: Ask, since: Since, why: &Failure, retry_after_ns: Option<u64>) {
         // Failures are rare: the clock is read for each, since some come long after their event was seen.
         let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
-        if !self.draining && !self.time_is_up() {
-            self.tally.failure(host, op, &why.to_string());
+        let counts = !self.draining && !self.time_is_up();
+        let again = counts && self.retries.take(ask, since, why);
+        if counts {
+            let kind = why.to_string();
+            if again {
+                self.tally.retry(ask.host, ask.op, &kind);
+            } else {
+                self.tally.failure(ask.host, ask.op, &kind);
+            }
+            if why.is_throttling(retry_after_ns.is_some()) {
+                self.tally.throttled(ask.host, ask.op);
+            }
         }
-        // Any failure gives a host a little rest: one that refuses at once would otherwise be asked as fast as the
-        // processor allows.
-        let rest = &mut self.rests[host as usize];
-        if now_ns < rest.until_ns {
-            // One of several that failed together: the rest they cause is one.
-            return;
+        self.rests.failed(ask.host as usize, why, retry_after_ns, now_ns);
+        if !again {
+            self.free_slot(now_ns);
         }
-        let broken = matches!(why, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Reset);
-        let doubled = if broken { rest.backoff_ns * 2 } else { 0 };
-        rest.backoff_ns = doubled.clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
-        rest.until_ns = now_ns + rest.backoff_ns;
-        self.resume_at_ns = self.rests.iter().map(|r| r.until_ns).min().unwrap_or(0);
+    }
+
+    fn free_slot(&mut self, now_ns: u64) {
+        self.in_flight -= 1;
+        self.open_slots += 1;
+        if let Some(open_loop) = self.open_loop.as_mut().filter(|_| self.open_slots == 1) {
+            open_loop.slot_freed(now_ns);
+        }
+    }
+
+    /// When the next request may start, or is due: now, or an instant to come.
+    fn due_at_ns(&self) -> u64 {
+        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoop::due_at_ns)
     }
 
     fn start_open_slots(&mut self, now_ns: u64) {
+        if self.draining || self.time_is_up() {
+            return;
+        }
+        while self.rests.resume_at_ns() <= now_ns
+            && let Some((ask, since)) = self.retries.next()
+        {
+            let host = self.pick_host(now_ns);
+            self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
+        }
         while self.open_slots > 0
             && !self.exhausted
-            && !self.draining
+            && self.rests.resume_at_ns() <= now_ns
+            && self.due_at_ns() <= now_ns
             && !self.time_is_up()
-            && self.resume_at_ns <= now_ns
-            && self.pace.free_at_ns() <= now_ns
         {
             self.start_one(now_ns);
         }
-        if self.pace.free_at_ns() > now_ns && !self.exhausted && !self.draining {
+        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && !self.exhausted {
             self.held_back = self.held_back.max(self.open_slots);
         }
     }
@@ -376,10 +409,21 @@ impl Worker<'_> {
             return;
         };
         let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
-        let exchange = Exchange::new(ask, self.given.plan.verify, now_ns);
+        let (mut now_ns, mut intended_ns) = (now_ns, None);
+        if let Some(open_loop) = &mut self.open_loop {
+            // Of several that are due together, each starts a little later than the one before.
+            now_ns = self.given.clock.now_ns();
+            intended_ns = Some(open_loop.start(now_ns, self.rests.resume_at_ns()));
+        }
         self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
         self.open_slots -= 1;
         self.in_flight += 1;
+        self.send(host, ask, Since::starting(now_ns, intended_ns), now_ns);
+    }
+
+    /// Sends a request on a connection that is idle, or on a new one.
+    fn send(&mut self, host: usize, ask: Ask, since: Since, now_ns: u64) {
+        let exchange = Exchange::new(ask, self.given.plan.verify, since, now_ns);
         self.outstanding[host] += 1;
         if let Some(place) = self.idle[host].pop() {
             if let Some(connection) = self.places[place].connection.as_mut() {
@@ -395,7 +439,7 @@ impl Worker<'_> {
     fn pick_host(&mut self, now_ns: u64) -> usize {
         let hosts = self.outstanding.len();
         let turn = self.next_host;
-        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests[h].until_ns <= now_ns);
+        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests.is_ready(h, now_ns));
         let host = match self.given.session.host_select {
             HostSelect::RoundRobin => ready.next(),
             HostSelect::LeastOutstanding => ready.min_by_key(|&h| self.outstanding[h]),
@@ -406,7 +450,7 @@ impl Worker<'_> {
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {
-        let op = exchange.ask.op;
+        let (ask, since) = (exchange.ask, exchange.since);
         let address = self.given.session.hosts[host].address;
         let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
         let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
@@ -424,10 +468,8 @@ impl Worker<'_> {
         match added {
             Ok(()) => self.connections += 1,
             Err(why) => {
-                self.count_failure(host as u32, op, &why);
-                self.in_flight -= 1;
-                self.open_slots += 1;
                 self.outstanding[host] -= 1;
+                self.failed(ask, since, &why, None);
             }
         }
     }
@@ -485,6 +527,7 @@ impl Worker<'_> {
                 rows: self.tally.drain(),
                 cpu_ns: cpu_ns - self.cpu_ns,
                 held_back: std::mem::take(&mut self.held_back),
+                open: self.open_loop.as_mut().map(|o| o.report(now_ns.min(self.tick_at_ns), self.in_flight)),
             };
             self.cpu_ns = cpu_ns;
             self.unix_base_ns = unix_base_ns(&self.given.clock);

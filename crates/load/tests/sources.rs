@@ -65,6 +65,9 @@ fn plan(threads: u32) -> Plan {
         verify: false,
         until: Until::Intervals(4),
         rate: None,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
         interval_ns: 100_000_000,
     }
 }

@@ -51,6 +51,9 @@ fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
         verify: false,
         until: Until::Intervals(5),
         rate: None,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
         interval_ns: 100_000_000,
     };
     let interrupted = AtomicBool::new(false);

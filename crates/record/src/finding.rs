@@ -40,6 +40,12 @@ pub enum FindingKind {
     RequestErrors,
     /// For a while, requests failed and none succeeded.
     TargetLost,
+    /// Requests fell due faster than they were answered, or waited for a slot.
+    FellBehind,
+    /// Latencies of an open loop missed the bounds of `--slo`.
+    SloMissed,
+    /// linerate started requests late that were due.
+    LateStarts,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.

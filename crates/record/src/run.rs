@@ -19,6 +19,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::slo::Slo;
+use crate::units::count;
 
 /// Version of the folder's schema. Readers refuse a larger one.
 pub const SCHEMA: u32 = 2;
@@ -133,6 +135,12 @@ pub struct Asked {
     /// The search for the knee of each series; absent where concurrencies were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
+    /// The search for the highest rate at which `slo` holds, in each of several series; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_search: Option<RateSearchSpec>,
+    /// Bounds on latencies (`p99=50ms`) that an open loop is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
     /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
     pub duration_ms: u64,
     /// Time before a point is measured, in milliseconds; absent where it is found.
@@ -160,6 +168,15 @@ pub struct Asked {
     pub range_bytes: Option<u64>,
     /// The cap on the load: requests (`500/s`) or body bytes (`209715200B/s`) per second.
     pub max_rate: Option<String>,
+    /// How requests are spaced in an open loop, `constant` or `poisson`; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<String>,
+    /// Times that a failed request was made again.
+    #[serde(default)]
+    pub retries: u32,
+    /// Failed requests (`100`) or their share (`1%`) from which the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_limit: Option<String>,
     /// `round-robin` or `least-outstanding`.
     pub host_select: String,
     /// Local addresses that connections were made from in turn; empty where the routes gave one.
@@ -184,7 +201,22 @@ pub struct SearchSpec {
     pub series: Vec<SeriesSpec>,
 }
 
-/// What points that differ in concurrency alone have in common.
+/// The search for the highest rate that keeps the bounds on latencies, in each of several series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSearchSpec {
+    /// Lowest rate that may be tried, in requests per second.
+    pub lowest_per_s: f64,
+    /// Highest rate that may be tried, in requests per second.
+    pub highest_per_s: f64,
+    /// Share within which the rate is sought.
+    pub precision: f64,
+    /// Longest time of all points of one series, in milliseconds.
+    pub series_ms: u64,
+    /// What is searched, in order.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// What points that differ in concurrency or rate alone have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesSpec {
     /// As in [`PointSpec`].
@@ -194,14 +226,26 @@ pub struct SeriesSpec {
 }
 
 /// One cell of the grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
     /// `get`, `put`, `stat`, `delete`, `list`, or `mixed get=45,put=15,…`.
     pub workload: String,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
-    /// Requests kept in flight over all hosts.
+    /// Requests kept in flight over all hosts; in an open loop, the most.
     pub concurrency: u32,
+    /// Requests due per second, whatever becomes of those before; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+}
+
+impl fmt::Display for PointSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate_per_s {
+            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s)),
+            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency),
+        }
+    }
 }
 
 /// What the load was driven at.
@@ -302,6 +346,8 @@ pub enum Ended {
     Interrupted,
     /// Requests failed, and none succeeded for ten seconds.
     NoSuccess,
+    /// More requests failed than `--error-limit` allows.
+    ErrorLimit,
 }
 
 /// A point has ended.
@@ -343,6 +389,9 @@ pub struct Interval {
     /// Most requests that waited for `--max-rate` at one time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_back: u32,
+    /// What the schedule of an open loop asked for; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenInterval>,
     /// One row per host and operation that had a request end in this interval.
     pub rows: Vec<Row>,
 }
@@ -350,6 +399,25 @@ pub struct Interval {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 const fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+const fn is_none_of_them(n: &u64) -> bool {
+    *n == 0
+}
+
+/// The open loop in one interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenInterval {
+    /// Requests that fell due.
+    pub due: u64,
+    /// Requests that were due and not started at its end.
+    pub backlog: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u32,
+    /// By how much requests started late through linerate's own fault: a slot was free, a host was ready, and the
+    /// request was due.
+    pub late: EncodedHistogram,
 }
 
 /// Requests of one operation to one host that ended in one interval.
@@ -369,10 +437,22 @@ pub struct Row {
     /// Requests that failed, by kind: `connect`, `timeout`, `http 503`, … Never in the histograms.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// Time from the start of a request to the first byte of its response.
+    /// Attempts that failed and were made again, by kind; their requests are counted once they have ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retries: BTreeMap<String, u64>,
+    /// Attempts that the target refused because it was asked too much: 429, and 503 with `SlowDown` or `Retry-After`.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub throttled: u64,
+    /// Time from the start of a request, that of its first attempt, to the first byte of its response.
     pub ttfb: EncodedHistogram,
-    /// Time from the start of a request to the last byte of its response.
+    /// Time from the start of a request, that of its first attempt, to the last byte of its response.
     pub total: EncodedHistogram,
+    /// Time from the instant at which a request was due to the first byte of its response; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttfb_intended: Option<EncodedHistogram>,
+    /// Time from the instant at which a request was due to the last byte of its response; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_intended: Option<EncodedHistogram>,
 }
 
 /// A latency histogram in nanoseconds, two significant digits, in the HdrHistogram V2 encoding, base64. Empty
@@ -402,7 +482,7 @@ mod tests {
             point: 3,
             at_ms: 12,
             purpose: Purpose::Measure,
-            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16 },
+            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
         });
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(

@@ -1,8 +1,9 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
 use linerate_analysis::knee::{Knee, Outcome};
+use linerate_analysis::slo::{self, Sustained};
 use linerate_analysis::usl::{Fit, Range};
-use linerate_analysis::view::{Bound, Ceiling, Estimate, Measure, Point, Scaling};
+use linerate_analysis::view::{Bound, Ceiling, Estimate, Latency, Measure, Point, Scaling};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
 use linerate_record::run::{Ended, Target, TlsUsed};
@@ -80,8 +81,15 @@ pub(crate) const fn bound(bound: Bound) -> &'static str {
         Bound::Machine => "this machine",
         Bound::Nic => "NIC",
         Bound::RateCap => "rate cap",
+        Bound::AskedRate => "rate asked for",
         Bound::Target => "target",
     }
+}
+
+/// Whose latencies come first: in an open loop those from when requests were due, which a wait for the target to come
+/// back is part of.
+pub(crate) fn first_latency(point: &Point) -> &Latency {
+    point.open.as_ref().map_or(&point.total, |open| &open.total_intended)
 }
 
 /// Why a point ended, as JSON has it.
@@ -92,6 +100,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
         Ended::ObjectsExhausted => "objects-exhausted",
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
+        Ended::ErrorLimit => "error-limit",
     }
 }
 
@@ -103,6 +112,7 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
         Some(Ended::ObjectsExhausted) => "objects ran out",
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
+        Some(Ended::ErrorLimit) => "too many errors",
         None => "killed",
     }
 }
@@ -117,6 +127,24 @@ pub(crate) fn knee(knee: &Knee) -> String {
             format!("knee at {} ({}–{})", knee.concurrency, knee.lowest, knee.highest)
         }
     }
+}
+
+/// The highest rate that keeps the bounds, and how far that is known.
+pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
+    let per_s = |rate: f64| format!("{}/s", count(rate));
+    let known = |shown: Option<f64>, what: &str| {
+        shown
+            .map_or_else(|| format!("nothing is shown to {what}"), |rate| format!("{} is shown to {what}", per_s(rate)))
+    };
+    let told = match (sustained.outcome, sustained.rate_per_s) {
+        (slo::Outcome::NeverMissed, Some(rate)) => {
+            format!("{slo} holds up to {}, the highest rate allowed", per_s(rate))
+        }
+        (slo::Outcome::Found, Some(rate)) => format!("{slo} holds up to {}", per_s(rate)),
+        _ => format!("{slo} held at no rate"),
+    };
+    let (holds, misses) = (known(sustained.holds_per_s, "hold"), known(sustained.misses_per_s, "miss"));
+    format!("{told} ({holds}, {misses}; {})", plural(u64::from(sustained.points), "point"))
 }
 
 /// What the Universal Scalability Law says of a series, or that it says nothing.

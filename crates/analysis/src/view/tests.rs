@@ -29,6 +29,9 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         bytes: mean as u64,
         moved_bytes: mean as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
+        open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
         client_cpu: CpuCost::default(),
@@ -40,7 +43,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
     }
 }
 
-fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
+pub(crate) fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
     let mut total = histogram::empty();
     total.record_n(latency_ns, requests).unwrap();
     let encoded = histogram::encode(&total);
@@ -51,15 +54,35 @@ fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
         bytes: requests * bytes_each,
         moved_bytes: (requests * bytes_each) as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
         ttfb: encoded.clone(),
         total: encoded,
+        ttfb_intended: None,
+        total_intended: None,
+    }
+}
+
+/// An interval in which nothing happened.
+pub(crate) fn interval() -> Interval {
+    Interval {
+        point: 0,
+        from_ms: 0,
+        to_ms: 100,
+        warmup: false,
+        client_cpu_ns: 0,
+        thread_cpu_ns: Vec::new(),
+        target_cpu_ns: None,
+        held_back: 0,
+        open: None,
+        rows: Vec::new(),
     }
 }
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
 fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
-    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency };
+    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency, rate_per_s: None };
     let mut records = Records {
         manifest: Manifest {
             schema: SCHEMA,
@@ -101,6 +124,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
+                open: None,
                 rows: vec![row(0, rate(c), 1 << 20, 1_000_000), row(1, rate(c), 1 << 20, 3_000_000)],
             });
             at_ms += 100;
@@ -127,6 +151,11 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         verify: false,
         range_bytes: None,
         max_rate: None,
+        rate_search: None,
+        slo: None,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
         host_select: "round-robin".into(),
         sources: Vec::new(),
         noclear: false,

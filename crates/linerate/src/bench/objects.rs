@@ -86,8 +86,9 @@ impl<'a> Objects<'a> {
 
 fn delete_set(setup: &Setup<'_>, written: &Written, progress: &Progress) -> Result<(), BucketError> {
     let mut bucket = Bucket::connect_any(&setup.session)?;
-    // A cap on requests holds for deletions too: a call of a thousand keys costs a target a thousand deletions.
-    let (batch, pause_s) = match setup.flags.work.max_rate {
+    // A cap on requests, or the rate of an open loop, holds for deletions too: a call of a thousand keys costs a target
+    // a thousand deletions.
+    let (batch, pause_s) = match setup.grid.cap(&setup.flags.work) {
         Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
         _ => (DELETE_KEYS_MAX, 0.0),
     };

@@ -4,24 +4,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use linerate_analysis::slo::Limits;
 use linerate_host::Root;
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::{Bucket, BucketError};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
-use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
+use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::Sizes;
 use linerate_load::sys::process_cpu_ns;
 use linerate_load::tls::{Negotiated, Tls, Trust};
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed};
+use linerate_record::run::{
+    Asked, Manifest, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
+};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child::{self, TargetProcess};
-use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
+use crate::cli::{ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid, Levels};
+use crate::grid::{self, Grid, Level, Levels};
 use crate::timing::{self, Timing};
 use crate::{consent, credentials, sources, trust};
 
@@ -197,23 +200,41 @@ impl<'a> Setup<'a> {
 
     /// The points where concurrencies were given, else the search.
     fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
-        match &self.grid.levels {
-            Levels::Given(all) => {
-                let at = |s: SeriesSpec| {
-                    let point = move |&concurrency: &u32| {
-                        let SeriesSpec { workload, size } = s.clone();
-                        PointSpec { workload, size, concurrency }
-                    };
-                    all.iter().map(point)
+        if let Some(given) = self.grid.levels.given() {
+            let at = |s: SeriesSpec| {
+                let point = move |&Level { concurrency, rate_per_s }: &Level| {
+                    let SeriesSpec { workload, size } = s.clone();
+                    PointSpec { workload, size, concurrency, rate_per_s }
                 };
-                (self.series().into_iter().flat_map(at).collect(), None)
-            }
-            Levels::Searched(highest) => {
-                let series_ms = self.timing.series_ms(&self.grid.levels);
-                let search = SearchSpec { lowest: 1, highest: *highest, series_ms, series: self.series() };
-                (Vec::new(), Some(search))
-            }
+                given.iter().map(point)
+            };
+            return (self.series().into_iter().flat_map(at).collect(), None);
         }
+        let Levels::Searched(highest) = self.grid.levels else { return (Vec::new(), None) };
+        let series_ms = self.timing.series_ms(&self.grid.levels);
+        (Vec::new(), Some(SearchSpec { lowest: 1, highest, series_ms, series: self.series() }))
+    }
+
+    /// The search for the highest rate, where that is asked for.
+    fn rate_search(&self) -> Option<RateSearchSpec> {
+        let Levels::HighestRate { highest_per_s, .. } = self.grid.levels else { return None };
+        let defaults = Limits::new(Vec::new());
+        Some(RateSearchSpec {
+            lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
+            highest_per_s,
+            precision: defaults.precision,
+            series_ms: self.timing.series_ms(&self.grid.levels),
+            series: self.series(),
+        })
+    }
+
+    /// The schedule of an open loop.
+    pub(crate) fn arrivals(&self, rate_per_s: Option<f64>) -> Option<Arrivals> {
+        let spacing = match self.flags.work.arrivals.unwrap_or(ArrivalsFlag::Constant) {
+            ArrivalsFlag::Constant => Spacing::Constant,
+            ArrivalsFlag::Poisson => Spacing::Poisson,
+        };
+        rate_per_s.map(|per_s| Arrivals { per_s, spacing })
     }
 
     /// Writes the manifest.
@@ -265,6 +286,8 @@ impl<'a> Setup<'a> {
         Asked {
             points,
             search,
+            rate_search: self.rate_search(),
+            slo: work.slo.clone(),
             duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
             warmup_ms: self.timing.warmup_ms,
             precision: self.timing.precision,
@@ -277,6 +300,12 @@ impl<'a> Setup<'a> {
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
+            arrivals: work.is_open().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
+            retries: work.retries,
+            error_limit: work.error_limit.map(|limit| match limit {
+                ErrorLimit::Count(most) => most.to_string(),
+                ErrorLimit::Share(most) => format!("{}%", most * 100.0),
+            }),
             host_select: name_of(self.flags.target.host_select),
             sources: self.session.sources.iter().map(ToString::to_string).collect(),
             noclear: work.noclear,
@@ -337,6 +366,9 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     }
     if work.verify && flags.target.target == Some(TargetKind::Null) {
         return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
+    }
+    if work.arrivals.is_some() && !work.is_open() {
+        return Err(Failure::usage("--arrivals spaces the requests of an open loop: add --rate or --slo"));
     }
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));

@@ -88,20 +88,22 @@ fn identity(manner: Manner) -> (Arc<ServerConfig>, Vec<CertificateDer<'static>>)
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+        CertifiedIssuer::self_signed(params, KeyPair::generate().expect("it is made in order"))
+            .expect("it is made in order")
     };
     let issuer = authority("issuer");
     let told = authority(if manner == Manner::OtherIssuer { "another" } else { "issuer" });
     let name = if manner == Manner::OtherName { "elsewhere" } else { "localhost" };
-    let mut params = CertificateParams::new(vec![name.to_owned(), format!("bucket.{name}")]).unwrap();
+    let mut params =
+        CertificateParams::new(vec![name.to_owned(), format!("bucket.{name}")]).expect("it is made in order");
     match manner {
         Manner::Expired => params.not_after = date_time_ymd(2020, 1, 1),
         Manner::NotYetValid => params.not_before = date_time_ymd(2200, 1, 1),
         Manner::AuthorityItself => params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained),
         _ => {}
     }
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap().der().clone();
+    let key = KeyPair::generate().expect("it is made in order");
+    let certificate = params.signed_by(&key, &issuer).expect("it is made in order").der().clone();
     let told_wrongly = matches!(manner, Manner::OtherIssuer | Manner::IssuerRemade);
     let root = if told_wrongly { told.der() } else { issuer.der() }.clone();
     let provider = Arc::new(ring::default_provider());
@@ -109,17 +111,21 @@ fn identity(manner: Manner) -> (Arc<ServerConfig>, Vec<CertificateDer<'static>>)
         Manner::Tls12 => &[&rustls::version::TLS12],
         _ => rustls::DEFAULT_VERSIONS,
     };
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions).unwrap();
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .expect("it is made in order");
     let builder = if manner == Manner::WantsClientCertificate {
         let mut roots = RootCertStore::empty();
-        roots.add(root.clone()).unwrap();
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        roots.add(root.clone()).expect("it is made in order");
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .expect("it is made in order");
         builder.with_client_cert_verifier(verifier)
     } else {
         builder.with_no_client_auth()
     };
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).expect("it is made in order");
+    let mut config = builder.with_single_cert(vec![certificate], key).expect("it is made in order");
     config.alpn_protocols = vec![if manner == Manner::NoHttp11 { b"h2".to_vec() } else { b"http/1.1".to_vec() }];
     (Arc::new(config), vec![root])
 }
