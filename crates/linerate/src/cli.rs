@@ -161,7 +161,7 @@ pub(crate) struct Work {
     /// Compare every byte read with what was written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Whether signatures cover bodies.
+    /// How a PUT's body is sent, and what vouches for it: the value of `x-amz-content-sha256`.
     #[arg(long, value_enum, default_value_t = PayloadFlag::Signed)]
     pub(crate) payload: PayloadFlag,
     /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, against targets that
@@ -256,6 +256,13 @@ pub(crate) enum PayloadFlag {
     Signed,
     /// UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies.
     Unsigned,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before.
+    Streaming,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over TLS.
+    /// AWS itself takes it over TLS only.
+    UnsignedTrailer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

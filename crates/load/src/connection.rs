@@ -18,10 +18,11 @@ use rustix::net::{
     socket_with,
 };
 
-use crate::body::{Bodies, POOL_BYTES};
+use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
 use crate::failure::{Failure, s3_code};
-use crate::request::{Ask, Subject};
+use crate::request::{Ask, Outgoing, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
+use crate::streaming::{Layout, Piece, STREAM_PIECES_MAX, Stream};
 use crate::sys::set_receive_low_water;
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
@@ -45,7 +46,7 @@ pub(crate) const fn low_water_share(connections: u32) -> u64 {
 
 /// Most pieces of a body handed to the kernel in one call. Each call pushes what it was given, so that few and large
 /// ones are cheaper.
-const PIECES: usize = 64;
+const PIECES: usize = STREAM_PIECES_MAX + 1;
 
 /// Buffers of one thread, shared by its connections.
 pub(crate) struct Buffers {
@@ -96,7 +97,9 @@ pub(crate) struct Exchange {
     pub(crate) verify: bool,
     pub(crate) started_ns: u64,
     first_byte_ns: u64,
-    body_sent: u64,
+    layout: Layout,
+    /// Bytes sent behind the head: of the body, and of its frames where it goes out in chunks.
+    sent: u64,
     status: u16,
     keep_alive: bool,
     framing: Framing,
@@ -115,7 +118,8 @@ impl Exchange {
             verify,
             started_ns,
             first_byte_ns: 0,
-            body_sent: 0,
+            layout: Layout::empty(),
+            sent: 0,
             status: 0,
             keep_alive: false,
             framing: Framing::Length(0),
@@ -127,15 +131,20 @@ impl Exchange {
         }
     }
 
-    fn body_bytes(&self) -> u64 {
-        if self.ask.op == Op::Put { self.ask.subject.size_bytes() } else { 0 }
+    /// Whether something is left to send behind the head.
+    fn unsent(&self) -> bool {
+        self.sent < self.layout.wire_bytes()
+    }
+
+    fn body_sent(&self) -> u64 {
+        self.layout.body_bytes(self.sent)
     }
 
     /// Body bytes that have moved so far.
     pub(crate) fn moved_bytes(&self) -> i64 {
         let moved = match self.ask.op {
             Op::Get if (200..300).contains(&self.status) => self.received,
-            Op::Put => self.body_sent,
+            Op::Put => self.body_sent(),
             _ => 0,
         };
         i64::try_from(moved).unwrap_or(i64::MAX)
@@ -191,6 +200,8 @@ pub(crate) struct Connection {
     unsent: Vec<u8>,
     /// A response's head that came in parts.
     partial: Vec<u8>,
+    /// The body on its way, where it goes out in chunks; made with the first one.
+    stream: Option<Box<Stream>>,
 }
 
 impl Connection {
@@ -214,6 +225,7 @@ impl Connection {
             low_water: 1,
             unsent: Vec::new(),
             partial: Vec::new(),
+            stream: None,
         })
     }
 
@@ -226,8 +238,12 @@ impl Connection {
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
-    pub(crate) fn start(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
         self.phase = Phase::Sending;
+        self.exchange.layout = outgoing.layout;
+        if outgoing.layout.is_chunked() {
+            self.stream.get_or_insert_default().begin(outgoing.signer);
+        }
         self.unsent.clear();
         self.partial.clear();
         let head = std::mem::take(&mut buffers.head);
@@ -238,7 +254,7 @@ impl Connection {
                 Progress::Waiting
             }
             Ok(Sent { bytes, full }) => {
-                self.exchange.body_sent = (bytes - head.len()) as u64;
+                self.exchange.sent = (bytes - head.len()) as u64;
                 if full { Progress::Waiting } else { self.send_rest(bodies, buffers) }
             }
             Err(Errno::AGAIN) => {
@@ -253,7 +269,7 @@ impl Connection {
 
     /// Goes on sending until all is sent or the socket's buffer is full.
     pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
-        while !self.unsent.is_empty() || self.exchange.body_sent < self.exchange.body_bytes() {
+        while !self.unsent.is_empty() || self.exchange.unsent() {
             let unsent = std::mem::take(&mut self.unsent);
             let sent = self.send_once(&unsent, bodies, buffers);
             self.unsent = unsent;
@@ -261,7 +277,7 @@ impl Connection {
                 Ok(Sent { bytes, full }) => {
                     let of_head = bytes.min(self.unsent.len());
                     self.unsent.drain(..of_head);
-                    self.exchange.body_sent += (bytes - of_head) as u64;
+                    self.exchange.sent += (bytes - of_head) as u64;
                     if full {
                         return Progress::Waiting;
                     }
@@ -276,36 +292,58 @@ impl Connection {
     }
 
     /// One `sendmsg` of a head and the next pieces of the body.
-    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
-        // Most requests need three pieces; clearing room for 64 of them would show at 4 KiB.
-        if self.exchange.body_bytes() <= POOL_BYTES as u64 {
-            self.send_pieces::<4>(head, bodies, buffers)
-        } else {
-            self.send_pieces::<PIECES>(head, bodies, buffers)
+    fn send_once(&mut self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+        // Most requests need few pieces; clearing room for 64 of them would show at 4 KiB.
+        let layout = &self.exchange.layout;
+        match (layout.is_chunked(), layout.length()) {
+            (false, ..=POOL_BYTES) => self.send_pieces::<4>(head, bodies, buffers),
+            (true, ..=CHUNK_BYTES) => self.send_pieces::<6>(head, bodies, buffers),
+            _ => self.send_pieces::<PIECES>(head, bodies, buffers),
         }
     }
 
-    fn send_pieces<const N: usize>(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+    fn send_pieces<const N: usize>(
+        &mut self,
+        head: &[u8],
+        bodies: &Bodies,
+        buffers: &mut Buffers,
+    ) -> Result<Sent, Errno> {
         let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
-        if let (Op::Put, Subject::Own { id, size_bytes }) = (self.exchange.ask.op, self.exchange.ask.subject) {
-            let mut offset = self.exchange.body_sent;
-            while count < N - 1 {
-                let resident = bodies.resident(size_bytes, offset, size_bytes - offset);
-                if resident.is_empty() {
-                    break;
+        let Exchange { ask, layout, sent, .. } = &self.exchange;
+        match (ask.body(), self.stream.as_deref_mut()) {
+            (Some(span), Some(stream)) if layout.is_chunked() => {
+                let mut chunks = [Piece::Made { start: 0, end: 0 }; N];
+                let most = &mut chunks[1..];
+                let gathered = stream.gather((*layout, span, *sent), bodies, most, &mut buffers.made);
+                for piece in &chunks[1..=gathered] {
+                    pieces[count] = IoSlice::new(match *piece {
+                        Piece::Pool { offset, length } => bodies.resident(span.size_bytes, offset, length),
+                        Piece::Made { start, end } => &buffers.made[start..end],
+                    });
+                    count += 1;
                 }
-                pieces[count] = IoSlice::new(resident);
-                offset += resident.len() as u64;
-                count += 1;
             }
-            let left = (size_bytes - offset).min(buffers.made.len() as u64) as usize;
-            if left > 0 && bodies.resident(size_bytes, offset, 1).is_empty() {
-                bodies.fill(id, size_bytes, offset, &mut buffers.made[..left]);
-                pieces[count] = IoSlice::new(&buffers.made[..left]);
-                count += 1;
+            (Some(span), _) => {
+                let (mut offset, end) = (span.start + sent, span.start + span.length);
+                while count < N - 1 {
+                    let resident = bodies.resident(span.size_bytes, offset, end - offset);
+                    if resident.is_empty() {
+                        break;
+                    }
+                    pieces[count] = IoSlice::new(resident);
+                    offset += resident.len() as u64;
+                    count += 1;
+                }
+                let left = (end - offset).min(buffers.made.len() as u64) as usize;
+                if left > 0 && bodies.resident(span.size_bytes, offset, 1).is_empty() {
+                    bodies.fill(span.id, span.size_bytes, offset, &mut buffers.made[..left]);
+                    pieces[count] = IoSlice::new(&buffers.made[..left]);
+                    count += 1;
+                }
             }
+            (None, _) => {}
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let bytes = sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)?;
@@ -459,7 +497,7 @@ impl Connection {
         if !(200..300).contains(&exchange.status) {
             return fail(Failure::Status(exchange.status, exchange.code.clone()));
         }
-        if exchange.body_sent < exchange.body_bytes() {
+        if exchange.unsent() {
             return Progress::Failed { why: Failure::EarlyReply, reusable: false };
         }
         let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
@@ -474,7 +512,7 @@ impl Connection {
         }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,
-            Op::Put => exchange.body_sent,
+            Op::Put => exchange.body_sent(),
             Op::Stat | Op::Delete | Op::List => 0,
         };
         Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })

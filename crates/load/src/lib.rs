@@ -19,6 +19,7 @@ pub mod response;
 pub mod session;
 pub mod sigv4;
 pub mod sizes;
+mod streaming;
 pub mod sys;
 mod tally;
 pub mod target;

@@ -7,7 +7,7 @@ use linerate_record::units::Rate;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
-use crate::sigv4::Credentials;
+use crate::sigv4::{Credentials, UNSIGNED_PAYLOAD};
 use crate::sizes::Sizes;
 
 /// How a bucket is named in requests.
@@ -19,13 +19,51 @@ pub enum Lookup {
     VirtualHost,
 }
 
-/// Whether a signature covers the body.
+/// How a body is sent, and what vouches for it: the value of `x-amz-content-sha256` says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// `x-amz-content-sha256` holds the body's SHA-256.
+    /// The body's SHA-256.
     Signed,
     /// `UNSIGNED-PAYLOAD`.
     Unsigned,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: chunks, each with a signature over the one before.
+    Streaming,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`: plain chunks, and a CRC-32C behind them.
+    UnsignedTrailer,
+}
+
+impl Payload {
+    /// Whether bodies are sent in chunks.
+    #[must_use]
+    pub const fn is_chunked(self) -> bool {
+        matches!(self, Payload::Streaming | Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// Whether signatures cover bodies.
+    #[must_use]
+    pub const fn signs(self) -> bool {
+        matches!(self, Payload::Signed | Payload::Streaming | Payload::StreamingTrailer)
+    }
+
+    /// Whether a checksum follows bodies.
+    #[must_use]
+    pub const fn has_trailer(self) -> bool {
+        matches!(self, Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// What `x-amz-content-sha256` says, where it is not the body's own hash.
+    #[must_use]
+    pub const fn content_sha256(self) -> Option<&'static [u8]> {
+        match self {
+            Payload::Signed => None,
+            Payload::Unsigned => Some(UNSIGNED_PAYLOAD),
+            Payload::Streaming => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+            Payload::StreamingTrailer => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+            Payload::UnsignedTrailer => Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+        }
+    }
 }
 
 /// Which host gets the next request.
@@ -51,7 +89,7 @@ pub struct Session {
     pub credentials: Option<Credentials>,
     /// Region in signatures.
     pub region: String,
-    /// Whether signatures cover bodies.
+    /// How bodies are sent.
     pub payload: Payload,
     /// Bodies to write and to compare with.
     pub bodies: Arc<Bodies>,

@@ -256,9 +256,9 @@ impl Worker<'_> {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
         };
-        self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let outgoing = self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
         let started_ns = exchange.started_ns;
-        let progress = connection.start(&self.given.session.bodies, &mut self.buffers);
+        let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
     }
 

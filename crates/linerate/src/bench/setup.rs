@@ -66,10 +66,7 @@ impl<'a> Setup<'a> {
             run_prefix: format!("{}linerate-{id}-{:08x}/", flags.target.prefix, seed >> 32),
             credentials,
             region,
-            payload: match flags.work.payload {
-                PayloadFlag::Signed => Payload::Signed,
-                PayloadFlag::Unsigned => Payload::Unsigned,
-            },
+            payload: payload(flags.work.payload),
             bodies: Arc::new(bodies(flags, &grid, seed)),
             host_select: match flags.target.host_select {
                 HostSelectFlag::RoundRobin => HostSelect::RoundRobin,
@@ -257,6 +254,10 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.verify && flags.target.target == Some(TargetKind::Null) {
         return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
     }
+    if flags.keys.anonymous && payload(work.payload).is_chunked() {
+        let name = name_of(work.payload);
+        return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
+    }
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -296,12 +297,23 @@ fn bodies(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
         UniqueFlag::Tail => Unique::Tail,
         UniqueFlag::Full => Unique::Full,
     };
-    if flags.work.payload == PayloadFlag::Unsigned {
+    // Only bodies that are hashed as a whole are worth hashing beforehand.
+    if flags.work.payload != PayloadFlag::Signed {
         return Bodies::new(seed, unique, &[], None);
     }
     let named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
     let others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::max).max();
     Bodies::new(seed, unique, &named, others)
+}
+
+const fn payload(flag: PayloadFlag) -> Payload {
+    match flag {
+        PayloadFlag::Signed => Payload::Signed,
+        PayloadFlag::Unsigned => Payload::Unsigned,
+        PayloadFlag::Streaming => Payload::Streaming,
+        PayloadFlag::StreamingTrailer => Payload::StreamingTrailer,
+        PayloadFlag::UnsignedTrailer => Payload::UnsignedTrailer,
+    }
 }
 
 fn seed() -> Result<u64, Failure> {
