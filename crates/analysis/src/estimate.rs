@@ -57,11 +57,11 @@ fn student_t_975(df: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A small linear congruential generator: the tests need noise that is the same everywhere.
-    fn noise(seed: u64) -> impl FnMut() -> f64 {
+    pub(crate) fn noise(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         move || {
             let mut sum = 0.0;

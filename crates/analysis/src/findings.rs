@@ -28,6 +28,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
+        all.extend(series.points.iter().filter_map(|p| not_steady(&label, p)));
         all.extend(still_rising(&label, series));
         all.extend(bound_elsewhere(&label, series));
     }
@@ -163,7 +164,7 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration) | None => return None,
+        Some(Ended::Duration | Ended::Precise) | None => return None,
     };
     Some(Finding {
         kind: FindingKind::EndedEarly,
@@ -173,6 +174,22 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
         evidence: format!("{:.1} s measured", point.measured_ms as f64 / 1e3),
         remedy: remedy.into(),
+    })
+}
+
+fn not_steady(label: &str, point: &Point) -> Option<Finding> {
+    (!point.steady).then(|| Finding {
+        kind: FindingKind::NotSteady,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        points: vec![point.point],
+        claim: format!("throughput had not settled when the point ended ({label}, {} in flight)", point.concurrency),
+        evidence: format!(
+            "its later part differs from what came before; {:.1} s measured after {:.1} s of warm-up",
+            point.measured_ms as f64 / 1e3,
+            point.warmup_ms as f64 / 1e3
+        ),
+        remedy: "see on the timeline how it moved, and give a longer --duration".into(),
     })
 }
 

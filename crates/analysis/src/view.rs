@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 mod build;
 pub mod timeline;
 
+pub(crate) use build::measure_of;
 pub use build::{Records, build};
 
 /// Version of [`View`]'s JSON.
@@ -137,6 +138,10 @@ pub struct Point {
     pub concurrency: u32,
     /// Time measured, warm-up excluded, in milliseconds.
     pub measured_ms: u64,
+    /// Warm-up that was cut off before, in milliseconds.
+    pub warmup_ms: u64,
+    /// Whether its throughput kept one level while it was measured; not looked at in a ceiling.
+    pub steady: bool,
     /// Why it ended; absent where the run was killed before.
     pub ended: Option<Ended>,
     /// Body bytes per second.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
+use crate::timing::{Precision, WarmUp};
+
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done
@@ -48,7 +50,7 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
-random sizes; buffers of 0.5 MiB per thread; the intervals of a point while it runs, and those of the run when it is
+random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those of the run when it is
 reported (see Disk).
 Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
 states the bound.";
@@ -142,12 +144,16 @@ pub(crate) struct Work {
     /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`.
     #[arg(long, value_name = "LIST", default_value = "1..64")]
     pub(crate) concurrent: String,
-    /// How long each point is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "5s")]
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
+    #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// How long each point runs before it is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
+    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    #[arg(long, value_name = "auto|TIME", default_value = "auto")]
+    pub(crate) warmup: WarmUp,
+    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
+    /// mean. `none` takes the whole --duration.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]

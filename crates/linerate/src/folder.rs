@@ -1,7 +1,7 @@
 //! The run folder: written as the run goes, read back whole or cut off.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use linerate_analysis::view::Records;
@@ -24,6 +24,21 @@ impl Lines {
         let mut line = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;
         line.push(b'\n');
         self.file.write_all(&line).map_err(failed)
+    }
+
+    /// Length of the file.
+    pub(crate) fn bytes(&self) -> Result<u64, Failure> {
+        let failed = |source| Failure::File { what: "look at", path: self.path.clone(), source };
+        self.file.metadata().map(|m| m.len()).map_err(failed)
+    }
+
+    /// The values that were appended since the file was so long.
+    pub(crate) fn read_from<T: DeserializeOwned>(&self, bytes: u64) -> Result<Vec<T>, Failure> {
+        let failed = |source| Failure::File { what: "read", path: self.path.clone(), source };
+        let mut file = File::open(&self.path).map_err(failed)?;
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(bytes)).and_then(|_| file.read_to_end(&mut text)).map_err(failed)?;
+        parse_lines(&text, &self.path)
     }
 }
 
@@ -112,18 +127,24 @@ struct Schema {
 
 /// A run that was killed at once has no file of lines yet: that is no error.
 fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
-    let text = match fs::read(folder.join(name)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(Failure::File { what: "read", path: folder.join(name), source }),
-    };
+    let path = folder.join(name);
+    match fs::read(&path) {
+        Ok(text) => parse_lines(&text, &path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(Failure::File { what: "read", path, source }),
+    }
+}
+
+/// The values of whole lines, and of a last one that is whole but for its end.
+fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>, Failure> {
     let mut values = Vec::new();
     for (i, line) in text.split_inclusive(|&b| b == b'\n').enumerate() {
         match serde_json::from_slice(line) {
             Ok(value) => values.push(value),
             Err(_) if !line.ends_with(b"\n") => break,
             Err(error) => {
-                let why = format!("{name}, line {}: {error}", i + 1);
+                let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+                let why = format!("{}, line {}: {error}", name.display(), i + 1);
                 return Err(Failure::NotARun { path: folder.to_owned(), why });
             }
         }
@@ -164,6 +185,18 @@ mod tests {
             let expected = usize::from(cut + 1 >= first) + usize::from(cut + 1 >= whole.len());
             assert_eq!(read.len(), expected, "cut at {cut} of {}", whole.len());
         }
+    }
+
+    #[test]
+    fn lines_are_read_back_from_where_they_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = lines(folder.path(), "findings.jsonl").unwrap();
+        file.push(&finding("one")).unwrap();
+        let from = file.bytes().unwrap();
+        file.push(&finding("two")).unwrap();
+        let read: Vec<Finding> = file.read_from(from).unwrap();
+        assert_eq!(read, [finding("two")]);
+        assert_eq!(file.read_from::<Finding>(0).unwrap().len(), 2);
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! Flags → points: the grid of operations, sizes and concurrencies, and how each point is timed.
+//! Flags → points: the grid of operations, sizes and concurrencies.
 
 use std::num::NonZero;
-use std::time::Duration;
 
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
-use linerate_record::run::{INTERVALS_BYTES_MAX, Op, POINTS_MAX, PointSpec};
+use linerate_record::run::{Op, POINTS_MAX, PointSpec};
 use linerate_record::units::Bytes;
 
 use crate::cli::Work;
@@ -13,9 +12,6 @@ use crate::failure::Failure;
 
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
-
-/// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
-const ROW_BYTES_MAX: u64 = 32 << 10;
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -49,9 +45,6 @@ impl Grid {
         let points = grid.workloads.len() * grid.sizes.len() * grid.concurrencies.len();
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
-        }
-        if work.duration < Duration::from_millis(100) {
-            return Err(Failure::usage(format!("--duration {:?} is too short: give 100ms or more", work.duration)));
         }
         Ok(grid)
     }
@@ -146,32 +139,6 @@ fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
-/// How a point is cut into intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timing {
-    pub(crate) interval_ms: u64,
-    /// Intervals of warm-up.
-    pub(crate) warmup: u64,
-    /// Intervals in all.
-    pub(crate) all: u64,
-    /// Largest size of `intervals.jsonl` in a run of so many points.
-    pub(crate) bytes_max: u64,
-}
-
-/// Twenty intervals a point, each of 100 ms to a second; longer where the run folder would grow too large.
-pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Timing {
-    let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    let (duration_ms, warmup_ms) = (ms(work.duration), ms(work.warmup));
-    let rows_bytes = (hosts * ops) as u64 * ROW_BYTES_MAX * points as u64;
-    let lines_max = (INTERVALS_BYTES_MAX / rows_bytes.max(1)).max(4);
-    let for_size_ms = (duration_ms + warmup_ms).div_ceil(lines_max);
-    let fine_ms = (duration_ms / 20).clamp(100, 1_000) / 10 * 10;
-    let interval_ms = fine_ms.max(for_size_ms).min(duration_ms);
-    let warmup = warmup_ms.div_ceil(interval_ms);
-    let all = warmup + duration_ms.div_ceil(interval_ms);
-    Timing { interval_ms, warmup, all, bytes_max: all * rows_bytes }
-}
-
 /// Objects to write beforehand for operations that read.
 pub(crate) fn read_set_objects(work: &Work, sizes: &Sizes) -> u64 {
     let fitting = (READ_SET_BYTES / sizes.mean().max(1.0)) as u64;
@@ -247,19 +214,6 @@ mod tests {
         assert_eq!((points[0].workload.as_str(), points[0].size.as_str(), points[0].concurrency), ("put", "1KiB", 1));
         assert_eq!((points[7].workload.as_str(), points[7].concurrency), ("get", 2));
         assert!(Grid::parse(&work("--op copy")).is_err());
-        assert!(Grid::parse(&work("--duration 1ms")).is_err());
-    }
-
-    #[test]
-    fn intervals_are_twenty_a_point_and_bounded_on_disk() {
-        let short = timing(&work("--duration 2s --warmup 500ms"), 24, 1, 1);
-        assert_eq!((short.interval_ms, short.warmup, short.all), (100, 5, 25));
-        let usual = timing(&work("--duration 60s --warmup 10s"), 1, 4, 1);
-        assert_eq!((usual.interval_ms, usual.warmup, usual.all), (1_000, 10, 70));
-        let day = timing(&work("--duration 24h"), 1, 16, 1);
-        assert!(day.bytes_max <= INTERVALS_BYTES_MAX + 16 * 2 * ROW_BYTES_MAX, "{day:?}");
-        let wide = timing(&work("--duration 10s"), 100, 1024, 5);
-        assert!(wide.all - wide.warmup >= 3, "a point keeps a few intervals: {wide:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod progress;
 mod readings;
 mod report;
 mod target;
+mod timing;
 
 use std::process::ExitCode;
 

@@ -62,12 +62,10 @@ impl Progress {
         let bytes = figures.rows.iter().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
         let errors = sum(|r| r.errors.values().sum());
         let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
-        let warm = if figures.warmup { "  warming up" } else { "" };
         let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };
         let p50 = duration_ns(total.value_at_quantile(0.5) as f64);
         let p99 = duration_ns(total.value_at_quantile(0.99) as f64);
-        self.bar
-            .set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}{warm}", count(requests)));
+        self.bar.set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests)));
     }
 
     /// Tells a finished point: above the live line, or as a line of a log.

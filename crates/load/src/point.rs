@@ -1,6 +1,7 @@
 //! One point: threads are started, their reports merged interval by interval, and handed on as they come.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -31,8 +32,6 @@ pub struct IntervalFigures {
     pub from_ns: u64,
     /// End.
     pub to_ns: u64,
-    /// Whether it belongs to the warm-up.
-    pub warmup: bool,
     /// Processor time of this process.
     pub client_cpu_ns: u64,
     /// Processor time of each thread.
@@ -102,14 +101,15 @@ pub struct Drive<'a> {
     pub target_pid: Option<u32>,
 }
 
-/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's.
+/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It may
+/// end the point before its time, and says why; a part of the interval after that may still come.
 ///
 /// # Errors
 /// [`PointError`].
 pub fn drive(
     drive: &Drive<'_>,
     plan: &Plan,
-    mut on_interval: impl FnMut(IntervalFigures),
+    mut on_interval: impl FnMut(IntervalFigures) -> ControlFlow<Ended>,
 ) -> Result<PointOutcome, PointError> {
     let workers = plan.threads.clamp(1, plan.concurrency.max(1));
     let (reports, inbox) = channel();
@@ -157,6 +157,8 @@ struct Merge<'a> {
     last_alive_ns: u64,
     failures_since: u64,
     gave_up: bool,
+    /// Why `on_interval` ended the point, where it did.
+    told: Option<Ended>,
 }
 
 impl<'a> Merge<'a> {
@@ -172,11 +174,17 @@ impl<'a> Merge<'a> {
             last_alive_ns: begin_ns,
             failures_since: 0,
             gave_up: false,
+            told: None,
         }
     }
 
     /// Takes reports until the threads have all hung up.
-    fn follow(&mut self, inbox: &Receiver<Report>, stop: &AtomicBool, on_interval: &mut impl FnMut(IntervalFigures)) {
+    fn follow(
+        &mut self,
+        inbox: &Receiver<Report>,
+        stop: &AtomicBool,
+        on_interval: &mut impl FnMut(IntervalFigures) -> ControlFlow<Ended>,
+    ) {
         loop {
             match inbox.recv_timeout(LOOK_UP_EVERY) {
                 Ok(report) => {
@@ -185,14 +193,15 @@ impl<'a> Merge<'a> {
                     of_interval.push(report);
                     if of_interval.len() == self.workers {
                         let reports = self.waiting.remove(&interval).unwrap_or_default();
-                        on_interval(self.merge(interval, reports));
+                        let told = on_interval(self.merge(interval, reports)).break_value();
+                        self.told = self.told.or(told);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.gave_up |= self.hopeless();
-            if self.gave_up || self.drive.interrupted.load(Ordering::Relaxed) {
+            if self.gave_up || self.told.is_some() || self.drive.interrupted.load(Ordering::Relaxed) {
                 stop.store(true, Ordering::Relaxed);
             }
         }
@@ -202,7 +211,7 @@ impl<'a> Merge<'a> {
             let failed = figures.rows.iter().any(|r| !r.errors.is_empty());
             let counted = matches!(self.plan.until, Until::Written(_));
             if figures.to_ns >= figures.from_ns + CUT_MIN_NS || failed || counted {
-                on_interval(figures);
+                let _ = on_interval(figures);
             }
         }
     }
@@ -223,7 +232,6 @@ impl<'a> Merge<'a> {
         let figures = IntervalFigures {
             from_ns,
             to_ns,
-            warmup: matches!(self.plan.until, Until::Intervals { warmup, .. } if interval < warmup),
             client_cpu_ns: client_cpu_ns - self.client_cpu_ns,
             thread_cpu_ns: reports.iter().map(|r| r.cpu_ns).collect(),
             target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
@@ -244,6 +252,8 @@ impl<'a> Merge<'a> {
             Ended::NoSuccess
         } else if self.drive.interrupted.load(Ordering::Relaxed) {
             Ended::Interrupted
+        } else if let Some(told) = self.told {
+            told
         } else if ends.iter().all(|e| e.exhausted) {
             Ended::ObjectsExhausted
         } else {

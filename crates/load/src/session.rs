@@ -147,13 +147,8 @@ pub enum Source {
 /// When a point ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After so many intervals, the first of them warm-up.
-    Intervals {
-        /// Intervals of warm-up.
-        warmup: u64,
-        /// Intervals in all.
-        all: u64,
-    },
+    /// After so many intervals.
+    Intervals(u64),
     /// After objects `0..count` of the write set were asked for, once each.
     Written(u64),
 }

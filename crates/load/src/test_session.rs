@@ -36,7 +36,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         write_set: 1,
         range_bytes: None,
         verify: false,
-        until: Until::Intervals { warmup: 0, all: 1 },
+        until: Until::Intervals(1),
         rate: None,
         interval_ns: 100_000_000,
     }

@@ -185,7 +185,7 @@ impl Worker<'_> {
 
     /// Whether the last interval is over: nothing is started or counted from then on.
     fn time_is_up(&self) -> bool {
-        matches!(self.given.plan.until, Until::Intervals { all, .. } if self.interval >= all)
+        matches!(self.given.plan.until, Until::Intervals(all) if self.interval >= all)
     }
 
     fn ended(&self) -> bool {

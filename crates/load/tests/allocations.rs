@@ -2,13 +2,14 @@
 
 use std::alloc::System;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
-use linerate_load::point::{Drive, drive};
+use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::target::null;
@@ -61,7 +62,7 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
         source: Source::Set { set: 0, count: 1000 },
         range_bytes: None,
         verify: false,
-        until: Until::Intervals { warmup: 0, all: intervals },
+        until: Until::Intervals(intervals),
         rate: None,
         interval_ns: 50_000_000,
     };
@@ -69,7 +70,11 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let region = Region::new(ALLOCATOR);
     let mut requests = 0;
-    drive(&with, &plan, |figures| requests += figures.rows.iter().map(|r| r.requests).sum::<u64>()).expect("it drives");
+    let count = |figures: IntervalFigures| {
+        requests += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+        ControlFlow::Continue(())
+    };
+    drive(&with, &plan, count).expect("it drives");
     (requests, region.change().allocations)
 }
 

@@ -44,6 +44,8 @@ pub enum FindingKind {
     WrongBody,
     /// A point ended before its time.
     EndedEarly,
+    /// Throughput was still changing when a point ended.
+    NotSteady,
     /// A reading of this machine could not be had.
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 
 /// Version of the folder's schema. Readers refuse a larger one.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Most points that one run may hold.
 pub const POINTS_MAX: usize = 4096;
@@ -130,10 +130,15 @@ pub struct Manifest {
 pub struct Asked {
     /// The points to measure, in order.
     pub points: Vec<PointSpec>,
-    /// Seconds for which a point is measured, in milliseconds.
+    /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
     pub duration_ms: u64,
-    /// Time before a point is measured, in milliseconds.
-    pub warmup_ms: u64,
+    /// Time before a point is measured, in milliseconds; absent where it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
+    /// Half the width of the 95 % interval of its throughput at which a point ends, as a share of the mean; absent
+    /// where a point takes its whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
     /// Event-loop threads.
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.
@@ -228,6 +233,8 @@ pub struct PointBegin {
 pub enum Ended {
     /// Its time was up.
     Duration,
+    /// Its throughput was known as precisely as asked.
+    Precise,
     /// Every object to delete was deleted.
     ObjectsExhausted,
     /// Ctrl-C.
@@ -247,6 +254,10 @@ pub struct PointEnd {
     pub ended: Ended,
     /// Connections made during the point.
     pub connections: u64,
+    /// What was warm-up, in milliseconds from the start of its first interval: intervals that start before are in no
+    /// figure. Absent in schema 1, where intervals are flagged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
 }
 
 /// A line of `intervals.jsonl`: what happened in one interval of one point.
@@ -258,7 +269,7 @@ pub struct Interval {
     pub from_ms: u64,
     /// End, in milliseconds since the run began.
     pub to_ms: u64,
-    /// Set while the point warms up: shown on the timeline, left out of every figure.
+    /// Set while the point warms up, in schema 1 only: since then the point's end tells its warm-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warmup: bool,
     /// Processor time of the linerate process, in nanoseconds.

@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {input:?}: {fix}")]
 pub struct UnitError {
-    what: &'static str,
-    input: String,
-    fix: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) input: String,
+    pub(crate) fix: &'static str,
 }
 
 /// A number of bytes.

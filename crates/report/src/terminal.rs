@@ -281,6 +281,8 @@ mod tests {
             point: 0,
             concurrency: 16,
             measured_ms: 1000,
+            warmup_ms: 0,
+            steady: true,
             ended: None,
             bytes_per_s: linerate_analysis::view::Estimate { mean: 6.1e9, ..Default::default() },
             requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },

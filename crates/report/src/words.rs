@@ -86,6 +86,7 @@ pub(crate) const fn bound(bound: Bound) -> &'static str {
 pub(crate) const fn ended_key(ended: Ended) -> &'static str {
     match ended {
         Ended::Duration => "duration",
+        Ended::Precise => "precise",
         Ended::ObjectsExhausted => "objects-exhausted",
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
@@ -96,6 +97,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
 pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
     match ended {
         Some(Ended::Duration) => "time was up",
+        Some(Ended::Precise) => "precise enough",
         Some(Ended::ObjectsExhausted) => "objects ran out",
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",

@@ -1,5 +1,6 @@
 //! Run → view.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use linerate_record::finding::Finding;
@@ -10,6 +11,7 @@ use super::{
     Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, timeline,
 };
 use crate::histogram::{self, DecodeError, Latencies};
+use crate::precision::{Rule, Watch};
 use crate::{counters, enough, estimate, findings, limits};
 
 /// Mean body below which requests per second tell more than bytes per second.
@@ -35,6 +37,7 @@ pub struct Records {
 /// # Errors
 /// [`DecodeError`] where a histogram of the folder is damaged.
 pub fn build(records: &Records) -> Result<View, DecodeError> {
+    let records = &*with_warm_ups(records);
     let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
     let machine_samples = counters::samples(&records.readings);
     let mut decoded = Vec::new();
@@ -81,6 +84,38 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     Ok(view)
 }
 
+/// The records with intervals of warm-up flagged, as schema 1 wrote them: what a point's end says, or for a point that
+/// was cut off what it would have said.
+fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
+    if records.manifest.schema < 2 {
+        return Cow::Borrowed(records);
+    }
+    let mut flagged = records.clone();
+    for begin in begins(records) {
+        let of_point = || records.intervals.iter().filter(|i| i.point == begin.point);
+        let first_ms = of_point().map(|i| i.from_ms).min().unwrap_or(0);
+        let told = end_of(records, begin.point).and_then(|end| end.warmup_ms);
+        let warmup_ms = told.unwrap_or_else(|| watched(rule(records, begin), of_point()).warmup_ms());
+        let warm = |i: &&mut Interval| i.point == begin.point && i.from_ms < first_ms + warmup_ms;
+        flagged.intervals.iter_mut().filter(warm).for_each(|i| i.warmup = true);
+    }
+    Cow::Owned(flagged)
+}
+
+/// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.
+fn rule(records: &Records, begin: &PointBegin) -> Rule {
+    let asked = &records.manifest.asked;
+    let deletes = begin.spec.workload == Op::Delete.name();
+    let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
+    Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
+}
+
+fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> Watch {
+    let mut watch = Watch::new(rule);
+    intervals.for_each(|i| _ = watch.push(i));
+    watch
+}
+
 fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
     records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin),
@@ -114,11 +149,15 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     }
 }
 
-/// Requests where bodies are small or absent, bytes otherwise.
 fn measure(points: &[Point]) -> Measure {
     let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
     // Bodies so large that none has ended yet still move.
-    let moved = points.iter().any(|p| p.moved_bytes > 0);
+    measure_of(requests, bytes, points.iter().any(|p| p.moved_bytes > 0))
+}
+
+/// By which throughput requests are judged that ended, with so many bytes of bodies: by requests where bodies are small
+/// or absent, by bytes otherwise. `moved` says whether any bytes moved.
+pub(crate) fn measure_of(requests: u64, bytes: u64, moved: bool) -> Measure {
     if (requests == 0 && !moved) || (bytes as f64) < SMALL_BODY_BYTES * requests as f64 {
         Measure::Requests
     } else {
@@ -181,11 +220,18 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
+    let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
+    let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
+    // A warm-up that was found is looked for again in the whole; one that was given is not part of what is looked at.
+    let given_ms = rule(records, begin).warmup_ms.map(|_| warmup_ms);
+    let watch = watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied());
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
         concurrency: begin.spec.concurrency,
         measured_ms,
+        warmup_ms,
+        steady: begin.purpose == Purpose::Ceiling || watch.settled(),
         ended: end_of(records, begin.point).map(|e| e.ended),
         bytes_per_s: per_second(|row| row.moved_bytes as f64),
         requests_per_s: per_second(|row| row.requests as f64),

@@ -20,6 +20,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         point: concurrency,
         concurrency,
         measured_ms: 1000,
+        warmup_ms: 0,
+        steady: true,
         ended: Some(Ended::Duration),
         bytes_per_s: Estimate { mean, ..Estimate::default() },
         requests_per_s: Estimate::default(),
@@ -87,12 +89,12 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
     for (point, &c) in (0u32..).zip(concurrencies) {
         let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c) };
         records.points.push(PointLine::Begin(begin));
-        for i in 0..11 {
+        for _ in 0..11 {
             records.intervals.push(Interval {
                 point,
                 from_ms: at_ms,
                 to_ms: at_ms + 100,
-                warmup: i == 0,
+                warmup: false,
                 client_cpu_ns: 20_000_000,
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
@@ -101,7 +103,8 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
             });
             at_ms += 100;
         }
-        records.points.push(PointLine::End(PointEnd { point, at_ms, ended: Ended::Duration, connections: 2 }));
+        let end = PointEnd { point, at_ms, ended: Ended::Duration, connections: 2, warmup_ms: Some(100) };
+        records.points.push(PointLine::End(end));
     }
     records
 }
@@ -110,7 +113,8 @@ fn asked(points: Vec<PointSpec>) -> Asked {
     Asked {
         points,
         duration_ms: 1000,
-        warmup_ms: 100,
+        warmup_ms: Some(100),
+        precision: None,
         threads: 2,
         objects: 10,
         bucket: "b".into(),
@@ -208,7 +212,7 @@ fn requests_held_back_name_the_cap() {
 #[test]
 fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
     let mut records = records(&[1, 2], |_| 5);
-    records.intervals.retain(|i| i.point == 0 || i.warmup);
+    records.intervals.truncate(12);
     let warmup = records.intervals.last_mut().unwrap();
     warmup.rows.truncate(1);
     warmup.rows[0].errors.insert("http 403 AccessDenied".into(), 9);
@@ -223,7 +227,6 @@ fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
 #[test]
 fn wrong_bodies_count_in_the_warm_up_too() {
     let mut records = records(&[1, 2], |_| 5);
-    assert!(records.intervals[0].warmup);
     records.intervals[0].rows[0].errors.insert("wrong body".into(), 1);
     assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
 }

@@ -1,15 +1,17 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
+use linerate_analysis::precision::{Rule, Watch};
 use linerate_analysis::view::{Measure, Records, build};
 use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
 use linerate_load::session::{Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::finding::Finding;
-use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
+use linerate_record::run::{Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
 
 use super::objects::Objects;
 use super::setup::{CEILING, Setup};
@@ -17,9 +19,10 @@ use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Named, Timing};
+use crate::grid::{self, Named};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::timing::Timing;
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
@@ -52,6 +55,7 @@ impl Recorder {
         spec: &PointSpec,
         with: &Drive<'_>,
         plan: &Plan,
+        rule: Rule,
         progress: &Progress,
     ) -> Result<(PointOutcome, Result<String, Failure>), Failure> {
         let point = self.next_point;
@@ -60,20 +64,24 @@ impl Recorder {
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
-        let (mut intervals, mut written) = (Vec::new(), Ok(()));
+        let (from, mut written) = (self.folder.intervals.bytes()?, Ok(()));
+        let mut watch = Watch::new(rule);
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
             let interval = interval(point, figures);
+            let known = watch.push(&interval);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
             }
-            intervals.push(interval);
+            if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections });
+        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
-        Ok((outcome, recorded.map(|()| self.line(spec, vec![begin, end], intervals))))
+        // Read back, not kept: a point may last for hours, and memory should not grow with it.
+        let line = recorded.and_then(|()| self.folder.intervals.read_from(from));
+        Ok((outcome, line.map(|intervals| self.line(spec, vec![begin, end], intervals))))
     }
 
     /// The point's row of the report.
@@ -96,7 +104,7 @@ fn interval(point: u32, figures: IntervalFigures) -> Interval {
         point,
         from_ms: figures.from_ns / 1_000_000,
         to_ms: figures.to_ns / 1_000_000,
-        warmup: figures.warmup,
+        warmup: false,
         client_cpu_ns: figures.client_cpu_ns,
         thread_cpu_ns: figures.thread_cpu_ns,
         target_cpu_ns: figures.target_cpu_ns,
@@ -140,7 +148,8 @@ pub(super) fn ceilings(
             let spec = PointSpec { workload: named.name.clone(), size, concurrency };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
+            let rule = CEILING.rule(concurrency);
+            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, rule, progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -189,7 +198,7 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         source,
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
-        until: Until::Intervals { warmup: timing.warmup, all: timing.all },
+        until: Until::Intervals(timing.all),
         rate: setup.flags.work.max_rate,
         interval_ns: timing.interval_ms * 1_000_000,
     }
@@ -250,15 +259,12 @@ impl SeriesRun<'_> {
                 source = Source::Set { set, count };
             }
             let write_set = objects.new_set();
-            let mut timing = self.setup.timing;
-            if deletes_only {
-                // What the warm-up deleted could not be deleted again.
-                timing.all -= std::mem::take(&mut timing.warmup);
-            }
+            let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
             let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
             let plan = Plan { write_set, ..plan };
             let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
-            let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, self.progress)?;
+            let rule = timing.rule(concurrency);
+            let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, rule, self.progress)?;
             if workload.has(Op::Put) {
                 objects.note(write_set, outcome.written_until, self.sizes);
             }
@@ -285,6 +291,7 @@ impl SeriesRun<'_> {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("writing {count} objects of {}: {done} done", self.size));
+            ControlFlow::Continue(())
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);

@@ -20,14 +20,16 @@ use crate::child::{self, TargetProcess};
 use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid, Timing};
+use crate::grid::{self, Grid};
+use crate::timing::{self, Timing};
 use crate::{consent, credentials};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
-pub(super) const CEILING: Timing = Timing { interval_ms: 100, warmup: 2, all: 7, bytes_max: 0 };
+pub(super) const CEILING: Timing =
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
@@ -77,7 +79,7 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
-        let timing = grid::timing(&flags.work, grid.points().len(), session.hosts.len(), ops);
+        let timing = timing::timing(&flags.work, grid.points().len(), session.hosts.len(), ops)?;
         Ok(Setup {
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
@@ -135,11 +137,10 @@ impl<'a> Setup<'a> {
 
     /// How long the run will take, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let point_ms = self.timing.interval_ms * self.timing.all;
         let points = self.points().len() as u64;
         let series = points / self.grid.concurrencies.len() as u64;
-        let ceilings = if self.wants_ceilings() { series * CEILING.interval_ms * CEILING.all } else { 0 };
-        Duration::from_millis(points * point_ms + ceilings)
+        let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
+        Duration::from_millis(points * self.timing.point_ms() + ceilings)
     }
 
     /// A run against the null target is a ceiling itself.
@@ -195,11 +196,11 @@ impl<'a> Setup<'a> {
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
-        let ms = |intervals: u64| intervals * self.timing.interval_ms;
         Asked {
             points: self.points(),
-            duration_ms: ms(self.timing.all - self.timing.warmup),
-            warmup_ms: ms(self.timing.warmup),
+            duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
+            warmup_ms: self.timing.warmup_ms,
+            precision: self.timing.precision,
             threads: self.threads,
             objects: work.objects.unwrap_or_else(|| grid::read_set_objects(work, &self.grid.sizes[0])),
             bucket: self.session.bucket.clone(),

@@ -26,7 +26,7 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let mut facts = vec![
         ("Points", grid(asked)),
-        ("Each point", format!("{} after {} of warm-up", ms(asked.duration_ms), ms(asked.warmup_ms))),
+        ("Each point", each_point(asked)),
         ("Interval", ms(interval_ms)),
         ("Threads", asked.threads.to_string()),
         ("Objects per size", words::grouped(asked.objects)),
@@ -45,6 +45,19 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
         facts.push(("Rate cap", rate.clone()));
     }
     facts
+}
+
+/// `at most 10 s, until ± 2 %; warm-up found`.
+fn each_point(asked: &Asked) -> String {
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let time = match asked.precision {
+        Some(precision) => format!("at most {}, until ± {}", ms(asked.duration_ms), words::percent(precision)),
+        None => ms(asked.duration_ms),
+    };
+    match asked.warmup_ms {
+        Some(warmup_ms) => format!("{time}; after {} of warm-up", ms(warmup_ms)),
+        None => format!("{time}; warm-up found"),
+    }
 }
 
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
