@@ -1,5 +1,7 @@
 //! The cold path: bucket calls before and after a load, one at a time over a blocking connection.
 
+mod uploads;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -260,7 +262,19 @@ impl<'a> Bucket<'a> {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Answer, BucketError> {
-        let request = self.request(method, query, headers, body);
+        self.call_at("", method, query, headers, body)
+    }
+
+    /// A call about the object `key`, or, where that is empty, the bucket.
+    fn call_at(
+        &mut self,
+        key: &str,
+        method: &str,
+        query: &[u8],
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, BucketError> {
+        let request = self.request(key, method, query, headers, body);
         let to_head = method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
         if let Some(stream) = self.stream.take() {
@@ -288,7 +302,7 @@ impl<'a> Bucket<'a> {
         Ok(answer)
     }
 
-    fn request(&self, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    fn request(&self, key: &str, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let session = self.session;
         let authority = host_header(&session.hosts[self.host].authority);
         let (host, mut path) = match session.lookup {
@@ -297,6 +311,11 @@ impl<'a> Bucket<'a> {
         };
         if session.lookup == Lookup::Path {
             push_encoded_path(&session.bucket, &mut path);
+        }
+        if !key.is_empty() {
+            let separator: &[u8] = if path == b"/" { b"" } else { b"/" };
+            path.extend_from_slice(separator);
+            push_encoded_path(key, &mut path);
         }
         let version = env!("CARGO_PKG_VERSION");
         let mut out = Vec::new();
@@ -396,39 +415,23 @@ fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
 
 /// Adds the objects of one `ListObjectsV2` page; returns the token of the next page, where there is one.
 fn parse_page(body: &[u8], objects: &mut Vec<Existing>) -> Result<Option<String>, String> {
-    let mut reader = quick_xml::Reader::from_str(std::str::from_utf8(body).map_err(|e| e.to_string())?);
-    let (mut path, mut text) = (Vec::<String>::new(), String::new());
     let (mut key, mut size_bytes, mut truncated, mut token) = (None::<String>, 0u64, false, None);
-    loop {
-        match reader.read_event().map_err(|e| e.to_string())? {
-            Event::Start(start) => {
-                path.push(start.local_name().as_ref().to_owned());
-                text.clear();
+    each_element(body, |parent, name, text| {
+        match (parent, name) {
+            (Some("Contents"), "Key") => key = Some(std::mem::take(text)),
+            (Some("Contents"), "Size") => {
+                size_bytes = text.trim().parse().map_err(|_| format!("size {text:?} is no number"))?;
             }
-            Event::Text(piece) => text.push_str(&piece.xml10_content()),
-            Event::GeneralRef(reference) => text.push_str(&resolve(&reference)?),
-            Event::End(end) => {
-                let parent = path.len().checked_sub(2).map(|i| path[i].as_str());
-                match (parent, end.local_name().as_ref()) {
-                    (Some("Contents"), "Key") => key = Some(std::mem::take(&mut text)),
-                    (Some("Contents"), "Size") => {
-                        size_bytes = text.trim().parse().map_err(|_| format!("size {text:?} is no number"))?;
-                    }
-                    (_, "Contents") => {
-                        let key = key.take().ok_or("an object without a key")?;
-                        objects.push(Existing { key, size_bytes });
-                    }
-                    (_, "IsTruncated") => truncated = text.trim() == "true",
-                    (_, "NextContinuationToken") => token = Some(std::mem::take(&mut text)),
-                    _ => {}
-                }
-                path.pop();
-                text.clear();
+            (_, "Contents") => {
+                let key = key.take().ok_or("an object without a key")?;
+                objects.push(Existing { key, size_bytes });
             }
-            Event::Eof => break,
+            (_, "IsTruncated") => truncated = text.trim() == "true",
+            (_, "NextContinuationToken") => token = Some(std::mem::take(text)),
             _ => {}
         }
-    }
+        Ok(())
+    })?;
     Ok(if truncated { token } else { None })
 }
 
@@ -440,6 +443,33 @@ fn resolve(reference: &quick_xml::events::BytesRef<'_>) -> Result<String, String
     match quick_xml::escape::resolve_predefined_entity(name) {
         Some(text) => Ok(text.to_owned()),
         None => Err(format!("unknown entity &{name};")),
+    }
+}
+
+/// Walks a document and hands each element that ends to `element`: its parent, its name and its text.
+fn each_element(
+    body: &[u8],
+    mut element: impl FnMut(Option<&str>, &str, &mut String) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut reader = quick_xml::Reader::from_str(std::str::from_utf8(body).map_err(|e| e.to_string())?);
+    let (mut path, mut text) = (Vec::<String>::new(), String::new());
+    loop {
+        match reader.read_event().map_err(|e| e.to_string())? {
+            Event::Start(start) => {
+                path.push(start.local_name().as_ref().to_owned());
+                text.clear();
+            }
+            Event::Text(piece) => text.push_str(&piece.xml10_content()),
+            Event::GeneralRef(reference) => text.push_str(&resolve(&reference)?),
+            Event::End(end) => {
+                let parent = path.len().checked_sub(2).map(|i| path[i].as_str());
+                element(parent, end.local_name().as_ref(), &mut text)?;
+                path.pop();
+                text.clear();
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use rustix::net::{
 
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
 use crate::failure::{Failure, s3_code};
+use crate::multipart::{REPLY_BYTES_MAX, judge};
 use crate::request::{Ask, Outgoing, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
 use crate::streaming::{Layout, Piece, STREAM_PIECES_MAX, Stream};
@@ -107,6 +108,8 @@ pub(crate) struct Exchange {
     received: u64,
     wrong: bool,
     code: Option<String>,
+    /// What a call of a multipart upload was answered: the body, or a part's `ETag`.
+    pub(crate) reply: Vec<u8>,
     /// Body bytes that were counted as moved already.
     pub(crate) counted_bytes: i64,
 }
@@ -127,6 +130,7 @@ impl Exchange {
             received: 0,
             wrong: false,
             code: None,
+            reply: Vec::new(),
             counted_bytes: 0,
         }
     }
@@ -144,7 +148,7 @@ impl Exchange {
     pub(crate) fn moved_bytes(&self) -> i64 {
         let moved = match self.ask.op {
             Op::Get if (200..300).contains(&self.status) => self.received,
-            Op::Put => self.body_sent(),
+            Op::Put | Op::Part => self.body_sent(),
             _ => 0,
         };
         i64::try_from(moved).unwrap_or(i64::MAX)
@@ -157,7 +161,7 @@ impl Exchange {
 
     /// Whether received bytes can go unseen.
     fn discards(&self) -> bool {
-        !self.verify && self.status < 300 && matches!(self.framing, Framing::Length(_))
+        !self.verify && self.ask.call.is_none() && self.status < 300 && matches!(self.framing, Framing::Length(_))
     }
 }
 
@@ -395,6 +399,11 @@ impl Connection {
                     self.exchange.status = head.status;
                     self.exchange.keep_alive = head.keep_alive;
                     self.exchange.framing = head.framing;
+                    if self.exchange.ask.op == Op::Part
+                        && let Some(etag) = response::header(bytes, "etag")
+                    {
+                        self.exchange.reply.extend_from_slice(etag.as_bytes());
+                    }
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
                     break self.take_body(&bytes[head.head_bytes..], early, bodies, buffers.low_water_max);
@@ -510,12 +519,23 @@ impl Connection {
         if exchange.wrong {
             return fail(Failure::WrongBody);
         }
+        if let Some(call) = exchange.ask.call
+            && let Err(why) = judge(call.step, &exchange.reply)
+        {
+            return fail(why);
+        }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,
-            Op::Put => exchange.body_sent(),
-            Op::Stat | Op::Delete | Op::List => 0,
+            Op::Put | Op::Part => exchange.body_sent(),
+            Op::Stat | Op::Delete | Op::List | Op::Multipart => 0,
         };
         Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
+    }
+
+    /// The checksum of the body that was sent, where one followed it.
+    pub(crate) fn checksum(&self) -> Option<[u8; 8]> {
+        let stream = self.stream.as_deref().filter(|_| self.exchange.layout.has_trailer());
+        stream.map(Stream::checksum)
     }
 
     fn broken(&self) -> Progress {
@@ -533,6 +553,9 @@ fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
     {
         let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
         exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
+    } else if exchange.ask.op == Op::Multipart {
+        let room = REPLY_BYTES_MAX.saturating_sub(exchange.reply.len());
+        exchange.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
     exchange.received += bytes.len() as u64;
 }

@@ -23,6 +23,8 @@ pub enum Failure {
     WrongLength,
     /// The body is not what was written.
     WrongBody,
+    /// The reply lacks what it must hold.
+    Lacking(&'static str),
     /// The server answered before it had the whole body, and closed.
     EarlyReply,
 }
@@ -39,6 +41,7 @@ impl fmt::Display for Failure {
             Failure::Status(status, None) => write!(f, "http {status}"),
             Failure::WrongLength => f.write_str("wrong length"),
             Failure::WrongBody => f.write_str("wrong body"),
+            Failure::Lacking(what) => write!(f, "reply without {what}"),
             Failure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }

@@ -11,6 +11,7 @@ pub mod clock;
 mod connection;
 pub mod failure;
 pub mod hosts;
+pub mod multipart;
 pub mod object;
 pub mod pace;
 pub mod point;

@@ -11,6 +11,7 @@ use linerate_record::run::{Ended, Op};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::Clock;
+use crate::multipart::Unfinished;
 use crate::session::{Plan, Session, Until};
 use crate::sys::process_cpu_ns;
 use crate::tally::{Drained, add_sparse};
@@ -66,7 +67,7 @@ pub struct FigureRow {
 }
 
 /// How a point ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointOutcome {
     /// Why.
     pub ended: Ended,
@@ -76,6 +77,8 @@ pub struct PointOutcome {
     pub connections: u64,
     /// Writes that had not ended when their connection was given up: the target may store them later.
     pub unended_writes: u64,
+    /// Multipart uploads that were neither completed nor aborted.
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// A point that could not be driven.
@@ -265,6 +268,7 @@ impl<'a> Merge<'a> {
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
+            unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
         }
     }
 }

@@ -7,6 +7,7 @@ use linerate_record::units::Rate;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
+use crate::multipart::Parts;
 use crate::sigv4::{Credentials, UNSIGNED_PAYLOAD};
 use crate::sizes::Sizes;
 
@@ -116,10 +117,16 @@ pub enum Workload {
     /// One only.
     Single(Op),
     /// Drawn at random by weight, in the order of [`Op::ALL`].
-    Mixed([u32; 5]),
+    Mixed([u32; Op::COUNT]),
 }
 
 impl Workload {
+    /// Whether it writes objects.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.has(Op::Put) || self.has(Op::Multipart)
+    }
+
     /// Whether the workload contains an operation.
     #[must_use]
     pub const fn has(&self, op: Op) -> bool {
@@ -168,6 +175,8 @@ pub struct Plan {
     pub write_set: u32,
     /// What is read, headed and deleted.
     pub source: Source,
+    /// How objects are cut for multipart uploads.
+    pub parts: Parts,
     /// Length of a range to read in place of a whole object.
     pub range_bytes: Option<u64>,
     /// Whether bodies read are compared with what was written.

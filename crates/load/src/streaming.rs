@@ -58,6 +58,10 @@ impl Layout {
         self.chunked
     }
 
+    pub(crate) const fn has_trailer(&self) -> bool {
+        self.chunked && self.trailer
+    }
+
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }

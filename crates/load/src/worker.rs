@@ -1,5 +1,7 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod uploads;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -9,12 +11,13 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::choice::Choice;
+use crate::choice::{Choice, Chosen};
 use crate::clock::{Clock, unix_base_ns};
 use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
+use crate::multipart::{Unfinished, Uploads};
 use crate::pace::Pace;
-use crate::request::{Ask, Requests, Subject};
+use crate::request::{Ask, Requests, Subject, Texts};
 use crate::session::{HostSelect, Plan, Session, Source, Until};
 use crate::tally::{Drained, Tally};
 
@@ -52,6 +55,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) connections: u64,
     /// Writes given up before they ended.
     pub(crate) unended_writes: u64,
+    /// Multipart uploads that may be at the target.
+    pub(crate) unfinished: Vec<Unfinished>,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
 }
@@ -103,6 +108,7 @@ struct Worker<'a> {
     open_slots: u32,
     in_flight: u32,
     choice: Choice<'a>,
+    uploads: Uploads,
     requests: Requests<'a>,
     buffers: Buffers,
     tally: Tally,
@@ -140,6 +146,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         open_slots: given.slots,
         in_flight: 0,
         choice: Choice::new(&given),
+        uploads: Uploads::new(given.plan.parts),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency)),
         tally: Tally::new(session.hosts.len()),
@@ -175,10 +182,12 @@ impl Worker<'_> {
         }
         self.tick(self.given.clock.now_ns(), true);
         self.drain(&mut events)?;
+        let (unfinished, forgotten) = self.uploads.take_unfinished();
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
             connections: self.connections,
-            unended_writes: self.unended_writes,
+            unended_writes: self.unended_writes + forgotten,
+            unfinished,
             exhausted: self.exhausted,
         })
     }
@@ -189,13 +198,13 @@ impl Worker<'_> {
     }
 
     fn ended(&self) -> bool {
-        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
+        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (!self.has_work() && self.in_flight == 0)
     }
 
     /// Sleeps until something happens or something is due.
     fn wait(&self, events: &mut Vec<epoll::Event>, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
-        if self.open_slots > 0 && !self.exhausted && !self.draining {
+        if self.open_slots > 0 && self.has_work() && !self.draining {
             due_ns = due_ns.min(self.resume_at_ns.max(self.pace.free_at_ns()));
         }
         let sleep_ns = due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS);
@@ -256,7 +265,9 @@ impl Worker<'_> {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
         };
-        let outgoing = self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let (upload_id, document) = exchange.ask.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
+        let texts = Texts { key, upload_id, document };
+        let outgoing = self.requests.write(exchange.ask, texts, unix_s, &mut self.buffers.head);
         let started_ns = exchange.started_ns;
         let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
@@ -277,10 +288,10 @@ impl Worker<'_> {
             Progress::Failed { why, reusable } => (reusable, Some(why)),
         };
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let (host, op) = (connection.host, connection.exchange.ask.op);
+        let (host, ask) = (connection.host, connection.exchange.ask);
         if let Some(why) = &why {
-            self.unended_writes += u64::from(op == Op::Put && *why == Failure::Timeout);
-            self.count_failure(host, op, why);
+            self.unended_writes += u64::from(ask.may_be_stored() && *why == Failure::Timeout);
+            self.failed(ask, why);
         }
         self.in_flight -= 1;
         self.open_slots += 1;
@@ -299,11 +310,12 @@ impl Worker<'_> {
         let exchange = &mut connection.exchange;
         let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
-        let (host, op) = (connection.host, exchange.ask.op);
+        let (host, ask) = (connection.host, exchange.ask);
         if fresh != 0 {
             self.tick(now_ns, false);
             if !self.draining && !self.time_is_up() {
-                self.tally.moved(host, op, fresh);
+                self.tally.moved(host, ask.op, fresh);
+                self.moved_of_upload(ask, fresh);
             }
         }
     }
@@ -311,6 +323,10 @@ impl Worker<'_> {
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places[place].connection.as_ref() else { return };
         let exchange = &connection.exchange;
+        if exchange.ask.call.is_some() {
+            self.call_succeeded(place, bytes, first_byte_ns, now_ns);
+            return;
+        }
         let (op, subject, started_ns) = (exchange.ask.op, exchange.ask.subject, exchange.started_ns);
         let host = connection.host;
         if op == Op::Put {
@@ -348,7 +364,7 @@ impl Worker<'_> {
 
     fn start_open_slots(&mut self, now_ns: u64) {
         while self.open_slots > 0
-            && !self.exhausted
+            && self.has_work()
             && !self.draining
             && !self.time_is_up()
             && self.resume_at_ns <= now_ns
@@ -356,20 +372,19 @@ impl Worker<'_> {
         {
             self.start_one(now_ns);
         }
-        if self.pace.free_at_ns() > now_ns && !self.exhausted && !self.draining {
+        if self.pace.free_at_ns() > now_ns && self.has_work() && !self.draining {
             self.held_back = self.held_back.max(self.open_slots);
         }
     }
 
     fn start_one(&mut self, now_ns: u64) {
-        let host = self.pick_host(now_ns);
-        let Some(chosen) = self.choice.next() else {
+        let Some(ask) = self.uploads.next().or_else(|| self.next_ask(now_ns)) else {
             self.exhausted = true;
             return;
         };
-        let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
+        let host = ask.host as usize;
         let exchange = Exchange::new(ask, self.given.plan.verify, now_ns);
-        self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
+        self.pace.spend(now_ns, ask.size_bytes());
         self.open_slots -= 1;
         self.in_flight += 1;
         self.outstanding[host] += 1;
@@ -381,6 +396,16 @@ impl Worker<'_> {
         } else {
             self.open(host, exchange);
         }
+    }
+
+    /// A request that is none of an upload under way; `None` once there is nothing left to ask for.
+    fn next_ask(&mut self, now_ns: u64) -> Option<Ask> {
+        let host = self.pick_host(now_ns) as u32;
+        let Chosen { op, subject, range } = self.choice.next()?;
+        Some(match (op, subject) {
+            (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, now_ns),
+            _ => Ask { op, subject, range, host, call: None },
+        })
     }
 
     /// The host of the next request, resting ones passed over. At least one is ready.
@@ -398,7 +423,7 @@ impl Worker<'_> {
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {
-        let op = exchange.ask.op;
+        let ask = exchange.ask;
         let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
         let added = opened.and_then(|connection| {
             let place = self.free_places.pop().unwrap_or_else(|| {
@@ -414,7 +439,7 @@ impl Worker<'_> {
         match added {
             Ok(()) => self.connections += 1,
             Err(why) => {
-                self.count_failure(host as u32, op, &why);
+                self.failed(ask, &why);
                 self.in_flight -= 1;
                 self.open_slots += 1;
                 self.outstanding[host] -= 1;
@@ -497,8 +522,7 @@ impl Worker<'_> {
         loop {
             let now_ns = self.given.clock.now_ns();
             let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let open =
-                writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
+            let open = writes.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes()).count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
                 self.unended_writes += open as u64;
                 return Ok(());

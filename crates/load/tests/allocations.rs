@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
+use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 use linerate_load::sigv4::{Credentials, Secret};
@@ -60,6 +61,7 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
         threads: 1,
         write_set: 1,
         source: Source::Set { set: 0, count: 1000 },
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         range_bytes: None,
         verify: false,
         until: Until::Intervals(intervals),
