@@ -166,6 +166,15 @@ pub struct Asked {
     pub prefix: String,
     /// `signed`, `unsigned`, `streaming`, `streaming-trailer` or `unsigned-trailer`.
     pub payload: String,
+    /// Length of a part of multipart uploads, in bytes; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<u64>,
+    /// Parts of one object in flight at once; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_concurrent: Option<u32>,
+    /// `multipart` where objects to read or to delete were written so beforehand; absent for `put`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
     /// `tail` or `full`: how bodies differ from each other.
     pub unique: String,
     /// Whether bodies read are compared with what was written.
@@ -301,6 +310,13 @@ pub struct Interval {
     pub held_back: u32,
     /// One row per host and operation that had a request end in this interval.
     pub rows: Vec<Row>,
+}
+
+impl Interval {
+    /// The rows that add up: those of parts are told beside those of their uploads.
+    pub fn whole_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.op.is_detail())
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

@@ -14,6 +14,7 @@ use linerate_record::finding::Finding;
 use linerate_record::run::{Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
 
 use super::objects::Objects;
+use super::parts;
 use super::setup::{CEILING, Setup};
 use crate::child;
 use crate::cli::TargetKind;
@@ -196,6 +197,7 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         threads: setup.threads,
         write_set: 0,
         source,
+        parts: parts::parts(&setup.flags.work),
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
         until: Until::Intervals(timing.all),
@@ -265,10 +267,10 @@ impl SeriesRun<'_> {
             let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
             let rule = timing.rule(concurrency);
             let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, rule, self.progress)?;
-            if workload.has(Op::Put) {
+            if workload.writes() {
                 objects.note(write_set, outcome.written_until, self.sizes);
             }
-            objects.note_unended(outcome.unended_writes);
+            objects.note_unended(outcome.unended_writes, outcome.unfinished);
             self.progress.finished(&line?);
             objects.clear_except(keep, self.progress);
         }
@@ -279,13 +281,15 @@ impl SeriesRun<'_> {
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let named = Named { name: "put".into(), workload: Workload::Single(Op::Put) };
+        let writer = parts::writer(&self.setup.flags.work);
+        let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
         let plan = Plan { write_set: set, until: Until::Written(count), verify: false, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
         let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
-        let outcome = drive(self.with, &plan, |figures| {
+        let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
             for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
                 *errors.entry(kind).or_default() += n;
@@ -295,7 +299,8 @@ impl SeriesRun<'_> {
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
-        objects.note_unended(outcome?.unended_writes);
+        let outcome = outcome?;
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         if interrupt::came(self.with.interrupted) || (errors.is_empty() && done == count) {
             return Ok(set);
         }

@@ -11,13 +11,14 @@ use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Existing, HostSelect, Lookup, Payload, Session};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sizes::Sizes;
+use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, SCHEMA, Target};
+use linerate_record::run::{Asked, Manifest, Op, PointSpec, SCHEMA, Target};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use super::parts;
 use crate::child::{self, TargetProcess};
-use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
+use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag, name_of};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid};
@@ -78,7 +79,9 @@ impl<'a> Setup<'a> {
             seed,
             hosts,
         };
-        let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
+        // An upload is told as a whole and by its parts.
+        let of = |w: &grid::Named| w.name.matches('=').count().max(1) + usize::from(w.workload.has(Op::Multipart));
+        let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
         let timing = timing::timing(&flags.work, grid.points().len(), session.hosts.len(), ops)?;
         Ok(Setup {
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
@@ -196,6 +199,7 @@ impl<'a> Setup<'a> {
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
+        let uploads = parts::wanted(work, &self.grid);
         Asked {
             points: self.points(),
             duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
@@ -206,6 +210,9 @@ impl<'a> Setup<'a> {
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
             payload: name_of(work.payload),
+            part_bytes: uploads.then_some(work.part_size.0),
+            part_concurrent: uploads.then_some(work.part_concurrent),
+            write: (work.write != WriteFlag::Put).then(|| name_of(work.write)),
             unique: name_of(work.unique),
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
@@ -259,6 +266,7 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
         let name = name_of(work.payload);
         return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
     }
+    parts::check(work, grid)?;
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -302,8 +310,17 @@ fn bodies(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
     if flags.work.payload != PayloadFlag::Signed {
         return Bodies::new(seed, unique, &[], None);
     }
-    let named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
-    let others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::max).max();
+    let mut named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
+    let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
+    if parts::wanted(&flags.work, grid) {
+        let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();
+        let largest = parts::parts(&flags.work).bytes;
+        // A size that no PUT takes is sent in parts only.
+        named.retain(|&size| size <= PUT_BYTES_MAX);
+        named.extend(of_parts);
+        named.push(largest.min(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0)));
+        others = others.map(|most| most.min(PUT_BYTES_MAX));
+    }
     Bodies::new(seed, unique, &named, others)
 }
 
