@@ -153,7 +153,8 @@ fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
 /// Every kind of error of a point, its warm-up included.
 fn errors_of(records: &Records, point: u32) -> String {
     let mut kinds = BTreeMap::<&str, u64>::new();
-    for (kind, n) in records.intervals.iter().filter(|i| i.point == point).flat_map(|i| &i.rows).flat_map(|r| &r.errors)
+    for (kind, n) in
+        records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows()).flat_map(|r| &r.errors)
     {
         *kinds.entry(kind).or_default() += n;
     }

@@ -59,13 +59,13 @@ impl Watch {
 
     /// Takes the next interval; returns whether the point has been measured long enough.
     pub fn push(&mut self, interval: &Interval) -> bool {
-        let rows = &interval.rows;
+        let rows = || interval.whole_rows();
         self.sums.push(Sum {
             from_ms: interval.from_ms,
             to_ms: interval.to_ms,
-            requests: rows.iter().map(|r| r.requests).sum(),
-            bytes: rows.iter().map(|r| r.bytes).sum(),
-            moved_bytes: rows.iter().map(|r| r.moved_bytes).sum(),
+            requests: rows().map(|r| r.requests).sum(),
+            bytes: rows().map(|r| r.bytes).sum(),
+            moved_bytes: rows().map(|r| r.moved_bytes).sum(),
         });
         let n = self.sums.len();
         if n < self.next_look {

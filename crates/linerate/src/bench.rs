@@ -1,6 +1,7 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
 mod objects;
+mod parts;
 mod points;
 mod setup;
 mod steps;

@@ -56,6 +56,8 @@ Examples:
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
       the highest rate at which 99 of 100 requests take no longer than 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
+  linerate bench --op multipart --obj.size 1GiB --part.size 64MiB --part.concurrent 4 --payload unsigned-trailer
+      objects uploaded in parts, as current AWS SDKs do; latencies of objects, and of parts in the page and the JSON
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
@@ -157,13 +159,16 @@ pub(crate) struct Keys {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Work")]
 pub(crate) struct Work {
-    /// Operations, each measured on its own: get, put, stat (head), delete, list; or mixed.
+    /// Operations, each measured on its own: get, put, multipart (objects uploaded in parts), stat (head), delete,
+    /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
     /// Weights of `--op mixed`.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
-    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, or one weighted distribution (`4096:10740,8192:1685`).
+    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
+    /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
+    /// (`4096:10740,8192:1685`).
     #[arg(long = "obj.size", value_name = "SIZES", default_value = "64KiB,4MiB")]
     pub(crate) obj_size: String,
     /// Read ranges of this length in place of whole objects, at random multiples of it.
@@ -191,6 +196,13 @@ pub(crate) struct Work {
     /// Most requests in flight that the search tries.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) max_concurrent: u32,
+    /// Length of the parts of multipart uploads, but for the last: 5 MiB to 5 GiB.
+    #[arg(long = "part.size", value_name = "SIZE", default_value = "16MiB")]
+    pub(crate) part_size: Bytes,
+    /// Parts of one object in flight at once. Each takes one of --concurrent, so that fewer objects are under way.
+    #[arg(long = "part.concurrent", value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) part_concurrent: u32,
     /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
     #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
@@ -205,6 +217,9 @@ pub(crate) struct Work {
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) objects: Option<u64>,
+    /// How objects are written beforehand: with one PUT each, or in parts.
+    #[arg(long, value_enum, default_value_t = WriteFlag::Put)]
+    pub(crate) write: WriteFlag,
     /// Read objects that are in the bucket already, below --prefix, in place of writing some. Never deletes them.
     #[arg(long)]
     pub(crate) list_existing: bool,
@@ -214,7 +229,7 @@ pub(crate) struct Work {
     /// Compare every byte read with what was written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Whether signatures cover bodies.
+    /// How the body of a PUT, or of a part, is sent, and what vouches for it: the value of `x-amz-content-sha256`.
     #[arg(long, value_enum, default_value_t = PayloadFlag::Signed)]
     pub(crate) payload: PayloadFlag,
     /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, against targets that
@@ -371,6 +386,21 @@ pub(crate) enum PayloadFlag {
     Signed,
     /// UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies.
     Unsigned,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before.
+    Streaming,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over TLS.
+    /// AWS itself takes it over TLS only.
+    UnsignedTrailer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WriteFlag {
+    /// PutObject.
+    Put,
+    /// A multipart upload, with --part.size.
+    Multipart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

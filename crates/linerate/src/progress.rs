@@ -57,11 +57,12 @@ impl Progress {
         if !self.live {
             return;
         }
-        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| figures.rows.iter().map(f).sum::<u64>() as f64;
+        let rows = || figures.rows.iter().filter(|row| !row.op.is_detail());
+        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| rows().map(f).sum::<u64>() as f64;
         let mut total = linerate_analysis::histogram::empty();
-        figures.rows.iter().for_each(|row| total += &row.total);
+        rows().for_each(|row| total += &row.total);
         let requests = sum(|r| r.requests) / seconds;
-        let bytes = figures.rows.iter().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
+        let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
         let errors = sum(|r| r.errors.values().sum());
         let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
         let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };

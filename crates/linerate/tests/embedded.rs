@@ -21,6 +21,15 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
         "--op get,put --obj.size 1000,70000 --payload signed --unique tail",
         "--op get,put --obj.size 0,16,300000 --payload unsigned --unique full",
         "--op get,put --obj.size random:1-100000 --payload signed --unique full",
+        "--op get,put --obj.size 0,1000,65536,200000 --payload streaming",
+        "--op get,put --obj.size 0,1000,65536,5MiB --payload streaming-trailer",
+        "--op get,put --obj.size random:1-300000 --payload streaming-trailer --unique full",
+        "--op get,put --obj.size 0,1000,65537,300000 --payload unsigned-trailer",
+        "--op get,put --obj.size 150000 --payload unsigned-trailer --unique full",
+        "--op multipart --obj.size 0,1000",
+        "--op multipart,get --write multipart --obj.size 100000 --payload streaming-trailer --part.concurrent 2",
+        "--op multipart --obj.size lognormal:4KiB/1 --payload unsigned-trailer --unique full",
+        "--op mixed --mix get=4,multipart=3,delete=1 --obj.size 1000",
         "--op get --obj.size 200000 --range-size 30000",
         "--op stat,list,delete --obj.size 100",
         "--op mixed --obj.size 4096:3,8192:1 --mix get=4,put=3,stat=2,delete=1",
@@ -36,7 +45,53 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
             assert!(point.ttfb.p50_ns <= point.total.p50_ns && point.total.p50_ns > 0, "{flags}");
         }
         assert_eq!(objects(&target), Vec::<String>::new(), "{flags}");
+        assert_eq!(uploads(&target), Vec::<String>::new(), "{flags}");
     }
+}
+
+/// Parts and notes of multipart uploads that are neither completed nor aborted.
+fn uploads(target: &Served) -> Vec<String> {
+    let below = files_below(target.root.as_deref().expect("it has a folder"));
+    below.into_iter().filter(|f| f.contains("upload")).collect()
+}
+
+#[test]
+fn objects_of_several_parts_are_read_back_as_they_were_sent() {
+    for payload in ["signed", "streaming-trailer"] {
+        let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+        let target = Served::embedded(drive.path());
+        let flags = format!(
+            "--host {} --op get --write multipart --obj.size 11534337 --part.size 5MiB --part.concurrent 2 --objects 3 \
+             --payload {payload} --verify --concurrent 2 --duration 2s --warmup 0s --precision none --no-ceiling",
+            target.address
+        );
+        let view = bench_view(out.path(), &flags);
+        let asked = &view.run.asked;
+        assert_eq!((asked.part_bytes, asked.write.as_deref()), (Some(5 << 20), Some("multipart")));
+        assert!(points(&view)[0].requests > 0 && points(&view)[0].error_count() == 0, "{payload}");
+        assert_eq!(uploads(&target), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_upload_is_told_as_one_object_and_by_its_parts() {
+    let out = tempdir().unwrap();
+    let target = Served::null();
+    let flags = format!(
+        "--host {} --op multipart --obj.size 11MiB --part.size 5MiB --concurrent 2 --duration 2s --warmup 0s \
+         --precision none --no-ceiling",
+        target.address
+    );
+    let view = bench_view(out.path(), &flags);
+    let point = points(&view)[0];
+    let of = |op: Op| point.ops.iter().find(|o| o.op == op).unwrap();
+    let (whole, parts) = (of(Op::Multipart), of(Op::Part));
+    assert_eq!((point.requests, point.total.count), (whole.requests, whole.requests));
+    assert_eq!(point.bytes, whole.requests * (11 << 20));
+    // Three parts each; those of objects that were under way at the end are told too.
+    assert!(parts.requests >= 3 * whole.requests && parts.requests <= 3 * (whole.requests + 2), "{point:?}");
+    assert_eq!(whole.bytes_per_s, parts.bytes_per_s, "the bytes of an object move as its parts");
+    assert!(parts.total.p50_ns < whole.total.p50_ns);
 }
 
 /// Files that are objects: the embedded target's own notes begin with a dot.
@@ -172,6 +227,24 @@ fn interrupted_runs_clear_up_and_keep_what_was_measured() {
     assert_eq!(point.ended, Some(Ended::Interrupted));
     assert!(point.requests > 0 && out.path().join("report.html").exists());
     assert_eq!(objects(&target), Vec::<String>::new());
+}
+
+#[test]
+fn uploads_are_aborted_when_a_run_is_interrupted_even_where_objects_stay() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!(
+        "bench --host {} --op multipart --obj.size 60MiB --part.size 5MiB --concurrent 4 --duration 20s --noclear \
+         --warmup 0s --no-ceiling",
+        target.address
+    );
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let mut child = command.args(words(&flags)).arg("-o").arg(out.path()).stdout(Stdio::null()).spawn().unwrap();
+    eventually("parts to be sent", || uploads(&target).iter().any(|f| f.contains("part")));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(uploads(&target), Vec::<String>::new());
 }
 
 #[test]
@@ -338,6 +411,12 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--bucket x", 2, "3 to 63"),
         ("--max-rate fast", 2, "fast"),
         ("--target-pid 4194305", 2, "no process"),
+        ("--op multipart --part.size 1MiB", 2, "5 MiB to 5 GiB"),
+        ("--op multipart --obj.size 100GiB --part.size 5MiB", 2, "--part.size 11 MiB or more"),
+        ("--op get --obj.size 6GiB", 2, "--write multipart"),
+        ("--op part", 2, "unknown operation \"part\""),
+        ("--obj.size lognormal:1MiB/9", 2, "up to 3"),
+        ("--payload streaming --anonymous --host 127.0.0.1:9", 2, "needs credentials"),
         ("--timeout 0s", 2, "fails every request"),
         ("--duration 5", 2, "30s"),
         ("--duration 50ms", 2, "100ms or more"),

@@ -24,6 +24,8 @@ fn main() {
     };
     let trials = vec![
         trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
+        trial("minio_every_payload_of_put_and_of_parts_verified", &["MinIO"], every_payload),
+        trial("minio_refuses_a_body_that_is_not_its_checksum", &["MinIO", "curl"], wrong_checksum),
         trial("minio_bytes_and_requests_equal_the_servers_metrics", &["MinIO"], bytes_equal),
         trial("minio_virtual_host_lookup_and_a_region_of_its_own", &["MinIO"], virtual_host_and_region),
         trial("minio_session_token_of_temporary_credentials", &["MinIO", "curl"], session_token),
@@ -63,6 +65,41 @@ fn every_operation() -> Result<(), Failed> {
         }
         assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
         assert!(!minio.has_bucket("linerate-bench"), "{flags}: the bucket that the run made is gone");
+    }
+    Ok(())
+}
+
+fn every_payload() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --verify";
+    for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
+        for flags in [
+            "--op put,get --obj.size 0,1,65536,300000 --objects 20",
+            "--op put,get --obj.size 5000001 --objects 20 --unique full",
+            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2 --objects 6",
+        ] {
+            let out = tempdir()?;
+            let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);
+            let view = minio.bench(out.path(), &flags)?;
+            for series in &view.series {
+                let point = &series.points[0];
+                assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
+                assert_eq!(point.bytes, point.requests * series.size.parse::<u64>()?, "{flags}");
+            }
+            assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
+            assert_eq!(minio.uploads(), Vec::<String>::new(), "{flags}");
+        }
+    }
+    Ok(())
+}
+
+fn wrong_checksum() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    minio.make_bucket("checked");
+    // CRC-32C of "hello": 0x9A71BB4C. The bodies that linerate sends are refused where theirs is wrong.
+    for (checksum, stored) in [("mnG7TA==", true), ("mnG7TQ==", false)] {
+        assert_eq!(minio.put_with_trailer("checked/x", "hello", checksum), stored, "{checksum}");
+        assert_eq!(minio.objects("checked").len(), 1, "only what is right is stored");
     }
     Ok(())
 }

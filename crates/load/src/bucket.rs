@@ -1,6 +1,7 @@
 //! The cold path: bucket calls before and after a load, one at a time over a blocking connection.
 
 mod leftovers;
+mod uploads;
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +14,7 @@ use crate::failure::s3_code;
 use crate::hosts::host_header;
 use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
-use crate::request::push_signature;
+use crate::request::{Extra, push_signature};
 use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX};
 use crate::session::{Existing, Lookup, Session};
 use crate::sigv4::{Canonical, Signer, hex, push_encoded_path, push_encoded_query};
@@ -429,7 +430,7 @@ impl<'a> Bucket<'a> {
             signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
             let payload_hash = hex(&sha2::Sha256::digest(body).into());
             let canonical = Canonical { method, path: &path, query, headers: &[], payload_hash: &payload_hash };
-            push_signature(&signer, canonical, host.as_bytes(), &mut Vec::new(), &mut out);
+            push_signature(&signer, canonical, host.as_bytes(), &Extra::default(), &mut Vec::new(), &mut out);
         }
         out.extend_from_slice(b"\r\n\r\n");
         out

@@ -11,12 +11,14 @@ use std::net::{IpAddr, SocketAddr};
 use linerate_record::run::Op;
 use rustix::io::Errno;
 
-use crate::body::{Bodies, POOL_BYTES};
+use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
 use crate::channel::{Sent, Wire};
 use crate::failure::{Failure, location_host, retry_after_ns, s3_code};
-use crate::request::{Ask, Subject};
+use crate::multipart::{REPLY_BYTES_MAX, judge};
+use crate::request::{Ask, Outgoing, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
 use crate::retry::Since;
+use crate::streaming::{Layout, Piece, STREAM_PIECES_MAX, Stream};
 use crate::sys::set_receive_low_water;
 use crate::tls::Tls;
 use crate::transport::{ClientTransport, dial};
@@ -42,7 +44,7 @@ pub(crate) const fn low_water_share(connections: u32) -> u64 {
 
 /// Most pieces of a body handed to the kernel in one call. Each call pushes what it was given, so that few and large
 /// ones are cheaper.
-const PIECES: usize = 64;
+const PIECES: usize = STREAM_PIECES_MAX + 1;
 
 /// Buffers of one thread, shared by its connections.
 pub(crate) struct Buffers {
@@ -104,7 +106,9 @@ pub(crate) struct Exchange {
     /// Where a redirect leads.
     location: Option<String>,
     first_byte_ns: u64,
-    body_sent: u64,
+    layout: Layout,
+    /// Bytes sent behind the head: of the body, and of its frames where it goes out in chunks.
+    sent: u64,
     status: u16,
     keep_alive: bool,
     framing: Framing,
@@ -112,6 +116,8 @@ pub(crate) struct Exchange {
     received: u64,
     wrong: bool,
     code: Option<String>,
+    /// What a call of a multipart upload was answered: the body, or a part's `ETag`.
+    pub(crate) reply: Vec<u8>,
     /// Body bytes that were counted as moved already.
     pub(crate) counted_bytes: i64,
 }
@@ -126,7 +132,8 @@ impl Exchange {
             retry_after_ns: None,
             location: None,
             first_byte_ns: 0,
-            body_sent: 0,
+            layout: Layout::empty(),
+            sent: 0,
             status: 0,
             keep_alive: false,
             framing: Framing::Length(0),
@@ -134,19 +141,25 @@ impl Exchange {
             received: 0,
             wrong: false,
             code: None,
+            reply: Vec::new(),
             counted_bytes: 0,
         }
     }
 
-    fn body_bytes(&self) -> u64 {
-        if self.ask.op == Op::Put { self.ask.subject.size_bytes() } else { 0 }
+    /// Whether something is left to send behind the head.
+    fn unsent(&self) -> bool {
+        self.sent < self.layout.wire_bytes()
+    }
+
+    fn body_sent(&self) -> u64 {
+        self.layout.body_bytes(self.sent)
     }
 
     /// Body bytes that have moved so far.
     pub(crate) fn moved_bytes(&self) -> i64 {
         let moved = match self.ask.op {
             Op::Get if (200..300).contains(&self.status) => self.received,
-            Op::Put => self.body_sent,
+            Op::Put | Op::Part => self.body_sent(),
             _ => 0,
         };
         i64::try_from(moved).unwrap_or(i64::MAX)
@@ -171,7 +184,7 @@ impl Exchange {
 
     /// Whether received bytes can go unseen.
     fn discards(&self) -> bool {
-        !self.verify && self.status < 300 && matches!(self.framing, Framing::Length(_))
+        !self.verify && self.ask.call.is_none() && self.status < 300 && matches!(self.framing, Framing::Length(_))
     }
 }
 
@@ -207,6 +220,8 @@ pub(crate) struct Connection {
     unsent: Vec<u8>,
     /// A response's head that came in parts.
     partial: Vec<u8>,
+    /// The body on its way, where it goes out in chunks; made with the first one.
+    stream: Option<Box<Stream>>,
 }
 
 impl Connection {
@@ -229,6 +244,7 @@ impl Connection {
             low_water: 1,
             unsent: Vec::new(),
             partial: Vec::new(),
+            stream: None,
         })
     }
 
@@ -256,8 +272,12 @@ impl Connection {
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
-    pub(crate) fn start(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
         self.phase = Phase::Sending;
+        self.exchange.layout = outgoing.layout;
+        if outgoing.layout.is_chunked() {
+            self.stream.get_or_insert_default().begin(outgoing.signer);
+        }
         self.unsent.clear();
         self.partial.clear();
         let head = std::mem::take(&mut buffers.head);
@@ -268,7 +288,7 @@ impl Connection {
                 Progress::Waiting
             }
             Ok(Sent { bytes, full }) => {
-                self.exchange.body_sent = (bytes - head.len()) as u64;
+                self.exchange.sent = (bytes - head.len()) as u64;
                 if full { Progress::Waiting } else { self.send_rest(bodies, buffers) }
             }
             Err(Errno::AGAIN) => {
@@ -283,10 +303,7 @@ impl Connection {
 
     /// Goes on sending until all is sent or the socket's buffer is full.
     pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
-        while !self.unsent.is_empty()
-            || self.exchange.body_sent < self.exchange.body_bytes()
-            || self.transport.has_unsent()
-        {
+        while !self.unsent.is_empty() || self.exchange.unsent() || self.transport.has_unsent() {
             let unsent = std::mem::take(&mut self.unsent);
             let sent = self.send_once(&unsent, bodies, buffers);
             self.unsent = unsent;
@@ -294,7 +311,7 @@ impl Connection {
                 Ok(Sent { bytes, full }) => {
                     let of_head = bytes.min(self.unsent.len());
                     self.unsent.drain(..of_head);
-                    self.exchange.body_sent += (bytes - of_head) as u64;
+                    self.exchange.sent += (bytes - of_head) as u64;
                     if full {
                         return Progress::Waiting;
                     }
@@ -310,11 +327,12 @@ impl Connection {
 
     /// One call that sends a head and the next pieces of the body.
     fn send_once(&mut self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
-        // Most requests need three pieces; clearing room for 64 of them would show at 4 KiB.
-        if self.exchange.body_bytes() <= POOL_BYTES as u64 {
-            self.send_pieces::<4>(head, bodies, buffers)
-        } else {
-            self.send_pieces::<PIECES>(head, bodies, buffers)
+        // Most requests need few pieces; clearing room for 64 of them would show at 4 KiB.
+        let layout = &self.exchange.layout;
+        match (layout.is_chunked(), layout.length()) {
+            (false, ..=POOL_BYTES) => self.send_pieces::<4>(head, bodies, buffers),
+            (true, ..=CHUNK_BYTES) => self.send_pieces::<6>(head, bodies, buffers),
+            _ => self.send_pieces::<PIECES>(head, bodies, buffers),
         }
     }
 
@@ -327,23 +345,39 @@ impl Connection {
         let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
-        if let (Op::Put, Subject::Own { id, size_bytes }) = (self.exchange.ask.op, self.exchange.ask.subject) {
-            let mut offset = self.exchange.body_sent;
-            while count < N - 1 {
-                let resident = bodies.resident(size_bytes, offset, size_bytes - offset);
-                if resident.is_empty() {
-                    break;
+        let Exchange { ask, layout, sent, .. } = &self.exchange;
+        match (ask.body(), self.stream.as_deref_mut()) {
+            (Some(span), Some(stream)) if layout.is_chunked() => {
+                let mut chunks = [Piece::Made { start: 0, end: 0 }; N];
+                let most = &mut chunks[1..];
+                let gathered = stream.gather((*layout, span, *sent), bodies, most, &mut buffers.made);
+                for piece in &chunks[1..=gathered] {
+                    pieces[count] = IoSlice::new(match *piece {
+                        Piece::Pool { offset, length } => bodies.resident(span.size_bytes, offset, length),
+                        Piece::Made { start, end } => &buffers.made[start..end],
+                    });
+                    count += 1;
                 }
-                pieces[count] = IoSlice::new(resident);
-                offset += resident.len() as u64;
-                count += 1;
             }
-            let left = (size_bytes - offset).min(buffers.made.len() as u64) as usize;
-            if left > 0 && bodies.resident(size_bytes, offset, 1).is_empty() {
-                bodies.fill(id, size_bytes, offset, &mut buffers.made[..left]);
-                pieces[count] = IoSlice::new(&buffers.made[..left]);
-                count += 1;
+            (Some(span), _) => {
+                let (mut offset, end) = (span.start + sent, span.start + span.length);
+                while count < N - 1 {
+                    let resident = bodies.resident(span.size_bytes, offset, end - offset);
+                    if resident.is_empty() {
+                        break;
+                    }
+                    pieces[count] = IoSlice::new(resident);
+                    offset += resident.len() as u64;
+                    count += 1;
+                }
+                let left = (end - offset).min(buffers.made.len() as u64) as usize;
+                if left > 0 && bodies.resident(span.size_bytes, offset, 1).is_empty() {
+                    bodies.fill(span.id, span.size_bytes, offset, &mut buffers.made[..left]);
+                    pieces[count] = IoSlice::new(&buffers.made[..left]);
+                    count += 1;
+                }
             }
+            (None, _) => {}
         }
         self.transport.send(&pieces[..count], &mut buffers.wire)
     }
@@ -397,6 +431,11 @@ impl Connection {
                     self.exchange.framing = head.framing;
                     if head.status >= 300 {
                         note_refusal(&mut self.exchange, &bytes[..head.head_bytes]);
+                    }
+                    if self.exchange.ask.op == Op::Part
+                        && let Some(etag) = response::header(bytes, "etag")
+                    {
+                        self.exchange.reply.extend_from_slice(etag.as_bytes());
                     }
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
@@ -507,7 +546,7 @@ impl Connection {
         if !(200..300).contains(&exchange.status) {
             return fail(Failure::Status(exchange.status, exchange.code.clone()));
         }
-        if exchange.body_sent < exchange.body_bytes() {
+        if exchange.unsent() {
             return Progress::Failed { why: Failure::EarlyReply, reusable: false };
         }
         let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
@@ -523,12 +562,23 @@ impl Connection {
         if exchange.wrong {
             return fail(Failure::WrongBody);
         }
+        if let Some(call) = exchange.ask.call
+            && let Err(why) = judge(call.step, &exchange.reply)
+        {
+            return fail(why);
+        }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,
-            Op::Put => exchange.body_sent,
-            Op::Stat | Op::Delete | Op::List => 0,
+            Op::Put | Op::Part => exchange.body_sent(),
+            Op::Stat | Op::Delete | Op::List | Op::Multipart => 0,
         };
         Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
+    }
+
+    /// The checksum of the body that was sent, where one followed it.
+    pub(crate) fn checksum(&self) -> Option<[u8; 8]> {
+        let stream = self.stream.as_deref().filter(|_| self.exchange.layout.has_trailer());
+        stream.map(Stream::checksum)
     }
 
     fn broken(&self) -> Progress {
@@ -556,6 +606,9 @@ fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
     {
         let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
         exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
+    } else if exchange.ask.op == Op::Multipart {
+        let room = REPLY_BYTES_MAX.saturating_sub(exchange.reply.len());
+        exchange.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
     exchange.received += bytes.len() as u64;
 }

@@ -34,6 +34,8 @@ pub enum Failure {
     WrongRange,
     /// The body is not what was written.
     WrongBody,
+    /// The reply lacks what it must hold.
+    Lacking(&'static str),
     /// The server answered before it had the whole body, and closed.
     EarlyReply,
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Failure {
             Failure::LongBody => f.write_str("long body"),
             Failure::WrongRange => f.write_str("wrong range"),
             Failure::WrongBody => f.write_str("wrong body"),
+            Failure::Lacking(what) => write!(f, "reply without {what}"),
             Failure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }

@@ -11,6 +11,7 @@ use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
+use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, drive};
 use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 use linerate_record::run::Op;
@@ -60,6 +61,7 @@ fn plan(threads: u32) -> Plan {
         concurrency: 4,
         threads,
         write_set: 1,
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         source: Source::Set { set: 0, count: 1000 },
         range_bytes: None,
         verify: false,

@@ -45,11 +45,18 @@ pub enum Op {
     Delete,
     /// `ListObjectsV2`, one page.
     List,
+    /// A multipart upload, from its creation to its completion.
+    Multipart,
+    /// `UploadPart`, as a part of a multipart upload.
+    Part,
 }
 
 impl Op {
     /// Every operation, in the order in which reports list them.
-    pub const ALL: [Op; 5] = [Op::Get, Op::Put, Op::Stat, Op::Delete, Op::List];
+    pub const ALL: [Op; 7] = [Op::Get, Op::Put, Op::Stat, Op::Delete, Op::List, Op::Multipart, Op::Part];
+
+    /// How many there are.
+    pub const COUNT: usize = Op::ALL.len();
 
     /// The name used in flags, folders and reports.
     #[must_use]
@@ -60,6 +67,8 @@ impl Op {
             Op::Stat => "stat",
             Op::Delete => "delete",
             Op::List => "list",
+            Op::Multipart => "multipart",
+            Op::Part => "part",
         }
     }
 
@@ -72,7 +81,14 @@ impl Op {
     /// Whether an operation moves object bodies, so that its throughput is told in bytes.
     #[must_use]
     pub const fn moves_bodies(self) -> bool {
-        matches!(self, Op::Get | Op::Put)
+        matches!(self, Op::Get | Op::Put | Op::Multipart | Op::Part)
+    }
+
+    /// Whether its requests are parts of another operation's: their rows are told beside that one's, and are in no sum
+    /// with it.
+    #[must_use]
+    pub const fn is_detail(self) -> bool {
+        matches!(self, Op::Part)
     }
 }
 
@@ -84,7 +100,7 @@ impl fmt::Display for Op {
 
 /// A word that names no operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown operation {0:?}: use get, put, stat (or head), delete, list or mixed")]
+#[error("unknown operation {0:?}: use get, put, multipart, stat (or head), delete, list or mixed")]
 pub struct UnknownOp(pub String);
 
 impl FromStr for Op {
@@ -97,6 +113,7 @@ impl FromStr for Op {
             "stat" | "head" => Ok(Op::Stat),
             "delete" => Ok(Op::Delete),
             "list" => Ok(Op::List),
+            "multipart" => Ok(Op::Multipart),
             _ => Err(UnknownOp(text.to_owned())),
         }
     }
@@ -158,8 +175,17 @@ pub struct Asked {
     pub bucket: String,
     /// Key prefix below which the run writes.
     pub prefix: String,
-    /// `signed` or `unsigned`.
+    /// `signed`, `unsigned`, `streaming`, `streaming-trailer` or `unsigned-trailer`.
     pub payload: String,
+    /// Length of a part of multipart uploads, in bytes; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<u64>,
+    /// Parts of one object in flight at once; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_concurrent: Option<u32>,
+    /// `multipart` where objects to read or to delete were written so beforehand; absent for `put`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
     /// `tail` or `full`: how bodies differ from each other.
     pub unique: String,
     /// Whether bodies read are compared with what was written.
@@ -228,7 +254,7 @@ pub struct SeriesSpec {
 /// One cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
-    /// `get`, `put`, `stat`, `delete`, `list`, or `mixed get=45,put=15,…`.
+    /// `get`, `put`, `stat`, `delete`, `list`, `multipart`, or `mixed get=45,put=15,…`.
     pub workload: String,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
@@ -396,6 +422,13 @@ pub struct Interval {
     pub rows: Vec<Row>,
 }
 
+impl Interval {
+    /// The rows that add up: those of parts are told beside those of their uploads.
+    pub fn whole_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.op.is_detail())
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 const fn is_zero(n: &u32) -> bool {
     *n == 0
@@ -469,7 +502,8 @@ mod tests {
     fn ops_round_trip_and_keep_their_index() {
         for (i, op) in Op::ALL.into_iter().enumerate() {
             assert_eq!(op.index(), i);
-            assert_eq!(op.name().parse::<Op>(), Ok(op));
+            // Parts are told, and asked for only as a part of multipart.
+            assert_eq!(op.name().parse::<Op>().ok(), (!op.is_detail()).then_some(op));
         }
         assert_eq!("HEAD".parse::<Op>(), Ok(Op::Stat));
         let error = "gte".parse::<Op>().unwrap_err().to_string();

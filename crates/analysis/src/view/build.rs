@@ -246,10 +246,10 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     }
     let measured_ms: u64 = measured.iter().map(|i| i.to_ms - i.from_ms).sum();
     let seconds = measured_ms as f64 / 1e3;
-    let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
+    let rows: Vec<&Row> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = Sum::of(rows.iter().copied())?;
     let per_second = |what: fn(&Row) -> f64| {
-        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
+        let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
         let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
@@ -289,7 +289,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
-        ops: ops(&rows, seconds)?,
+        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
         hosts: hosts(records, &rows, seconds)?,
         errors: sum.errors,
     }))

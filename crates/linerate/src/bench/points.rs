@@ -19,6 +19,7 @@ use linerate_record::run::{
 };
 
 use super::objects::Objects;
+use super::parts;
 use super::setup::{CEILING, Setup};
 use super::steps::Steps;
 use crate::child;
@@ -256,6 +257,7 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         threads: setup.threads,
         write_set: 0,
         source,
+        parts: parts::parts(&setup.flags.work),
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
         until: Until::Intervals(timing.all),
@@ -360,10 +362,10 @@ impl SeriesRun<'_> {
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
-        if self.named.workload.has(Op::Put) {
+        if self.named.workload.writes() {
             objects.note(write_set, outcome.written_until, self.sizes);
         }
-        objects.note_unended(outcome.unended_writes);
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let view = view?;
         let figures = view.as_ref().and_then(only);
         self.progress.finished(&line(&spec, figures));
@@ -375,7 +377,8 @@ impl SeriesRun<'_> {
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let named = Named { name: "put".into(), workload: Workload::Single(Op::Put) };
+        let writer = parts::writer(&self.setup.flags.work);
+        let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
         let rate = self.setup.grid.cap(&self.setup.flags.work);
@@ -383,7 +386,8 @@ impl SeriesRun<'_> {
         let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
         let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
-        let outcome = drive(self.with, &plan, |figures| {
+        let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
             for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
                 *errors.entry(kind).or_default() += n;
@@ -393,7 +397,8 @@ impl SeriesRun<'_> {
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
-        objects.note_unended(outcome?.unended_writes);
+        let outcome = outcome?;
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         if interrupt::came(self.with.interrupted) || (errors.is_empty() && done == count) {
             return Ok(set);
         }

@@ -12,16 +12,19 @@ use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sizes::Sizes;
+use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
 use linerate_load::sys::process_cpu_ns;
 use linerate_load::tls::{Negotiated, Tls, Trust};
 use linerate_record::run::{
-    Asked, Manifest, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
+    Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use super::parts;
 use crate::child::{self, TargetProcess};
-use crate::cli::{ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
+use crate::cli::{
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag, name_of,
+};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Level, Levels};
@@ -77,10 +80,7 @@ impl<'a> Setup<'a> {
             run_prefix: format!("{}linerate-{id}-{:08x}/", flags.target.prefix, seed >> 32),
             credentials,
             region,
-            payload: match flags.work.payload {
-                PayloadFlag::Signed => Payload::Signed,
-                PayloadFlag::Unsigned => Payload::Unsigned,
-            },
+            payload: payload(flags.work.payload),
             bodies: Arc::new(bodies(flags, &grid, seed)),
             host_select: match flags.target.host_select {
                 HostSelectFlag::RoundRobin => HostSelect::RoundRobin,
@@ -90,7 +90,9 @@ impl<'a> Setup<'a> {
             seed,
             hosts,
         };
-        let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
+        // An upload is told as a whole and by its parts.
+        let of = |w: &grid::Named| w.name.matches('=').count().max(1) + usize::from(w.workload.has(Op::Multipart));
+        let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
         let points = grid.series().len() * timing::points_worth(&grid.levels);
         let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
         Ok(Setup {
@@ -283,6 +285,7 @@ impl<'a> Setup<'a> {
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
         let (points, search) = self.points();
+        let uploads = parts::wanted(work, &self.grid);
         Asked {
             points,
             search,
@@ -296,6 +299,9 @@ impl<'a> Setup<'a> {
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
             payload: name_of(work.payload),
+            part_bytes: uploads.then_some(work.part_size.0),
+            part_concurrent: uploads.then_some(work.part_concurrent),
+            write: (work.write != WriteFlag::Put).then(|| name_of(work.write)),
             unique: name_of(work.unique),
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
@@ -370,6 +376,11 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.arrivals.is_some() && !work.is_open() {
         return Err(Failure::usage("--arrivals spaces the requests of an open loop: add --rate or --slo"));
     }
+    if flags.keys.anonymous && payload(work.payload).is_chunked() {
+        let name = name_of(work.payload);
+        return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
+    }
+    parts::check(work, grid)?;
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -419,12 +430,32 @@ fn bodies(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
         UniqueFlag::Tail => Unique::Tail,
         UniqueFlag::Full => Unique::Full,
     };
-    if flags.work.payload == PayloadFlag::Unsigned {
+    // Only bodies that are hashed as a whole are worth hashing beforehand.
+    if flags.work.payload != PayloadFlag::Signed {
         return Bodies::new(seed, unique, &[], None);
     }
-    let named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
-    let others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::max).max();
+    let mut named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
+    let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
+    if parts::wanted(&flags.work, grid) {
+        let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();
+        let largest = parts::parts(&flags.work).bytes;
+        // A size that no PUT takes is sent in parts only.
+        named.retain(|&size| size <= PUT_BYTES_MAX);
+        named.extend(of_parts);
+        named.push(largest.min(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0)));
+        others = others.map(|most| most.min(PUT_BYTES_MAX));
+    }
     Bodies::new(seed, unique, &named, others)
+}
+
+const fn payload(flag: PayloadFlag) -> Payload {
+    match flag {
+        PayloadFlag::Signed => Payload::Signed,
+        PayloadFlag::Unsigned => Payload::Unsigned,
+        PayloadFlag::Streaming => Payload::Streaming,
+        PayloadFlag::StreamingTrailer => Payload::StreamingTrailer,
+        PayloadFlag::UnsignedTrailer => Payload::UnsignedTrailer,
+    }
 }
 
 fn seed() -> Result<u64, Failure> {

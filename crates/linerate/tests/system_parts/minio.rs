@@ -123,6 +123,29 @@ impl Minio {
         files.into_iter().filter(|f| f.ends_with("xl.meta")).collect()
     }
 
+    /// Files of multipart uploads that are neither completed nor aborted, as one drive has them.
+    pub(crate) fn uploads(&self) -> Vec<String> {
+        crate::running::files_below(&self.drives.path().join("d1/.minio.sys/multipart"))
+    }
+
+    /// Sends a body in a plain chunk with a CRC-32C behind it; returns whether it was taken.
+    pub(crate) fn put_with_trailer(&self, path: &str, body: &str, checksum: &str) -> bool {
+        let chunks = format!("{:x}\r\n{body}\r\n0\r\nx-amz-checksum-crc32c:{checksum}\r\n\r\n", body.len());
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--fail-with-body", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user"]);
+        command.args([&format!("{USER}:{PASSWORD}"), "-X", "PUT", "--data-binary", &chunks]);
+        for header in [
+            "x-amz-content-sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+            &format!("x-amz-decoded-content-length: {}", body.len()),
+            "x-amz-trailer: x-amz-checksum-crc32c",
+            "Content-Encoding: aws-chunked",
+            "Content-Type: application/octet-stream",
+        ] {
+            command.args(["-H", header]);
+        }
+        command.arg(format!("http://{}/{path}", self.address)).output().expect("curl runs").status.success()
+    }
+
     pub(crate) fn has_bucket(&self, bucket: &str) -> bool {
         self.drives.path().join("d1").join(bucket).exists()
     }

@@ -32,6 +32,10 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Highest low-water mark of a body that is discarded.
 const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
 
+const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+const CREATED: &str = "<InitiateMultipartUploadResult><UploadId>null</UploadId></InitiateMultipartUploadResult>";
+const COMPLETED: &str = "<CompleteMultipartUploadResult><ETag>null</ETag></CompleteMultipartUploadResult>";
+
 /// The key of the eventfd that says that a connection waits to be taken.
 const WAKE: u64 = u64::MAX;
 
@@ -93,7 +97,8 @@ struct Reply {
     status: &'static str,
     content_bytes: u64,
     with_body: bool,
-    list: bool,
+    /// What is sent in place of an object's body.
+    document: &'static str,
 }
 
 /// Buffers of one thread.
@@ -139,7 +144,7 @@ fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd
     if epoll::add(epoll, &socket, EventData::new_u64(place as u64), EventFlags::IN).is_err() {
         return;
     }
-    let reply = Reply { status: "", content_bytes: 0, with_body: false, list: false };
+    let reply = Reply { status: "", content_bytes: 0, with_body: false, document: "" };
     let (pending, head) = (Vec::new(), Vec::new());
     let transport = Transport::new(socket, side);
     let served = Served { transport, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
@@ -232,9 +237,11 @@ fn take_request(served: &mut Served) -> Result<bool, Errno> {
 fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let size_bytes = path.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
-    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, list: false };
+    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, document: "" };
     match method {
-        "GET" if query.contains("list-type") => Reply { list: true, ..reply("200 OK", 0, false) },
+        "GET" if query.contains("list-type") => Reply { document: EMPTY_LIST, ..reply("200 OK", 0, false) },
+        "POST" if query.contains("uploads") => Reply { document: CREATED, ..reply("200 OK", 0, false) },
+        "POST" if query.contains("uploadId") => Reply { document: COMPLETED, ..reply("200 OK", 0, false) },
         "GET" => match range.and_then(range_bytes) {
             Some(bytes) => reply("206 Partial Content", bytes.min(size_bytes), true),
             None => reply("200 OK", size_bytes, true),
@@ -253,19 +260,16 @@ fn range_bytes(range: &str) -> Option<u64> {
 }
 
 fn start_reply(served: &mut Served) {
-    const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
     let reply = served.reply;
-    let content_bytes = if reply.list { EMPTY_LIST.len() as u64 } else { reply.content_bytes };
+    let content_bytes = reply.content_bytes + reply.document.len() as u64;
     let head = &mut served.head;
     head.clear();
-    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nContent-Length: "] {
+    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nETag: \"null\"\r\nContent-Length: "] {
         head.extend_from_slice(part.as_bytes());
     }
     push_decimal(content_bytes, head);
     head.extend_from_slice(b"\r\n\r\n");
-    if reply.list {
-        head.extend_from_slice(EMPTY_LIST.as_bytes());
-    }
+    head.extend_from_slice(reply.document.as_bytes());
     served.outgoing = if reply.with_body { reply.content_bytes } else { 0 };
 }
 
@@ -299,9 +303,17 @@ mod tests {
             ("DELETE", "/b/x-7", None, "204 No Content", 0, false),
             ("PUT", "/b/x-7", None, "200 OK", 0, false),
         ] {
-            let expected = Reply { status, content_bytes: bytes, with_body, list: false };
+            let expected = Reply { status, content_bytes: bytes, with_body, document: "" };
             assert_eq!(answer(method, target, range), expected, "{method} {target} {range:?}");
         }
-        assert!(answer("GET", "/b?list-type=2&prefix=a-5", None).list);
+        for (method, target, document) in [
+            ("GET", "/b?list-type=2&prefix=a-5", EMPTY_LIST),
+            ("POST", "/b/x-7?uploads=", CREATED),
+            ("PUT", "/b/x-7?partNumber=1&uploadId=null", ""),
+            ("POST", "/b/x-7?uploadId=null", COMPLETED),
+            ("DELETE", "/b/x-7?uploadId=null", ""),
+        ] {
+            assert_eq!(answer(method, target, None).document, document, "{method} {target}");
+        }
     }
 }
