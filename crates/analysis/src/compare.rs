@@ -5,13 +5,15 @@
 //! difference it could have seen. docs/method/compare.md tells how, decision 0011 why it refuses so often.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use linerate_record::run::Target;
+use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::DecodeError;
 use crate::knee::{Knee, Outcome};
-use crate::view::{self, Bound, Measure, Records, Series, View};
+use crate::view::{self, Bound, Measure, Point, Records, Series, View};
 
 mod contrast;
 mod samples;
@@ -108,6 +110,9 @@ pub struct SeriesComparison {
 pub struct PointComparison {
     /// Why the two are matched.
     pub matched: Matched,
+    /// Requests per second that both were asked for, in an open loop; absent in a closed one.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
     /// Requests in flight in A: of its first run, where runs differ.
     pub a_concurrency: u32,
     /// Requests in flight in B.
@@ -124,7 +129,7 @@ pub struct PointComparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Matched {
-    /// They kept as many requests in flight.
+    /// They kept as many requests in flight; in an open loop, they were asked for the same rate.
     Concurrency,
     /// Each is the point at which its run's throughput stopped paying for concurrency.
     Knee,
@@ -300,22 +305,46 @@ fn owner(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> &'static str {
     if arms[0].iter().any(|run| find(run, workload, size).is_some()) { "A" } else { "B" }
 }
 
-/// Concurrencies that an arm measured of a series.
-fn concurrencies(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<u32> {
+/// Where in a series a point is.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct Place {
+    /// Asked for in an open loop.
+    rate_per_s: Option<f64>,
+    concurrency: u32,
+}
+
+impl Place {
+    const fn of(point: &Point) -> Self {
+        let rate_per_s = match &point.open {
+            Some(open) => Some(open.asked_per_s),
+            None => None,
+        };
+        Place { rate_per_s, concurrency: point.concurrency }
+    }
+
+    fn name(self) -> String {
+        self.rate_per_s.map_or_else(|| format!("× {}", self.concurrency), |rate| format!("at {}/s", count(rate)))
+    }
+}
+
+/// Places that an arm measured of a series.
+fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<Place> {
     let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
-    let mut all: Vec<u32> = points.map(|p| p.concurrency).collect();
-    all.sort_unstable();
+    let mut all: Vec<Place> = points.map(Place::of).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     all.dedup();
     all
 }
 
 fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
+    let compared = |place: Place| {
+        let same = |p: &&PointComparison| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency;
+        found.points.iter().filter(|p| p.matched == Matched::Concurrency).any(|p| same(&p))
+    };
     for (arm, name) in arms.iter().zip(["A", "B"]) {
-        for concurrency in concurrencies(arm, workload, size) {
-            if !found.points.iter().any(|p| p.matched == Matched::Concurrency && p.a_concurrency == concurrency) {
-                lonely.push(format!("{workload} {size} × {concurrency} ({name} only)"));
-            }
+        for place in places(arm, workload, size).into_iter().filter(|&place| !compared(place)) {
+            lonely.push(format!("{workload} {size} {} ({name} only)", place.name()));
         }
     }
     lonely
@@ -325,13 +354,13 @@ fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &S
 fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Option<SeriesComparison>, DecodeError> {
     let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, workload, size).cloned());
     let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
-    let both = concurrencies(&arms[1], workload, size);
+    let both = places(&arms[1], workload, size);
     let mut points = Vec::new();
-    for concurrency in concurrencies(&arms[0], workload, size).into_iter().filter(|c| both.contains(c)) {
-        let at = |_: &Series| Some(concurrency);
+    for place in places(&arms[0], workload, size).into_iter().filter(|place| both.contains(place)) {
+        let at = |_: &Series| Some(place);
         points.extend(pair(arms, workload, size, a.measure, Matched::Concurrency, at)?);
     }
-    let knees: Vec<Option<u32>> = arms.iter().flatten().map(|run| find(run, workload, size).and_then(knee)).collect();
+    let knees: Vec<Option<Place>> = arms.iter().flatten().map(|run| find(run, workload, size).and_then(knee)).collect();
     if knees.windows(2).any(|pair| pair[0] != pair[1]) {
         points.extend(pair(arms, workload, size, a.measure, Matched::Knee, knee)?);
     }
@@ -346,43 +375,43 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Op
 }
 
 /// The concurrency at which a series' throughput stopped paying, where it did.
-fn knee(series: &Series) -> Option<u32> {
+fn knee(series: &Series) -> Option<Place> {
     let found = |knee: &&Knee| matches!(knee.outcome, Outcome::Found | Outcome::Retrograde);
-    series.knee.as_ref().filter(found).map(|knee| knee.concurrency)
+    series.knee.as_ref().filter(found).map(|knee| Place { rate_per_s: None, concurrency: knee.concurrency })
 }
 
-/// The points of both arms that have the concurrency that `at` names in their series; `None` where an arm has none.
+/// The points of both arms that are at the place that `at` names in their series; `None` where an arm has none.
 fn pair(
     arms: &[Vec<Run<'_>>; 2],
     workload: &str,
     size: &str,
     measure: Measure,
     matched: Matched,
-    at: impl Fn(&Series) -> Option<u32>,
+    at: impl Fn(&Series) -> Option<Place>,
 ) -> Result<Option<PointComparison>, DecodeError> {
-    let mut sides = [Vec::<(u32, Figures)>::new(), Vec::new()];
+    let mut sides = [Vec::<(Place, Figures)>::new(), Vec::new()];
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, workload, size) else { continue };
-            let Some(concurrency) = at(series) else { continue };
-            let points = series.points.iter().filter(|p| p.concurrency == concurrency);
+            let Some(place) = at(series) else { continue };
+            let points = series.points.iter().filter(|p| Place::of(p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
             if let Some(figures) = samples::figures(&run.records, &numbers, measure)? {
-                side.push((concurrency, figures));
+                side.push((place, figures));
             }
         }
     }
-    let [Some((a_concurrency, _)), Some((b_concurrency, _))] = sides.each_ref().map(|side| side.first()) else {
+    let [Some(&(a_place, _)), Some(&(b_place, _))] = sides.each_ref().map(|side| side.first()) else {
         return Ok(None);
     };
-    let (a_concurrency, b_concurrency) = (*a_concurrency, *b_concurrency);
     let by_runs = arms.iter().any(|arm| arm.len() > 1);
     let [a, b] = sides.map(|side| side.into_iter().map(|(_, figures)| figures).collect::<Vec<_>>());
     let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
     Ok(Some(PointComparison {
         matched,
-        a_concurrency,
-        b_concurrency,
+        rate_per_s: a_place.rate_per_s,
+        a_concurrency: a_place.concurrency,
+        b_concurrency: b_place.concurrency,
         a_errors: errors(&a),
         b_errors: errors(&b),
         contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b, by_runs)).collect(),

@@ -8,6 +8,7 @@ use linerate_record::run::{Interval, Row};
 
 use crate::counters;
 use crate::limits;
+use crate::open_loop;
 use crate::view::{MachineSample, Measure, Point, Records, Series, View};
 
 mod bimodal;
@@ -27,6 +28,7 @@ mod still_rising;
 mod stolen_time;
 mod target_lost;
 mod throttling;
+mod too_short;
 mod uneven_hosts;
 mod wire_bytes;
 mod working_set;
@@ -34,7 +36,9 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 15] = [
+const OF_SERIES: [OfSeries; 17] = [
+    not_steady::of_series,
+    too_short::of_series,
     still_rising::of_series,
     bound::of_series,
     littles_law::of_series,
@@ -73,9 +77,10 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
             all.extend(errors::of_point(label, point));
             all.extend(target_lost::of_point(label, point, run));
             all.extend(ended_early::of_point(label, point));
-            all.extend(not_steady::of_point(label, point));
+            all.extend(open_loop::findings(label, point));
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));
+        all.extend(open_loop::missed(label, series, &records.manifest.asked));
     }
     all.extend(ended_early::without_figures(run));
     all.extend(OF_RUN.iter().filter_map(|check| check(run)));
@@ -90,6 +95,12 @@ pub fn requests_failed(view: &View) -> bool {
     use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
     let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
     view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
+}
+
+/// Whether something that the user set a threshold for was beyond it.
+#[must_use]
+pub fn threshold_missed(view: &View) -> bool {
+    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
 }
 
 /// What checks look at.
@@ -161,7 +172,15 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
         Measure::Bytes => row.moved_bytes as f64,
         Measure::Requests => row.requests as f64,
     };
-    whole.map(|i| i.rows.iter().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
+    whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
+}
+
+/// The points of a series of which something holds, and which they are in words.
+fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, String)> {
+    let held: Vec<&Point> = series.points.iter().filter(|p| holds(p)).collect();
+    let concurrencies: Vec<String> = held.iter().map(|p| p.concurrency.to_string()).collect();
+    let told = format!("at {} in flight", concurrencies.join(", "));
+    (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), told))
 }
 
 /// Counts of errors by kind, as text.

@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod knee;
 pub mod limits;
 pub mod long_run;
+pub mod open_loop;
 pub mod precision;
 mod quantile;
 pub mod slo;

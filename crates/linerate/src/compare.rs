@@ -31,7 +31,7 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         Some(path) => folder::write_whole(path, rendered.as_bytes())?,
         None => report::print(&rendered)?,
     }
-    Ok(ExitCode::from(if missed(&found) { code::THRESHOLD } else { 0 }))
+    Ok(ExitCode::from(if missed(&found) { code::MISSED } else { 0 }))
 }
 
 fn read(folders: &[PathBuf]) -> Result<Vec<Records>, Failure> {

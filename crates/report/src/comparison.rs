@@ -5,7 +5,7 @@ use linerate_analysis::compare::{
     Verdict,
 };
 use linerate_analysis::view::Measure;
-use linerate_record::units::{bytes_per_s_iec, duration_ns};
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use crate::csv::push_row;
 use crate::terminal::{Ink, Look, clean, hanging, paint};
@@ -168,7 +168,10 @@ fn series_table(series: &SeriesComparison, look: Look) -> String {
 fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String {
     let (mut text, mut lead) = (String::new(), String::new());
     match point.matched {
-        Matched::Concurrency => lead = point.a_concurrency.to_string(),
+        Matched::Concurrency => {
+            let rate = |per_s: f64| format!("{}/s", count(per_s));
+            lead = point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate);
+        }
         Matched::Knee => {
             let told = format!("at the knee: {} in flight in A, {} in B", point.a_concurrency, point.b_concurrency);
             text.push_str(&hanging("", 3, &told, look));

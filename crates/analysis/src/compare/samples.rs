@@ -46,9 +46,9 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     if all.is_empty() {
         return Ok(None);
     }
-    let merged = histogram::merged(all.iter().flat_map(|i| &i.rows))?;
-    let errors = all.iter().flat_map(|i| &i.rows).flat_map(|r| r.errors.values()).sum();
-    let rows: Vec<Vec<&Row>> = whole.iter().map(|i| i.rows.iter().collect()).collect();
+    let merged = histogram::merged(all.iter().flat_map(|i| i.whole_rows()))?;
+    let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
+    let rows: Vec<Vec<&Row>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
     let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
     let [p50, p99] = quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), spread: q?.spread }));
     Ok(Some(Figures { errors, throughput: throughput(&all, &whole, measure), p50, p99 }))
@@ -61,7 +61,7 @@ fn throughput(all: &[&Interval], whole: &[&Interval], measure: Measure) -> Optio
         Measure::Bytes => row.moved_bytes as f64,
         Measure::Requests => row.requests as f64,
     };
-    let sum = |i: &Interval| i.rows.iter().map(moved).sum::<f64>();
+    let sum = |i: &Interval| i.whole_rows().map(moved).sum::<f64>();
     let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
     let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
     if mean <= 0.0 {

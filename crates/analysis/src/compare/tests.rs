@@ -50,6 +50,7 @@ fn interval(point: u32, from_ms: u64, rows: Vec<Row>) -> Interval {
         thread_cpu_ns: vec![1_000_000],
         target_cpu_ns: None,
         held_back: 0,
+        open: None,
         rows,
     }
 }
@@ -95,7 +96,15 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
     contrast::judge(&mut contrasts.iter_mut().collect::<Vec<_>>());
     let (matched, measure) = (Matched::Concurrency, Measure::Bytes);
     let (a_concurrency, b_concurrency, a_errors, b_errors) = (4, 4, 0, 0);
-    let points = vec![PointComparison { matched, a_concurrency, b_concurrency, a_errors, b_errors, contrasts }];
+    let points = vec![PointComparison {
+        matched,
+        rate_per_s: None,
+        a_concurrency,
+        b_concurrency,
+        a_errors,
+        b_errors,
+        contrasts,
+    }];
     SeriesComparison { workload: "get".into(), size: "1MiB".into(), measure, a_bound: None, b_bound: None, points }
 }
 

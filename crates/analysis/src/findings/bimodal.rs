@@ -47,7 +47,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         return None;
     }
     let measured = run.measured(point.point);
-    let latencies = histogram::merged(measured.iter().flat_map(|i| &i.rows)).ok()?;
+    let latencies = histogram::merged(measured.iter().flat_map(|i| i.whole_rows())).ok()?;
     let modes = modes(&latencies)?;
     Some(Told {
         severity: Severity::Note,

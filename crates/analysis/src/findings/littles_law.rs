@@ -31,7 +31,12 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let rested = point.error_count() > 0 || run.measured(point.point).iter().any(|i| i.held_back > 0);
-    if point.requests < REQUESTS_MIN || rested || !matches!(point.ended, Some(Ended::Duration | Ended::Precise)) {
+    // An open loop keeps no number in flight.
+    if point.open.is_some()
+        || point.requests < REQUESTS_MIN
+        || rested
+        || !matches!(point.ended, Some(Ended::Duration | Ended::Precise))
+    {
         return None;
     }
     let (asked, rate) = (f64::from(point.concurrency), point.requests_per_s.mean);

@@ -2,21 +2,19 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use crate::view::Point;
+use super::{Run, those};
+use crate::view::Series;
 
-/// A point whose later part differs from what came before.
-pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
-    (!point.steady).then(|| Finding {
+/// Points whose later part differs from what came before.
+pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    let (points, evidence) = those(series, |p| !p.steady)?;
+    Some(Finding {
         kind: FindingKind::NotSteady,
         severity: Severity::Warning,
         confidence: Confidence::Likely,
-        points: vec![point.point],
-        claim: format!("throughput had not settled when the point ended ({label}, {} in flight)", point.concurrency),
-        evidence: format!(
-            "its later part differs from what came before; {:.1} s measured after {:.1} s of warm-up",
-            point.measured_ms as f64 / 1e3,
-            point.warmup_ms as f64 / 1e3
-        ),
+        points,
+        claim: format!("throughput had not settled when points ended ({label})"),
+        evidence: format!("its later part differs from what came before, {evidence}"),
         remedy: "see on the timeline how it moved, and give a longer --duration".into(),
     })
 }

@@ -52,7 +52,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
     let rows: Vec<Vec<&Row>> = run
         .measured(point.point)
         .into_iter()
-        .map(|i| i.rows.iter().filter(|r| r.host as usize == number).collect())
+        .map(|i| i.whole_rows().filter(|r| r.host as usize == number).collect())
         .collect();
     let merged = histogram::merged(rows.iter().flatten().copied()).ok()?;
     let [median] = quantile::of(&merged, &rows, [0.5]).ok()?;
@@ -79,8 +79,8 @@ fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
         .measured(point.point)
         .into_iter()
         .filter_map(|i| {
-            let all: u64 = i.rows.iter().map(|r| r.requests).sum();
-            let own: u64 = i.rows.iter().filter(|r| r.host as usize == number).map(|r| r.requests).sum();
+            let all: u64 = i.whole_rows().map(|r| r.requests).sum();
+            let own: u64 = i.whole_rows().filter(|r| r.host as usize == number).map(|r| r.requests).sum();
             (all > 0).then(|| own as f64 * hosts / all as f64 - 1.0)
         })
         .collect();

@@ -109,12 +109,12 @@ fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> Moved {
     for interval in intervals {
         let (begin, end) = (interval.from_ms as f64, interval.to_ms as f64);
         let share = ((end.min(to_ms) - begin.max(from_ms)) / (end - begin).max(1.0)).clamp(0.0, 1.0);
-        for row in &interval.rows {
+        for row in interval.whole_rows() {
             let bytes = row.moved_bytes as f64 * share;
             match row.op {
                 Op::Get => moved.into += bytes,
-                Op::Put => moved.out += bytes,
-                Op::Stat | Op::Delete | Op::List => {}
+                Op::Put | Op::Multipart => moved.out += bytes,
+                _ => {}
             }
         }
     }
