@@ -26,7 +26,7 @@ pub fn json(comparison: &Comparison) -> String {
 const LEAD_COLUMNS: usize = 18;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 19] = [
     "workload",
     "size",
     "matched",
@@ -45,6 +45,7 @@ const COLUMNS: [&str; 18] = [
     "p_holm",
     "detectable",
     "verdict",
+    "rate_per_s",
 ];
 
 /// One row per figure compared, under a row of column names. A figure that is not known is empty.
@@ -84,6 +85,7 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
         change(|c| c.p_holm),
         change(|c| c.detectable),
         verdict_key(contrast.verdict).to_owned(),
+        number(point.rate_per_s),
     ]
 }
 

@@ -30,7 +30,8 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 }
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
-    let rested = point.error_count() > 0 || run.measured(point.point).iter().any(|i| i.held_back > 0);
+    let again = point.error_count() > 0 || !point.retries.is_empty();
+    let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0);
     // An open loop keeps no number in flight.
     if point.open.is_some()
         || point.requests < REQUESTS_MIN
