@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate;
 
-/// A share over the bound is held against the share allowed by the score test at this many standard errors: 95 %.
-const Z: f64 = 1.96;
+/// A share over the bound is held against the share allowed by the score test at this many standard errors: 99 % for
+/// one rate, since a search looks at many.
+const Z: f64 = 2.576;
 
 /// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
 /// or above it is then told from it.
@@ -116,9 +117,9 @@ pub struct Sustained {
     pub outcome: Outcome,
     /// The highest rate measured at which the share over the bound was no more than allowed; absent where none was.
     pub rate_per_s: Option<f64>,
-    /// The highest rate that is shown to hold at 95 %; absent where none is.
+    /// The highest rate that is shown to hold; absent where none is.
     pub holds_per_s: Option<f64>,
-    /// The lowest rate that is shown to miss at 95 %; absent where none is.
+    /// The lowest rate that is shown to miss; absent where none is.
     pub misses_per_s: Option<f64>,
     /// Points measured.
     pub points: u32,
@@ -227,21 +228,34 @@ fn levels(visits: &[Measured], shares_over: &[f64]) -> Vec<Level> {
     let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
+    let worths: Vec<f64> = (0..shares_over.len()).map(|bound| worth(visits, bound, shares_over[bound])).collect();
     let level = |rate: f64| {
         let at: Vec<&Measured> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
-        level(rate, &at, shares_over)
+        level(rate, &at, shares_over, &worths)
     };
     rates.into_iter().map(level).collect()
 }
 
-fn level(rate: f64, at: &[&Measured], shares_over: &[f64]) -> Level {
+/// What one request is worth, by all visits whose share over a bound is within five times that allowed: a visit in
+/// which none was slow does not know that slow ones come together.
+fn worth(visits: &[Measured], bound: usize, allowed: f64) -> f64 {
+    let share = |v: &Measured| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
+    let near = || visits.iter().filter(|v| (allowed / 5.0..=allowed * 5.0).contains(&share(v)));
+    let count: f64 = near().map(|v| v.count as f64).sum();
+    let effective: f64 = near().filter_map(|v| v.effective.get(bound)).sum();
+    if count > 0.0 { (effective / count).min(1.0) } else { 1.0 }
+}
+
+fn level(rate: f64, at: &[&Measured], shares_over: &[f64], worths: &[f64]) -> Level {
     let count: u64 = at.iter().map(|v| v.count).sum();
     let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
     let reached = achieved >= rate * (REACHED - 3.0 / (count.max(1) as f64).sqrt());
     let (mut verdict, mut leans) = (Verdict::Holds, true);
     for (bound, &allowed) in shares_over.iter().enumerate() {
         let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
-        let effective: f64 = at.iter().map(|v| v.effective.get(bound).copied().unwrap_or(v.count as f64)).sum();
+        let of =
+            |v: &&Measured| v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]));
+        let effective: f64 = at.iter().map(of).sum();
         let share = over as f64 / count.max(1) as f64;
         let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
         leans &= share <= allowed;
