@@ -26,7 +26,7 @@ impl Queue {
     fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed + 0x51_0000);
         let servers = [1, 2, 4, 8][(chance.uniform() * 4.0) as usize];
-        let service_s = chance.factor(0.004, 0.02);
+        let service_s = chance.factor(0.001, 0.004);
         // Without any queue, the 99th percentile is 4.6 times the mean.
         let bound_s = 4.6 * service_s * chance.factor(1.2, 4.0);
         Queue { servers, service_s, bound_s, chance }
@@ -96,7 +96,7 @@ struct Searched {
 
 fn search(seed: u64) -> Searched {
     let mut queue = Queue::new(seed);
-    let mut search = Search::new(Limits { start_per_s: 20.0, ..Limits::new(vec![0.01]) });
+    let mut search = Search::new(Limits::new(vec![0.01]));
     loop {
         match search.next() {
             Step::Measure(ask) => search.observe(queue.measure(ask)),
