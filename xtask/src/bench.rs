@@ -10,6 +10,7 @@ mod meter;
 mod options;
 mod programs;
 mod servers;
+pub(crate) mod soak;
 mod store;
 mod summary;
 
@@ -79,7 +80,7 @@ fn default_out(root: &Path) -> Result<std::path::PathBuf, Failure> {
 }
 
 fn start<'a>(options: &'a Options, programs: &'a Programs) -> Result<Bench<'a>, Failure> {
-    let scratch = Scratch::create(options)?;
+    let scratch = Scratch::create(options.data.as_deref(), servers::need_bytes(options))?;
     eprintln!("bench: data in {}", scratch.path.display());
     let null = Null::start(&programs.linerate)?;
     let minio = MinIo::start(&programs.minio, &scratch)?;

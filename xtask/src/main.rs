@@ -18,7 +18,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   arrows            who depends on whom, against the table of rooms; judging rooms touch no file, clock or socket
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
-  bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags";
+  bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
+  soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
         Some(("bench", flags)) => bench::run(flags).map(|()| ExitCode::SUCCESS),
+        Some(("soak", flags)) => bench::soak::run(flags),
         Some((command, _)) => {
             Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())
         }

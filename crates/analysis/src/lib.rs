@@ -9,6 +9,7 @@ pub mod findings;
 pub mod histogram;
 pub mod knee;
 pub mod limits;
+pub mod open_loop;
 pub mod precision;
 pub mod slo;
 pub mod steady;

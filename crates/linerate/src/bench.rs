@@ -1,6 +1,7 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
 mod objects;
+mod parts;
 mod points;
 mod setup;
 mod steps;
@@ -8,7 +9,7 @@ mod steps;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::requests_failed;
+use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_record::finding::Severity;
 
 use crate::cli::BenchFlags;
@@ -23,22 +24,26 @@ use setup::Setup;
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let mut setup = Setup::make(flags)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
-    let interrupted = interrupt::watch()?;
-    let driven = setup.open_bucket().and_then(|()| load(&setup, flags, &interrupted));
+    let interrupt = interrupt::watch()?;
+    let driven = setup.open_bucket().and_then(|()| load(&mut setup, flags, &interrupt.stop));
     // Whatever became of the load, a bucket that was made for it goes.
-    if let Err(error) = setup.close_bucket() {
-        progress::say(&format!("warning: the bucket of this run remains at the target: {error}"));
+    match setup.close_bucket() {
+        Ok(true) => {}
+        Ok(false) => progress::say("warning: the bucket of this run remains at the target: it is not empty"),
+        Err(error) => progress::say(&format!("warning: the bucket of this run remains at the target: {error}")),
     }
     driven?;
-    finish(flags, &setup, interrupt::came(&interrupted))
+    finish(flags, &setup, interrupt::came(&interrupt.signalled))
 }
 
 /// Drives the grid into a run folder; clears up whatever happens.
-fn load(setup: &Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
+fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
     if interrupt::came(interrupted) {
         return Err(Failure::Interrupted);
     }
-    let (folder, manifest) = setup.begin_folder()?;
+    let (folder, mut manifest) = setup.begin_folder()?;
+    setup.make_bucket(&mut manifest)?;
+    let setup = &*setup;
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
     let mut objects = Objects::new(setup);
@@ -66,17 +71,22 @@ fn load(setup: &Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(
 
 fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
     let view = report::view_of(&setup.folder)?;
-    let html = report::write_html(&setup.folder, &view)?;
+    // Printed before a file is written: a disk that is full now must not keep the figures from being seen.
     if flags.output.json {
         report::print(&linerate_report::json(&view))?;
     } else if !flags.output.quiet {
         report::print(&linerate_report::terminal::render(&view, report::look()))?;
+    }
+    let html = report::write_html(&setup.folder, &view)?;
+    if !flags.output.json && !flags.output.quiet {
         report::print(&format!("\n report  {}\n", html.display()))?;
     }
     Ok(ExitCode::from(if interrupted {
         code::INTERRUPTED
     } else if requests_failed(&view) {
         code::REQUESTS
+    } else if threshold_missed(&view) {
+        code::MISSED
     } else {
         0
     }))

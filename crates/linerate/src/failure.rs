@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use linerate_load::bucket::BucketError;
 use linerate_load::hosts::HostsError;
 use linerate_load::point::PointError;
+use linerate_load::tls::TlsError;
+use linerate_record::units::Bytes;
 
 /// Exit codes, as `linerate --help` documents them.
 pub(crate) mod code {
@@ -17,6 +19,8 @@ pub(crate) mod code {
     pub(crate) const TARGET: u8 = 3;
     /// The load ran, and one percent or more of a point's requests failed.
     pub(crate) const REQUESTS: u8 = 4;
+    /// A threshold that the user set was missed.
+    pub(crate) const MISSED: u8 = 5;
     /// Ctrl-C or SIGTERM; what was measured is in the run folder.
     pub(crate) const INTERRUPTED: u8 = 130;
 }
@@ -31,9 +35,13 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Bucket(#[from] BucketError),
     #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
     Point(#[from] PointError),
     #[error("failed to {what} {}: {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("failed to write to {}: the disk is full, {free} of {size} are free for this user", path.display())]
+    DiskFull { path: PathBuf, free: Bytes, size: Bytes },
     #[error("{} is not a run folder that this linerate can read: {why}", path.display())]
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
@@ -44,6 +52,8 @@ pub(crate) enum Failure {
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]
     Output(std::io::Error),
+    #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
+    Left { left: usize, place: String },
     #[error("interrupted before the first point; nothing was measured")]
     Interrupted,
 }
@@ -55,12 +65,13 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Usage(_) | Failure::NotARun { .. } => code::USAGE,
+            Failure::Usage(_) | Failure::NotARun { .. } | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
-            Failure::Bucket(_) | Failure::Prepare { .. } => code::TARGET,
+            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
+            | Failure::DiskFull { .. }
             | Failure::Child { .. }
             | Failure::Signals(_)
             | Failure::Output(_) => code::MACHINE,

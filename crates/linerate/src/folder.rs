@@ -1,11 +1,12 @@
 //! The run folder: written as the run goes, read back whole or cut off.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use linerate_analysis::view::Records;
 use linerate_record::run::{Manifest, SCHEMA};
+use linerate_record::units::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,15 +16,36 @@ use crate::failure::Failure;
 pub(crate) struct Lines {
     file: File,
     path: PathBuf,
+    bytes: u64,
 }
 
 impl Lines {
     /// Appends one value as one line, in one write: a killed process leaves whole lines.
     pub(crate) fn push(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let failed = |source| Failure::File { what: "write to", path: self.path.clone(), source };
+        let failed = |source| not_written(&self.path, source);
         let mut line = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;
         line.push(b'\n');
-        self.file.write_all(&line).map_err(failed)
+        if let Err(error) = self.file.write_all(&line) {
+            // Half a line in the middle of a file would make it unreadable, should room be made and a line follow.
+            let _ = self.file.set_len(self.bytes);
+            return Err(failed(error));
+        }
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// Length of the file.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The values that were appended since the file was so long.
+    pub(crate) fn read_from<T: DeserializeOwned>(&self, bytes: u64) -> Result<Vec<T>, Failure> {
+        let failed = |source| Failure::File { what: "read", path: self.path.clone(), source };
+        let mut file = File::open(&self.path).map_err(failed)?;
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(bytes)).and_then(|_| file.read_to_end(&mut text)).map_err(failed)?;
+        parse_lines(&text, &self.path)
     }
 }
 
@@ -54,29 +76,65 @@ pub(crate) fn make(path: &Path) -> Result<(), Failure> {
 
 /// Writes the manifest, whole or not at all, and opens the other files.
 pub(crate) fn begin(path: &Path, manifest: &Manifest) -> Result<RunFolder, Failure> {
-    let failed = |source| Failure::File { what: "write to", path: path.join("run.json"), source };
-    let text = serde_json::to_vec_pretty(manifest).map_err(|e| failed(e.into()))?;
-    write_whole(&path.join("run.json"), &text)?;
+    write_manifest(path, manifest)?;
+    let points = lines(path, "points.jsonl")?;
+    // Kept as long as the process lives, by which `clean` knows. A file system without locks does without.
+    let _ = points.file.try_lock();
     Ok(RunFolder {
         path: path.to_owned(),
-        points: lines(path, "points.jsonl")?,
+        points,
         intervals: lines(path, "intervals.jsonl")?,
         findings: lines(path, "findings.jsonl")?,
     })
+}
+
+/// Writes the manifest, whole or not at all.
+pub(crate) fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), Failure> {
+    let failed = |source| not_written(&path.join("run.json"), source);
+    let text = serde_json::to_vec_pretty(manifest).map_err(|e| failed(e.into()))?;
+    write_whole(&path.join("run.json"), &text)
+}
+
+/// Removes the folder of a run that the target refused before it began: nothing is in it.
+pub(crate) fn discard(path: &Path) {
+    for name in ["run.json", "points.jsonl", "intervals.jsonl", "findings.jsonl"] {
+        // What stays does no harm, and the refusal is what should be told.
+        let _ = fs::remove_file(path.join(name));
+    }
+    let _ = fs::remove_dir(path);
+}
+
+/// Whether a process is still writing a run folder.
+pub(crate) fn is_being_written(path: &Path) -> bool {
+    let file = File::open(path.join("points.jsonl"));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 /// Opens one of the files of lines.
 pub(crate) fn lines(folder: &Path, name: &str) -> Result<Lines, Failure> {
     let path = folder.join(name);
     match OpenOptions::new().append(true).create(true).open(&path) {
-        Ok(file) => Ok(Lines { file, path }),
+        Ok(file) => Ok(Lines { bytes: file.metadata().map_or(0, |m| m.len()), file, path }),
         Err(source) => Err(Failure::File { what: "open", path, source }),
+    }
+}
+
+/// Why a file could not be written; of a full disk, how full.
+fn not_written(path: &Path, source: io::Error) -> Failure {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (source.kind(), rustix::fs::statvfs(folder)) {
+        (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, Ok(disk)) => Failure::DiskFull {
+            path: path.to_owned(),
+            free: Bytes(disk.f_bavail * disk.f_frsize),
+            size: Bytes(disk.f_blocks * disk.f_frsize),
+        },
+        _ => Failure::File { what: "write to", path: path.to_owned(), source },
     }
 }
 
 /// Writes a file beside its place and moves it there.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
+    let failed = |source| not_written(path, source);
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
@@ -86,8 +144,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file.persist(path).map(|_| ()).map_err(|e| failed(e.error))
 }
 
-/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
-pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
+/// Reads the manifest of a run folder.
+pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
     let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
     let text = fs::read_to_string(path.join("run.json")).map_err(|e| not_a_run(format!("run.json: {e}")))?;
     let schema: Schema = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
@@ -95,9 +153,13 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
         let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
         return Err(not_a_run(newer));
     }
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))
+}
+
+/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
+pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
     Ok(Records {
-        manifest,
+        manifest: read_manifest(path)?,
         points: read_lines(path, "points.jsonl")?,
         intervals: read_lines(path, "intervals.jsonl")?,
         readings: read_lines(path, "readings.jsonl")?,
@@ -112,18 +174,24 @@ struct Schema {
 
 /// A run that was killed at once has no file of lines yet: that is no error.
 fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
-    let text = match fs::read(folder.join(name)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(Failure::File { what: "read", path: folder.join(name), source }),
-    };
+    let path = folder.join(name);
+    match fs::read(&path) {
+        Ok(text) => parse_lines(&text, &path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(Failure::File { what: "read", path, source }),
+    }
+}
+
+/// The values of whole lines, and of a last one that is whole but for its end.
+fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>, Failure> {
     let mut values = Vec::new();
     for (i, line) in text.split_inclusive(|&b| b == b'\n').enumerate() {
         match serde_json::from_slice(line) {
             Ok(value) => values.push(value),
             Err(_) if !line.ends_with(b"\n") => break,
             Err(error) => {
-                let why = format!("{name}, line {}: {error}", i + 1);
+                let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+                let why = format!("{}, line {}: {error}", name.display(), i + 1);
                 return Err(Failure::NotARun { path: folder.to_owned(), why });
             }
         }
@@ -164,6 +232,18 @@ mod tests {
             let expected = usize::from(cut + 1 >= first) + usize::from(cut + 1 >= whole.len());
             assert_eq!(read.len(), expected, "cut at {cut} of {}", whole.len());
         }
+    }
+
+    #[test]
+    fn lines_are_read_back_from_where_they_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = lines(folder.path(), "findings.jsonl").unwrap();
+        file.push(&finding("one")).unwrap();
+        let from = file.bytes();
+        file.push(&finding("two")).unwrap();
+        let read: Vec<Finding> = file.read_from(from).unwrap();
+        assert_eq!(read, [finding("two")]);
+        assert_eq!(file.read_from::<Finding>(0).unwrap().len(), 2);
     }
 
     #[test]

@@ -6,13 +6,19 @@ use linerate_analysis::knee::STEPS_MAX;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
 use linerate_record::run::{Op, POINTS_MAX, SeriesSpec};
-use linerate_record::units::Bytes;
+use linerate_record::units::{Bytes, Rate, count};
 
 use crate::cli::Work;
 use crate::failure::Failure;
 
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
+
+/// Most requests in flight of an open loop, unless told otherwise: a second of a thousand requests per second.
+const CONCURRENCY_OPEN: u32 = 1024;
+
+/// Most requests per second of an open loop: even gaps of more are shorter than any wake-up.
+const RATE_MAX: f64 = 10_000_000.0;
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -27,13 +33,26 @@ pub(crate) struct Named {
     pub(crate) workload: Workload,
 }
 
-/// At which concurrencies a series is measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What differs from point to point of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level {
+    /// Requests in flight; in an open loop, the most.
+    pub(crate) concurrency: u32,
+    /// Requests due per second, in an open loop.
+    pub(crate) rate_per_s: Option<f64>,
+}
+
+/// At which concurrencies or rates a series is measured.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Levels {
     /// These, rising.
     Given(Vec<u32>),
     /// Those that the search for the knee asks for, up to this one.
     Searched(u32),
+    /// An open loop at these rates, rising, with at most so many requests in flight.
+    Rates { concurrency: u32, all: Vec<f64> },
+    /// An open loop at the rates that the search for the highest one asks for, up to this one.
+    HighestRate { concurrency: u32, highest_per_s: f64 },
 }
 
 impl Levels {
@@ -42,6 +61,21 @@ impl Levels {
         match self {
             Levels::Given(all) => all.last().copied().unwrap_or(1),
             Levels::Searched(highest) => *highest,
+            Levels::Rates { concurrency, .. } | Levels::HighestRate { concurrency, .. } => *concurrency,
+        }
+    }
+
+    /// Those that are known beforehand; `None` where a search chooses them.
+    pub(crate) fn given(&self) -> Option<Vec<Level>> {
+        match self {
+            Levels::Given(all) => {
+                Some(all.iter().map(|&concurrency| Level { concurrency, rate_per_s: None }).collect())
+            }
+            Levels::Rates { concurrency, all } => {
+                let at = |&rate| Level { concurrency: *concurrency, rate_per_s: Some(rate) };
+                Some(all.iter().map(at).collect())
+            }
+            Levels::Searched(_) | Levels::HighestRate { .. } => None,
         }
     }
 }
@@ -60,11 +94,12 @@ impl Grid {
         let grid = Grid {
             workloads: workloads(&work.op, &work.mix)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            levels: levels(&work.concurrent, work.max_concurrent)?,
+            levels: levels(work)?,
         };
         let per_series = match &grid.levels {
             Levels::Given(all) => all.len(),
-            Levels::Searched(_) => STEPS_MAX,
+            Levels::Rates { all, .. } => all.len(),
+            Levels::Searched(_) | Levels::HighestRate { .. } => STEPS_MAX,
         };
         let points = grid.workloads.len() * grid.sizes.len() * per_series;
         if points > POINTS_MAX {
@@ -80,6 +115,14 @@ impl Grid {
             self.sizes.iter().map(move |size| SeriesSpec { workload: workload.clone(), size: size.to_string() })
         };
         self.workloads.iter().flat_map(of).collect()
+    }
+
+    /// What calls outside of points keep to: the cap, or the lowest rate of an open loop.
+    pub(crate) fn cap(&self, work: &Work) -> Option<Rate> {
+        match &self.levels {
+            Levels::Rates { all, .. } => all.first().copied().map(Rate::Requests),
+            _ => work.max_rate,
+        }
     }
 }
 
@@ -109,10 +152,10 @@ fn workloads(ops: &str, mix: &str) -> Result<Vec<Named>, Failure> {
 }
 
 /// Reads `get=45,put=15`; the name tells the weights that are not zero.
-fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
+fn parse_mix(text: &str) -> Result<(String, [u32; Op::COUNT]), Failure> {
     let fail =
         |why: &str| Failure::usage(format!("invalid mix {text:?}: {why}, such as get=45,stat=30,put=15,delete=10"));
-    let mut weights = [0u32; 5];
+    let mut weights = [0u32; Op::COUNT];
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (op, weight) = part.split_once('=').ok_or_else(|| fail("write OP=WEIGHT pairs"))?;
         let op: Op = op.parse().map_err(Failure::usage)?;
@@ -122,16 +165,57 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
     if weights.iter().all(|&w| w == 0) {
         return Err(fail("give at least one weight above 0"));
     }
-    if weights[Op::Delete.index()] > weights[Op::Put.index()] {
-        return Err(fail("delete may not exceed put, since only objects of the run are deleted"));
+    if weights[Op::Delete.index()] > weights[Op::Put.index()] + weights[Op::Multipart.index()] {
+        return Err(fail("delete may not exceed put and multipart, since only objects of the run are deleted"));
     }
     let parts: Vec<String> =
         Op::ALL.iter().filter(|o| weights[o.index()] > 0).map(|o| format!("{o}={}", weights[o.index()])).collect();
     Ok((format!("mixed {}", parts.join(",")), weights))
 }
 
-fn levels(text: &str, highest: u32) -> Result<Levels, Failure> {
-    if text.trim() == "auto" { Ok(Levels::Searched(highest)) } else { concurrencies(text).map(Levels::Given) }
+fn levels(work: &Work) -> Result<Levels, Failure> {
+    let text = work.concurrent.trim();
+    if !work.is_open() {
+        return match text {
+            "auto" => Ok(Levels::Searched(work.max_concurrent)),
+            _ => concurrencies(text).map(Levels::Given),
+        };
+    }
+    let concurrency = match text {
+        "auto" => CONCURRENCY_OPEN,
+        _ => match concurrencies(text)?.as_slice() {
+            [one] => *one,
+            _ => {
+                let why = "an open loop takes one number, the most requests in flight";
+                return Err(Failure::usage(format!("invalid concurrency {text:?}: {why}")));
+            }
+        },
+    };
+    match (&work.rate, work.max_rate) {
+        (Some(text), _) => Ok(Levels::Rates { concurrency, all: rates(text)? }),
+        (None, None) => Ok(Levels::HighestRate { concurrency, highest_per_s: RATE_MAX }),
+        (None, Some(Rate::Requests(highest_per_s))) => Ok(Levels::HighestRate { concurrency, highest_per_s }),
+        (None, Some(rate)) => {
+            let why = "--slo searches in requests per second, such as 500/s";
+            Err(Failure::usage(format!("invalid --max-rate {rate}: {why}")))
+        }
+    }
+}
+
+/// Reads `500/s` and `100/s,200/s`.
+fn rates(text: &str) -> Result<Vec<f64>, Failure> {
+    let fail =
+        || Failure::usage(format!("invalid rate {text:?}: write requests per second such as 500/s or 100/s,200/s"));
+    let mut all = Vec::new();
+    for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+        match part.parse() {
+            Ok(Rate::Requests(per_s)) if per_s <= RATE_MAX => all.push(per_s),
+            _ => return Err(fail()),
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
 /// Reads `16`, `1,2,4` and `1..64` (doubling, its end included).
@@ -179,10 +263,18 @@ pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
     let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
     let (names, most) = (names.join(", "), grid.levels.highest());
     let largest = Bytes(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0));
-    let cap = if work.max_rate.is_some() { "capped by --max-rate" } else { "as fast as it can" };
+    let cap = match &grid.levels {
+        Levels::Rates { all, .. } => {
+            format!("with up to {} requests per second", count(all.last().copied().unwrap_or(0.0)))
+        }
+        _ if work.max_rate.is_some() => "capped by --max-rate".to_owned(),
+        _ => "as fast as it can".to_owned(),
+    };
     let series = grid.series().len();
     let what = match &grid.levels {
         Levels::Given(all) => format!("{} points of {names}", series * all.len()),
+        Levels::Rates { all, .. } => format!("{} points of {names}", series * all.len()),
+        Levels::HighestRate { .. } => format!("{series} searches for the highest rate of {names}"),
         Levels::Searched(_) => format!("{series} searches for the knee of {names}"),
     };
     format!("{what} with up to {most} requests in flight and objects up to {largest} would load it {cap}")
@@ -218,7 +310,7 @@ mod tests {
 
     #[test]
     fn mixes_read_by_name_and_never_delete_more_than_they_write() {
-        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0]));
+        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0, 0, 0]));
         for (text, part) in [
             ("get", "OP=WEIGHT"),
             ("get=0", "above 0"),
@@ -239,6 +331,31 @@ mod tests {
         assert_eq!((series[0].workload.as_str(), series[0].size.as_str()), ("put", "1KiB"));
         assert_eq!((series[3].workload.as_str(), series[3].size.as_str()), ("get", "2KiB"));
         assert!(Grid::parse(&work("--op copy")).is_err());
+    }
+
+    #[test]
+    fn rates_make_an_open_loop_with_a_bound_on_requests_in_flight() {
+        let levels = |flags: &str| Grid::parse(&work(flags)).map(|grid| grid.levels).map_err(|e| e.to_string());
+        let rates = |concurrency, all: &[f64]| Ok(Levels::Rates { concurrency, all: all.to_vec() });
+        assert_eq!(levels("--rate 200/s,0.1k/s,200"), rates(1024, &[100.0, 200.0]));
+        assert_eq!(levels("--rate 5 --concurrent 8"), rates(8, &[5.0]));
+        assert_eq!(levels("--rate 5 --slo p99=1s"), rates(1024, &[5.0]));
+        let search = |highest_per_s| Ok(Levels::HighestRate { concurrency: 1024, highest_per_s });
+        assert_eq!(levels("--slo p99=1s"), search(RATE_MAX));
+        assert_eq!(levels("--slo p99=1s --max-rate 700/s"), search(700.0));
+        let open = work("--rate 300,200");
+        assert_eq!(Grid::parse(&open).unwrap().cap(&open), Some(Rate::Requests(200.0)));
+        for (flags, part) in [
+            ("--rate 1MiB/s", "\"1MiB/s\""),
+            ("--rate 0/s", "500/s"),
+            ("--rate 1/s,x", "\"1/s,x\""),
+            ("--rate 100000000/s", "500/s"),
+            ("--rate 5 --concurrent 1,2", "one number"),
+            ("--slo p99=1s --max-rate 5MiB/s", "--slo"),
+        ] {
+            let error = levels(flags).unwrap_err();
+            assert!(error.contains(part), "{flags}: {error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod child;
+mod clean;
 mod cli;
 mod consent;
 mod credentials;
@@ -12,8 +13,10 @@ mod interrupt;
 mod progress;
 mod readings;
 mod report;
+mod sources;
 mod target;
 mod timing;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
     let outcome = match asked.verb {
         cli::Verb::Bench(flags) => bench::run(&flags),
         cli::Verb::Report(flags) => report::run(&flags),
+        cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
     };
     match outcome {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use linerate_analysis::knee::Ask;
 use linerate_analysis::precision::Rule;
 use linerate_record::run::INTERVALS_BYTES_MAX;
 use linerate_record::units::parse_duration;
@@ -11,7 +12,7 @@ use crate::cli::Work;
 use crate::failure::Failure;
 use crate::grid::Levels;
 
-/// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
+/// Largest row of `intervals.jsonl`: two histograms with every bucket in use; twice as much in an open loop.
 const ROW_BYTES_MAX: u64 = 32 << 10;
 
 /// A row that intervals are planned for: a usual one is 0.5 to 3 KiB.
@@ -22,6 +23,9 @@ const INTERVALS: u32 = 200;
 
 /// Points of full length that the search of one series may take: `--concurrent` and the documents say twelve.
 const SEARCH_POINTS: usize = 12;
+
+/// Warm-up of an open loop that is not given one.
+const OPEN_WARMUP_MS: u64 = 1_000;
 
 /// `--warmup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +89,19 @@ impl Timing {
         self.point_ms() * points_worth(levels) as u64
     }
 
-    /// The same for a point that may take no longer than `at_most_ms`, and may end at another precision. Where no
-    /// precision was asked for, none is.
-    pub(crate) fn shortened(mut self, at_most_ms: u64, precision: f64) -> Self {
+    /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
+    pub(crate) fn asked(mut self, ask: &Ask) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
-        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
-        self.precision = self.precision.map(|asked| asked.max(precision));
+        self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
+        self.precision = self.precision.map(|asked| asked.max(ask.precision));
+        self
+    }
+
+    /// The same for a point that may end with so many requests, at a rate.
+    pub(crate) fn with_requests(mut self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
+        let (given_ms, needed_ms) = (self.warmup_ms.unwrap_or(0), (requests as f64 * 1e3 / rate_per_s).max(1e3) as u64);
+        let intervals = at_most_ms.min(given_ms + needed_ms) / self.interval_ms;
+        self.all = intervals.clamp(given_ms / self.interval_ms + 1, self.all);
         self
     }
 
@@ -107,11 +118,16 @@ impl Timing {
     }
 }
 
+/// Points of full length that the search for the highest rate of one series may take.
+const RATE_SEARCH_POINTS: usize = 18;
+
 /// How many points of full length a series takes at the most.
 pub(crate) fn points_worth(levels: &Levels) -> usize {
     match levels {
         Levels::Given(all) => all.len(),
         Levels::Searched(_) => SEARCH_POINTS,
+        Levels::Rates { all, .. } => all.len(),
+        Levels::HighestRate { .. } => RATE_SEARCH_POINTS,
     }
 }
 
@@ -121,13 +137,17 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
     let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let duration_ms = ms(work.duration);
     let warmup_ms = match work.warmup {
+        // Throughput follows the schedule from the first interval on and tells of no warm-up: what connecting does to
+        // latencies is over soon.
+        WarmUp::Auto if work.is_open() => Some((duration_ms / 5).min(OPEN_WARMUP_MS)),
         WarmUp::Auto => None,
         WarmUp::Given(warmup) => Some(ms(warmup)),
     };
     if duration_ms < 100 {
         return Err(Failure::usage(format!("--duration {:?} is too short: give 100ms or more", work.duration)));
     }
-    let rows = (hosts * ops * points) as u64;
+    let histograms = if work.is_open() { 2 } else { 1 };
+    let rows = (hosts * ops * points) as u64 * histograms;
     let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES).max(1)).max(4);
     let for_size_ms = (duration_ms + warmup_ms.unwrap_or(0)).div_ceil(lines_max);
     let fine_ms = (duration_ms / u64::from(INTERVALS)).clamp(50, 1_000) / 10 * 10;
@@ -138,7 +158,8 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         interval_ms,
         warmup_ms: warmup.map(|w| w * interval_ms),
         all,
-        precision: work.precision.0,
+        // Throughput is the schedule's: what is to be known well are latencies, which need the time.
+        precision: work.precision.0.filter(|_| !work.is_open()),
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }

@@ -197,7 +197,7 @@
       scales: { x: concurrencyScale(measured), y: fromZero },
       axes: [concurrencyAxis(measured), yAxis(format, incrs && { incrs })],
       series: [
-        { label: "in flight", value: reading(String) },
+        { label: shown[0].load, value: reading(String) },
         ...shown.map((s, i) => dotted(s.label, color(i), told(i))),
         ...ceilings.map(([s, i]) => ({
           label: `linerate alone, ${s.label}`, stroke: color(i), width: 1, dash: [6, 5], points: { show: false }, value: reading(format),
@@ -231,14 +231,14 @@
 
   // Latency.
 
-  const latencyChart = (host, { points }) => {
+  const latencyChart = (host, { points, load }) => {
     const xs = points.map((point) => point.concurrency);
     const names = ["first byte p50", "p50", "p90", "p99"];
     draw(host, {
       scales: { x: concurrencyScale(xs), y: logarithmic },
       axes: [concurrencyAxis(xs), yAxis(duration)],
       series: [
-        { label: "in flight", value: reading(String) },
+        { label: load, value: reading(String) },
         ...names.map((name, i) => dotted(name, color([7, 0, 4, 1][i]), reading(duration), i === 0 ? { dash: [4, 4] } : {})),
       ],
     }, [xs, ...names.map((_, i) => points.map((point) => (point.count ? point.quantiles[i] : null)))]);

@@ -57,8 +57,10 @@ fn csv_columns_are_those_that_scripts_know() {
     let columns = "workload,size,concurrency,measured_ms,ended,bytes_per_s,bytes_per_s_half_width_95,requests_per_s,\
                    requests_per_s_half_width_95,requests,bytes,errors,ttfb_p50_ns,ttfb_p90_ns,ttfb_p99_ns,total_p50_ns,\
                    total_p90_ns,total_p99_ns,total_p999_ns,total_max_ns,client_cpu_cores,client_cpu_us_per_request,\
-                   client_cpu_s_per_gib,target_cpu_cores,target_cpu_us_per_request,target_cpu_s_per_gib,purpose,warmup_ms,\
-                   steady";
+                   client_cpu_s_per_gib,target_cpu_cores,target_cpu_us_per_request,target_cpu_s_per_gib,purpose,\
+                   warmup_ms,steady,retries,throttled,rate_per_s,due,backlog,late_p99_ns,ttfb_intended_p50_ns,\
+                   ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
+                   total_intended_p999_ns";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 
@@ -71,7 +73,7 @@ fn the_terminal_tells_the_story_of_each_series() {
         "run     1120-0931-get, 2025-11-20 09:31:07 UTC",
         "← knee at 16 (8–32)\n",
         "← still rising at 64",
-        "law  Universal Scalability Law: contention 7.1 % (6.0 %–8.0 %), coherency 2.00e-4 (0.00e0–4.00e-4); no peak",
+        "law  Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.00e-4 (0–4.00e-4); no peak to be seen",
         "the Universal Scalability Law does not describe these points",
         "end  3 × precise, 4 × time was up; warm-up up to 1.50 s",
         "▸ the target, or the way to it, bound it",

@@ -46,7 +46,8 @@ fn field(file: &str, name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-fn first_line(command: &mut Command) -> Option<String> {
+/// The first line that a command prints: mostly its version.
+pub(super) fn first_line(command: &mut Command) -> Option<String> {
     let output = command.output().ok()?;
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     String::from_utf8_lossy(&text).lines().next().map(|line| line.trim().to_owned())

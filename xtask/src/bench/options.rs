@@ -129,7 +129,7 @@ impl Cell {
     }
 }
 
-fn number(flag: &str, value: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Failure> {
+pub(super) fn number(flag: &str, value: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Failure> {
     match value.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("{flag} {value:?}: expected a whole number from {} to {}", range.start(), range.end()).into()),

@@ -23,26 +23,12 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn find(options: &Options) -> Result<Programs, Failure> {
-        let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let metadata: Value =
-            serde_json::from_str(&output(&cargo, &["metadata", "--no-deps", "--format-version", "1"])?)?;
-        let folder =
-            |key: &str| metadata[key].as_str().map(PathBuf::from).ok_or(format!("cargo metadata gives no {key}"));
-        let (root, target) = (folder("workspace_root")?, folder("target_directory")?);
+        let (root, target) = folders()?;
         for needed in ["curl", "df", "mktemp", "sh"] {
             on_path(needed).ok_or_else(|| format!("{needed} is not on PATH, and the bench needs it"))?;
         }
-        let minio = sought("MINIO")?
-            .or_else(|| on_path("minio"))
-            .or_else(|| file(target.join("servers/minio")))
-            .ok_or("no minio: set MINIO=path, put it on PATH, or let the Makefile install it into target/servers")?;
-        let status = Command::new(&cargo)
-            .args(["build", "--release", "--quiet", "-p", "linerate", "-p", "bareloop"])
-            .current_dir(&root)
-            .status()?;
-        if !status.success() {
-            return Err(format!("cargo build: {status}").into());
-        }
+        let minio = minio(&target)?;
+        build(&root, &["linerate", "bareloop"])?;
         let wrk = on_path("wrk");
         let given_warp = sought("WARP")?;
         let mut skipped = Vec::new();
@@ -84,6 +70,35 @@ impl Programs {
         }
         clients
     }
+}
+
+/// The workspace's root, and where cargo builds.
+pub(super) fn folders() -> Result<(PathBuf, PathBuf), Failure> {
+    let metadata: Value =
+        serde_json::from_str(&output(&cargo(), &["metadata", "--no-deps", "--format-version", "1"])?)?;
+    let folder = |key: &str| metadata[key].as_str().map(PathBuf::from).ok_or(format!("cargo metadata gives no {key}"));
+    Ok((folder("workspace_root")?, folder("target_directory")?))
+}
+
+/// The server, wherever it is.
+pub(super) fn minio(target: &Path) -> Result<PathBuf, Failure> {
+    Ok(sought("MINIO")?
+        .or_else(|| on_path("minio"))
+        .or_else(|| file(target.join("servers/minio")))
+        .ok_or("no minio: set MINIO=path, put it on PATH, or let the Makefile install it into target/servers")?)
+}
+
+/// Builds packages of the workspace as they are released.
+pub(super) fn build(root: &Path, packages: &[&str]) -> Result<(), Failure> {
+    let mut command = Command::new(cargo());
+    command.args(["build", "--release", "--quiet"]).current_dir(root);
+    command.args(packages.iter().flat_map(|package| ["-p", package]));
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(format!("cargo build: {status}").into()) }
+}
+
+fn cargo() -> String {
+    env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
 /// The standard output of a short command, trimmed.

@@ -65,19 +65,20 @@ pub(super) struct Null {
 }
 
 impl Scratch {
-    pub(super) fn create(options: &Options) -> Result<Scratch, Failure> {
-        let place = match &options.data {
-            Some(place) => place.clone(),
+    /// In `place`, or in memory where that has room for so many bytes, else in the temporary folder.
+    pub(super) fn create(place: Option<&Path>, need_bytes: u64) -> Result<Scratch, Failure> {
+        let place = match place {
+            Some(place) => place.to_owned(),
             None => {
                 let memory = Path::new("/dev/shm");
-                let fits = free_bytes(memory).is_ok_and(|free| free >= need_bytes(options))
-                    && memory_available_bytes().is_some_and(|free| free >= need_bytes(options) + FLOOR_BYTES);
+                let fits = free_bytes(memory).is_ok_and(|free| free >= need_bytes)
+                    && memory_available_bytes().is_some_and(|free| free >= need_bytes + FLOOR_BYTES);
                 if fits { memory.into() } else { std::env::temp_dir() }
             }
         };
         let template = place.join("linerate-bench.XXXXXX").display().to_string();
         let scratch = Scratch { path: PathBuf::from(output("mktemp", &["-d", &template])?) };
-        scratch.require(need_bytes(options))?;
+        scratch.require(need_bytes)?;
         Ok(scratch)
     }
 
@@ -113,7 +114,8 @@ impl Drop for Scratch {
     }
 }
 
-fn need_bytes(options: &Options) -> u64 {
+/// What a bench takes at most.
+pub(super) fn need_bytes(options: &Options) -> u64 {
     FLOOR_BYTES + (options.seconds + 1) * WRITE_BYTES_PER_S_MAX * COPIES
 }
 
@@ -148,6 +150,7 @@ impl MinIo {
         command.args(&drives).env("SCRATCH", &scratch.path);
         // Four folders of one drive are refused without the first.
         command.envs([("MINIO_CI_CD", "1"), ("MINIO_BROWSER", "off"), ("MINIO_UPDATE", "off")]);
+        command.env("MINIO_PROMETHEUS_AUTH_TYPE", "public");
         command.envs([("MINIO_ROOT_USER", &keys.access), ("MINIO_ROOT_PASSWORD", &keys.secret)]);
         let mut keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let leash = keeper.stdin.take();

@@ -52,6 +52,12 @@ pub(super) fn clear(minio: &MinIo, cell: Cell) -> Result<(), Failure> {
         return Ok(());
     }
     curl(minio, &["-X", "DELETE", "-H", "x-minio-force-delete: true"], SCRATCH_BUCKET, None)?;
+    empty_trash(minio);
+    make_bucket(minio, SCRATCH_BUCKET)
+}
+
+/// Frees what MinIO has moved aside.
+pub(super) fn empty_trash(minio: &MinIo) {
     for drive in &minio.drives {
         let Ok(entries) = fs::read_dir(drive.join(".minio.sys/tmp/.trash")) else { continue };
         for entry in entries.flatten() {
@@ -59,10 +65,9 @@ pub(super) fn clear(minio: &MinIo, cell: Cell) -> Result<(), Failure> {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
-    make_bucket(minio, SCRATCH_BUCKET)
 }
 
-fn make_bucket(minio: &MinIo, bucket: &str) -> Result<(), Failure> {
+pub(super) fn make_bucket(minio: &MinIo, bucket: &str) -> Result<(), Failure> {
     curl(minio, &["-X", "PUT"], bucket, None)?;
     let policy = serde_json::json!({
         "Version": "2012-10-17",

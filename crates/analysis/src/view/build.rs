@@ -13,7 +13,7 @@ use super::{
 };
 use crate::histogram::{self, DecodeError, Latencies};
 use crate::precision::{Rule, Watch};
-use crate::{counters, estimate, findings, limits};
+use crate::{counters, estimate, findings, limits, open_loop};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -50,9 +50,17 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         let Some(mut point) = point(records, begin, intervals)? else { continue };
         point.machine_busy = limits::machine_busy(&machine_samples, intervals);
         let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
-        if begin.purpose == Purpose::Ceiling {
-            ceilings.push(Ceiling { workload, size, point });
-            continue;
+        match begin.purpose {
+            Purpose::Measure => {}
+            Purpose::Ceiling => {
+                ceilings.push(Ceiling { workload, size, point, plain: None });
+                continue;
+            }
+            Purpose::PlainCeiling => {
+                let over_tls = ceilings.iter_mut().find(|c| c.workload == workload && c.size == size);
+                over_tls.into_iter().for_each(|ceiling| ceiling.plain = Some(point.clone()));
+                continue;
+            }
         }
         match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
             Some(series) => series.points.push(point),
@@ -63,15 +71,23 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
                 points: vec![point],
                 knee: None,
                 scaling: None,
+                sustained: None,
                 limit: None,
             }),
         }
     }
     for one in &mut series {
-        one.points.sort_by_key(|p| (p.concurrency, p.point));
+        let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.asked_per_s);
+        one.points.sort_by(|a, b| {
+            (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
+        });
         one.measure = measure(&one.points);
-        one.knee = shape::knee(one);
-        one.scaling = shape::scaling(one, records.manifest.seed);
+        // The concurrency of an open loop is a bound, not a load.
+        if one.points.iter().all(|p| p.open.is_none()) {
+            one.knee = shape::knee(one);
+            one.scaling = shape::scaling(one, records.manifest.seed);
+        }
+        one.sustained = open_loop::sustained(one, &records.manifest.asked);
         let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
         one.limit = limits::find(one, ceiling, records, &machine_samples);
     }
@@ -140,7 +156,8 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
     let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
-    let to_search = manifest.asked.search.as_ref().map_or(0, |s| s.series.len());
+    let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
+    let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
     RunSummary {
         id: manifest.id.clone(),
         linerate_version: manifest.linerate_version.clone(),
@@ -176,8 +193,12 @@ struct Sum {
     bytes: u64,
     moved_bytes: i64,
     errors: BTreeMap<String, u64>,
+    retries: BTreeMap<String, u64>,
+    throttled: u64,
     ttfb: Latencies,
     total: Latencies,
+    ttfb_intended: Latencies,
+    total_intended: Latencies,
 }
 
 impl Sum {
@@ -187,8 +208,12 @@ impl Sum {
             bytes: 0,
             moved_bytes: 0,
             errors: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            throttled: 0,
             ttfb: histogram::empty(),
             total: histogram::empty(),
+            ttfb_intended: histogram::empty(),
+            total_intended: histogram::empty(),
         };
         for row in rows {
             sum.requests += row.requests;
@@ -197,8 +222,17 @@ impl Sum {
             for (kind, n) in &row.errors {
                 *sum.errors.entry(kind.clone()).or_default() += n;
             }
+            for (kind, n) in &row.retries {
+                *sum.retries.entry(kind.clone()).or_default() += n;
+            }
+            sum.throttled += row.throttled;
             histogram::add_encoded(&mut sum.ttfb, &row.ttfb)?;
             histogram::add_encoded(&mut sum.total, &row.total)?;
+            for (intended, encoded) in
+                [(&mut sum.ttfb_intended, &row.ttfb_intended), (&mut sum.total_intended, &row.total_intended)]
+            {
+                encoded.as_ref().map_or(Ok(()), |e| histogram::add_encoded(intended, e))?;
+            }
         }
         Ok(sum)
     }
@@ -212,10 +246,10 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     }
     let measured_ms: u64 = measured.iter().map(|i| i.to_ms - i.from_ms).sum();
     let seconds = measured_ms as f64 / 1e3;
-    let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
+    let rows: Vec<&Row> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = Sum::of(rows.iter().copied())?;
     let per_second = |what: fn(&Row) -> f64| {
-        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
+        let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
         let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
@@ -225,6 +259,9 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
+    let intended = (histogram::summarize(&sum.ttfb_intended), histogram::summarize(&sum.total_intended));
+    let slo = records.manifest.asked.slo.as_ref();
+    let open = open_loop::figures(&begin.spec, slo, &measured, intended)?;
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     // A warm-up that was found is looked for again in the whole; one that was given is not part of what is looked at.
@@ -243,13 +280,16 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         requests: sum.requests,
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
+        retries: sum.retries,
+        throttled: sum.throttled,
+        open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: histogram::summarize(&sum.total),
         client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),
         client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
-        ops: ops(&rows, seconds)?,
+        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
         hosts: hosts(records, &rows, seconds)?,
         errors: sum.errors,
     }))

@@ -57,6 +57,7 @@ mod tests {
             points: curve.iter().map(with_error).collect(),
             knee: None,
             scaling: None,
+            sustained: None,
             limit: None,
         }
     }

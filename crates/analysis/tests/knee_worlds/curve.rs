@@ -168,8 +168,12 @@ fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
         bytes: 0,
         moved_bytes: 0,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
         ttfb: EncodedHistogram::default(),
         total: EncodedHistogram::default(),
+        ttfb_intended: None,
+        total_intended: None,
     };
     Interval {
         point: 0,
@@ -180,6 +184,7 @@ fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
         thread_cpu_ns: Vec::new(),
         target_cpu_ns: None,
         held_back: 0,
+        open: None,
         rows: vec![row],
     }
 }

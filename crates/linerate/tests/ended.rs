@@ -1,0 +1,311 @@
+//! Runs that end in other ways than well, and `linerate clean` after them. No root, nothing changed on the machine.
+
+mod running;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use linerate_analysis::view::View;
+use linerate_record::finding::FindingKind;
+use linerate_record::run::{Ended, Interval};
+use running::{ACCESS_KEY, SECRET_KEY, Served, bench, bench_command, eventually, files_below, linerate, shown, view};
+use tempfile::{TempDir, tempdir};
+
+const CONCURRENCY: u64 = 4;
+
+/// Writes for so long that only what the test does ends them, in intervals of 200 ms.
+const PUTS: &str = "--op put --obj.size 20000 --concurrent 4 --duration 4s --warmup 20s --no-ceiling --quiet";
+
+/// A run that was begun, the target that it loads, and their folders.
+struct Begun {
+    run: Child,
+    target: Served,
+    out: TempDir,
+    _drive: TempDir,
+}
+
+impl Begun {
+    /// Writes to an embedded target; returns when a few intervals are recorded.
+    fn puts(flags: &str) -> Self {
+        let (drive, out) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+        let target = Served::embedded(drive.path());
+        let flags = format!("--host {} {PUTS} {flags}", target.address);
+        let mut command = bench_command(out.path(), &flags, &keys());
+        let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("linerate runs");
+        eventually("intervals to be written", || intervals(out.path()).len() >= 6);
+        Begun { run, target, out, _drive: drive }
+    }
+
+    fn signal(&self, name: &str) {
+        signal(self.run.id(), name);
+    }
+
+    /// Exit code and messages of the run; waited for within bounds.
+    fn end(&mut self) -> (Option<i32>, String) {
+        let mut status = None;
+        eventually("the run to end", || {
+            status = self.run.try_wait().expect("it was begun");
+            status.is_some()
+        });
+        let mut said = String::new();
+        let mut stderr = self.run.stderr.take().expect("piped");
+        std::io::Read::read_to_string(&mut stderr, &mut said).expect("text");
+        (status.and_then(|s| s.code()), said)
+    }
+
+    fn clean(&self, flags: &[&str]) -> Output {
+        clean(self.out.path(), flags)
+    }
+
+    /// Objects at the target: the embedded target's own notes begin with a dot.
+    fn objects(&self) -> Vec<String> {
+        let below = files_below(self.target.root.as_deref().expect("it has a folder"));
+        below.into_iter().filter(|f| !f.split('/').any(|part| part.starts_with('.'))).collect()
+    }
+
+    fn bucket(&self) -> PathBuf {
+        self.target.root.as_deref().expect("it has a folder").join("linerate-bench")
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let _ = self.run.kill();
+        let _ = self.run.wait();
+    }
+}
+
+fn keys() -> [(&'static str, String); 2] {
+    [("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()), ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned())]
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().expect("kill runs").success());
+}
+
+fn clean(run: &Path, flags: &[&str]) -> Output {
+    linerate().envs(keys()).arg("clean").arg(run).args(flags).output().expect("linerate runs")
+}
+
+/// What is recorded, up to the last whole line.
+fn intervals(folder: &Path) -> Vec<Interval> {
+    let text = std::fs::read_to_string(folder.join("intervals.jsonl")).unwrap_or_default();
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).expect("an interval")).collect()
+}
+
+/// Every figure is one of the target's: what it has beyond them was in flight, or ended after the last line.
+fn assert_true_figures(folder: &Path, at_the_target: u64) {
+    let requests = |i: &Interval| i.rows.iter().map(|r| r.requests).sum::<u64>();
+    let (recorded, most) =
+        intervals(folder).iter().fold((0, 0), |(sum, most), i| (sum + requests(i), requests(i).max(most)));
+    let unrecorded = CONCURRENCY + 4 * most.max(CONCURRENCY);
+    assert!(recorded > 0 && recorded <= at_the_target, "{recorded} recorded, {at_the_target} stored");
+    assert!(
+        at_the_target <= recorded + unrecorded,
+        "{recorded} recorded, {at_the_target} stored, at most {most} in one"
+    );
+}
+
+/// Every report can be had of a folder, whatever became of the run.
+fn assert_readable(folder: &Path) -> View {
+    for format in ["text", "csv", "json"] {
+        let output = linerate().arg("report").arg(folder).args(["--format", format]).output().expect("linerate runs");
+        assert!(output.status.success() && !output.stdout.is_empty(), "{format}: {}", shown(&output));
+    }
+    view(folder)
+}
+
+#[test]
+fn a_run_killed_with_9_has_true_figures_and_can_be_cleaned() {
+    let mut begun = Begun::puts("");
+    let refused = begun.clean(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", shown(&refused));
+    assert!(shown(&refused).contains("still goes on"), "{}", shown(&refused));
+    begun.signal("KILL");
+    assert_eq!(begun.end().0, None);
+    let stored = settled(&begun);
+    assert_true_figures(begun.out.path(), stored);
+    let view = assert_readable(begun.out.path());
+    assert!(!view.run.complete && view.findings.iter().any(|f| f.kind == FindingKind::Incomplete));
+
+    std::fs::write(begun.bucket().join("foreign"), "not the run's").unwrap();
+    let listed = begun.clean(&["--dry-run"]);
+    let told = String::from_utf8_lossy(&listed.stdout).lines().filter(|l| l.starts_with("object ")).count();
+    assert_eq!((told as u64, settled(&begun)), (stored, stored + 1), "{}", shown(&listed));
+    for said in [format!("deleted {stored} objects"), "nothing is left".into()] {
+        let cleaned = begun.clean(&[]);
+        assert!(cleaned.status.success() && shown(&cleaned).contains(&said), "{said}: {}", shown(&cleaned));
+        assert!(shown(&cleaned).contains("kept bucket"), "{}", shown(&cleaned));
+        assert_eq!(begun.objects(), ["linerate-bench/foreign"]);
+    }
+    std::fs::remove_file(begun.bucket().join("foreign")).unwrap();
+    for said in ["removed bucket", "there is no bucket"] {
+        let cleaned = begun.clean(&[]);
+        assert!(cleaned.status.success() && shown(&cleaned).contains(said), "{said}: {}", shown(&cleaned));
+        assert!(!begun.bucket().exists());
+    }
+}
+
+/// Objects at the target once no more come.
+fn settled(begun: &Begun) -> u64 {
+    let (mut before, mut same) = (0, 0);
+    eventually("writes in flight to be stored", || {
+        let now = begun.objects().len();
+        same = if now == before { same + 1 } else { 0 };
+        before = now;
+        same >= 10
+    });
+    before as u64
+}
+
+#[test]
+fn a_signal_ends_a_run_in_good_order() {
+    for name in ["INT", "TERM", "HUP"] {
+        let mut begun = Begun::puts("");
+        begun.signal(name);
+        let (code, said) = begun.end();
+        assert_eq!(code, Some(130), "{name}: {said}");
+        let view = assert_readable(begun.out.path());
+        assert!(view.findings.iter().all(|f| f.kind != FindingKind::LeftBehind), "{name}: {:?}", view.findings);
+        assert!(begun.out.path().join("report.html").exists(), "{name}");
+        assert_eq!(ended(begun.out.path()), Some(Ended::Interrupted), "{name}");
+        assert_eq!((begun.objects(), begun.bucket().exists()), (Vec::new(), false), "{name}: {said}");
+    }
+}
+
+/// How the run's only point ended, by its line in the folder.
+fn ended(folder: &Path) -> Option<Ended> {
+    let text = std::fs::read_to_string(folder.join("points.jsonl")).expect("a file");
+    let end: serde_json::Value = serde_json::from_str(text.lines().nth(1)?).expect("a line");
+    serde_json::from_value(end["ended"].clone()).ok()
+}
+
+#[test]
+fn an_interrupted_run_told_every_write_but_those_that_it_waited_for() {
+    let mut begun = Begun::puts("--noclear");
+    begun.signal("INT");
+    assert_eq!(begun.end().0, Some(130));
+    let recorded: u64 = intervals(begun.out.path()).iter().flat_map(|i| &i.rows).map(|r| r.requests).sum();
+    let stored = settled(&begun);
+    assert!((recorded..=recorded + CONCURRENCY).contains(&stored), "{recorded} recorded, {stored} stored");
+    assert!(begun.bucket().exists());
+    let cleaned = begun.clean(&[]);
+    assert!(cleaned.status.success() && !begun.bucket().exists(), "{}", shown(&cleaned));
+}
+
+#[test]
+fn a_second_signal_ends_a_run_at_once_and_clean_does_the_rest() {
+    let mut begun = Begun::puts("");
+    // A target that does not answer would be waited for longer than the test waits.
+    signal(begun.target.pid(), "STOP");
+    begun.signal("INT");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(begun.run.try_wait().unwrap().is_none(), "writes in flight are waited for");
+    begun.signal("INT");
+    let (code, said) = begun.end();
+    signal(begun.target.pid(), "CONT");
+    assert_eq!(code, Some(130), "{said}");
+    assert_true_figures(begun.out.path(), settled(&begun));
+    assert_readable(begun.out.path());
+    let cleaned = begun.clean(&[]);
+    assert!(cleaned.status.success() && shown(&cleaned).contains("removed bucket"), "{}", shown(&cleaned));
+    assert!(!begun.bucket().exists());
+}
+
+#[test]
+fn a_target_that_stays_away_ends_the_run_early() {
+    let mut begun = Begun::puts("");
+    let bucket = begun.bucket();
+    let (out, target) = (begun.out.path().to_owned(), &mut begun.target);
+    target.kill();
+    // Ten seconds without a success, and then attempts to clear up.
+    let mut status = None;
+    eventually("the run to give up", || {
+        status = begun.run.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|s| s.code()), Some(4));
+    assert_eq!(ended(&out), Some(Ended::NoSuccess));
+    let view = assert_readable(&out);
+    assert!(view.findings.iter().any(|f| f.kind == FindingKind::LeftBehind), "{:?}", view.findings);
+    assert!(bucket.exists());
+}
+
+#[test]
+fn a_run_folder_that_cannot_be_made_is_told_before_any_load() {
+    let (drive, place) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    std::fs::write(place.path().join("file"), "").unwrap();
+    // Nobody can make a folder there, not even root.
+    for folder in [Path::new("/proc/linerate-run").to_owned(), place.path().join("file/run")] {
+        let output = bench(&folder, &format!("--host {} {PUTS}", target.address));
+        assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(&folder.display().to_string()) && said.lines().count() == 1, "{said}");
+        assert!(!target.root.as_deref().unwrap().join("linerate-bench").exists());
+    }
+}
+
+#[test]
+fn a_refused_bucket_leaves_no_folder() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let folder = out.path().join("run");
+    // The embedded target refuses such a name, which linerate lets pass.
+    let output = bench(&folder, &format!("--host {} --bucket ..x --op put --concurrent 1", target.address));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(!folder.exists(), "{}", shown(&output));
+}
+
+#[test]
+fn a_bucket_that_others_use_meanwhile_is_kept() {
+    let begun = Begun::puts("");
+    std::fs::write(begun.bucket().join("foreign"), "not the run's").unwrap();
+    let mut begun = begun;
+    begun.signal("INT");
+    let (code, said) = begun.end();
+    assert!(code == Some(130) && said.contains("remains at the target"), "{said}");
+    assert_eq!(begun.objects(), ["linerate-bench/foreign"]);
+}
+
+#[test]
+fn mistakes_of_clean_are_quoted_and_name_the_fix() {
+    let (empty, embedded, null, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+    let short = "--op stat --obj.size 10 --concurrent 1 --duration 100ms --warmup 0s --no-ceiling --objects 1 --quiet";
+    assert!(bench(embedded.path(), short).status.success());
+    assert!(bench(null.path(), &format!("--target null {short}")).status.success());
+    let target = Served::null();
+    assert!(bench(out.path(), &format!("--host {} {short}", target.address)).status.success());
+    drop(target);
+    let changed = |field: &str, from: &str, to: &str| {
+        let folder = tempdir().unwrap();
+        let text = std::fs::read_to_string(out.path().join("run.json")).unwrap();
+        let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let text = manifest.pointer(field).unwrap().as_str().unwrap().replace(from, to);
+        *manifest.pointer_mut(field).unwrap() = text.into();
+        std::fs::write(folder.path().join("run.json"), manifest.to_string()).unwrap();
+        folder
+    };
+    let (outside, everything) = (changed("/asked/prefix", "linerate-", "backup-"), changed("/asked/prefix", "/", ""));
+    for (folder, code, part) in [
+        (Path::new("/nonexistent"), 2, "is not a run folder"),
+        (empty.path(), 2, "run.json"),
+        (embedded.path(), 2, "nothing to clean: the embedded target"),
+        (null.path(), 2, "nothing to clean: the null target"),
+        (outside.path(), 2, "is not this run's own"),
+        (everything.path(), 2, "is not this run's own"),
+        (out.path(), 3, "failed to reach"),
+    ] {
+        let output = clean(folder, &[]);
+        assert_eq!(output.status.code(), Some(code), "{part}: {}", shown(&output));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains(part) && said.lines().count() == 1 && output.stdout.is_empty(),
+            "{part}: {}",
+            shown(&output)
+        );
+    }
+    let output = linerate().arg("clean").arg(out.path()).output().unwrap();
+    assert!(output.status.code() == Some(2) && shown(&output).contains("AWS_ACCESS_KEY_ID"), "{}", shown(&output));
+}
