@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate;
 
-/// A share over the bound is held against the share allowed by the score test at this many standard errors: 95 %.
-const Z: f64 = 1.96;
+/// A share over the bound is held against the share allowed by the score test at this many standard errors: 99 % for
+/// one rate, since a search looks at many.
+const Z: f64 = 2.576;
 
 /// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
 /// or above it is then told from it.
@@ -18,6 +19,9 @@ const OVER_EXPECTED: f64 = 50.0;
 
 /// A rate counts as not reached below this share of it, less three standard errors of a Poisson count.
 const REACHED: f64 = 0.98;
+
+/// Shares beyond this multiple of that allowed are not averaged as what they are: one overload would outweigh all.
+const EXCEEDS_MAX: f64 = 3.0;
 
 /// Most points of a search, whatever the data do.
 const POINTS_MAX: usize = 48;
@@ -114,11 +118,11 @@ pub enum Outcome {
 pub struct Sustained {
     /// How the search ended.
     pub outcome: Outcome,
-    /// The highest rate measured at which the share over the bound was no more than allowed; absent where none was.
+    /// The highest rate measured with a share over the bound of no more than allowed; absent where there was none.
     pub rate_per_s: Option<f64>,
-    /// The highest rate that is shown to hold at 95 %; absent where none is.
+    /// The highest rate that is shown to hold; absent where none is.
     pub holds_per_s: Option<f64>,
-    /// The lowest rate that is shown to miss at 95 %; absent where none is.
+    /// The lowest rate that is shown to miss; absent where none is.
     pub misses_per_s: Option<f64>,
     /// Points measured.
     pub points: u32,
@@ -157,8 +161,9 @@ enum Verdict {
 struct Level {
     rate: f64,
     verdict: Verdict,
-    /// Whether the share over each bound was no more than allowed, certain or not.
-    leans: bool,
+    /// Share over the bound, as a multiple of that allowed; of several bounds the largest.
+    exceeds: f64,
+    requests: f64,
     visits: u32,
 }
 
@@ -204,7 +209,7 @@ impl Search {
 pub fn judge(visits: &[Measured], limits: &Limits) -> Sustained {
     let levels = levels(visits, &limits.shares_over);
     let (holds, misses) = bracket(&levels);
-    let leaning = levels.iter().take_while(|l| l.leans).last().map(|l| l.rate);
+    let leaning = highest_leaning(&levels);
     let rate_per_s = if leaning < holds { holds } else { leaning };
     let topmost = rate_per_s.is_some_and(|r| r >= limits.highest_per_s);
     let outcome = match rate_per_s {
@@ -227,24 +232,49 @@ fn levels(visits: &[Measured], shares_over: &[f64]) -> Vec<Level> {
     let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
+    let worths: Vec<f64> = (0..shares_over.len()).map(|bound| worth(visits, bound, shares_over[bound])).collect();
     let level = |rate: f64| {
         let at: Vec<&Measured> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
-        level(rate, &at, shares_over)
+        level(rate, &at, shares_over, &worths)
     };
     rates.into_iter().map(level).collect()
 }
 
-fn level(rate: f64, at: &[&Measured], shares_over: &[f64]) -> Level {
+/// What one request is worth, by the visit where it is worth least of those whose share over a bound is within five
+/// times that allowed: a visit in which few were slow does not know how they come together.
+fn worth(visits: &[Measured], bound: usize, allowed: f64) -> f64 {
+    let share = |v: &Measured| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
+    let near = visits.iter().filter(|v| (allowed / 5.0..=allowed * 5.0).contains(&share(v)));
+    near.filter_map(|v| Some(v.effective.get(bound)? / v.count.max(1) as f64)).fold(1.0, f64::min)
+}
+
+/// The highest rate whose share over each bound is no more than allowed, with shares made to rise with the rate: those
+/// of neighbours that fall are averaged.
+fn highest_leaning(levels: &[Level]) -> Option<f64> {
+    let mut blocks: Vec<(f64, f64, f64)> = Vec::new();
+    for level in levels {
+        let mut block = (level.exceeds.min(EXCEEDS_MAX) * level.requests, level.requests, level.rate);
+        while let Some(before) = blocks.pop_if(|b| b.0 * block.1 > block.0 * b.1) {
+            block = (block.0 + before.0, block.1 + before.1, block.2);
+        }
+        blocks.push(block);
+    }
+    blocks.iter().rev().find(|b| b.0 <= b.1).map(|b| b.2)
+}
+
+fn level(rate: f64, at: &[&Measured], shares_over: &[f64], worths: &[f64]) -> Level {
     let count: u64 = at.iter().map(|v| v.count).sum();
     let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
     let reached = achieved >= rate * (REACHED - 3.0 / (count.max(1) as f64).sqrt());
-    let (mut verdict, mut leans) = (Verdict::Holds, true);
+    let (mut verdict, mut exceeds) = (Verdict::Holds, 0.0_f64);
     for (bound, &allowed) in shares_over.iter().enumerate() {
         let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
-        let effective: f64 = at.iter().map(|v| v.effective.get(bound).copied().unwrap_or(v.count as f64)).sum();
+        let of =
+            |v: &&Measured| v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]));
+        let effective: f64 = at.iter().map(of).sum();
         let share = over as f64 / count.max(1) as f64;
         let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
-        leans &= share <= allowed;
+        exceeds = exceeds.max(share / allowed);
         verdict = match verdict {
             Verdict::Misses => Verdict::Misses,
             _ if score < -Z => Verdict::Misses,
@@ -253,9 +283,9 @@ fn level(rate: f64, at: &[&Measured], shares_over: &[f64]) -> Level {
         };
     }
     if count == 0 || !reached {
-        (verdict, leans) = (Verdict::Misses, false);
+        (verdict, exceeds) = (Verdict::Misses, f64::INFINITY);
     }
-    Level { rate, verdict, leans, visits: u32::try_from(at.len()).unwrap_or(u32::MAX) }
+    Level { rate, verdict, exceeds, requests: count.max(1) as f64, visits: u32::try_from(at.len()).unwrap_or(u32::MAX) }
 }
 
 /// The highest rate that is shown to hold below the lowest that is shown to miss, and that.

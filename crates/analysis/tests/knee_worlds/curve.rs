@@ -103,7 +103,7 @@ impl World {
         let noisy = kind == Kind::Noisy;
         let modes = (kind == Kind::Bimodal).then(|| Modes {
             factor: chance.between(0.7, 0.9),
-            dwell_ms: chance.factor(200.0, 1_000.0),
+            dwell_ms: chance.factor(100.0, 600.0),
             slow: chance.uniform() < 0.5,
         });
         World {
@@ -141,18 +141,6 @@ impl World {
         }
         let throughput = mean_with_interval(&values[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
         let spent_ms = values.len() as u64 * INTERVAL_MS;
-        if std::env::var("KNEE_Z").is_ok() {
-            let truth = self.scale * self.curve.at(ask.concurrency);
-            println!(
-                "Z {} {} {:.5} {:.5} {:.1} {}",
-                if ask.precision > 0.03 { "climb" } else { "fine" },
-                throughput.intervals,
-                throughput.mean / truth - 1.0,
-                throughput.half_width_95.unwrap_or(0.0) / truth,
-                throughput.effective,
-                values.len()
-            );
-        }
         let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
         Measured { concurrency: ask.concurrency, throughput, p50_ns: latency_ns, p99_ns: 3 * latency_ns, spent_ms }
     }
