@@ -64,8 +64,8 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
-2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
-of the run when it is reported (see Disk).
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and twice
+those of the run when it is reported (see Disk).
 Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
 0.5 to 3); run.json states what the largest rows could take.";
 

@@ -174,8 +174,13 @@ pub(crate) fn scaling(scaling: &Scaling) -> String {
     format!(
         "Universal Scalability Law: contention {}, coherency {}{peak}",
         range(sigma, percent),
-        range(kappa, |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.2e}") })
+        range(kappa, small)
     )
+}
+
+/// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.
+fn small(value: f64) -> String {
+    if value == 0.0 || value >= 0.001 { decimal(value) } else { format!("{value:.1e}") }
 }
 
 /// `0.021 (0.018–0.024)`.
