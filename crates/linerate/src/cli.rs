@@ -48,8 +48,8 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
-random sizes; buffers of 0.5 MiB per thread; the intervals of a point while it runs, and those of the run when it is
-reported (see Disk).
+random sizes; buffers of 0.5 MiB per thread, 1 MiB and up to 150 KiB per connection with TLS; the intervals of a point
+while it runs, and those of the run when it is reported (see Disk).
 Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
 states the bound.";
 
@@ -76,12 +76,13 @@ pub(crate) struct TargetChoice {
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
-    #[arg(long, requires = "host")]
+    #[arg(long)]
     pub(crate) resolve_host: bool,
-    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target. [env: WARP_TLS]
     #[arg(long)]
     pub(crate) tls: bool,
-    /// Certificates to believe beside the system's: one or more in PEM form.
+    /// Certificates to believe beside the system's (which SSL_CERT_FILE and SSL_CERT_DIR replace): a PEM file with one
+    /// or more.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Believe any certificate, whoever issued it and for whatever name. The report says so.
