@@ -64,8 +64,8 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
-2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and twice
-those of the run when it is reported (see Disk).
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread, 1 MiB and up to 150 KiB per connection with TLS;
+the intervals of a point when it ends, and twice those of the run when it is reported (see Disk).
 Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
 0.5 to 3); run.json states what the largest rows could take.";
 
@@ -92,12 +92,13 @@ pub(crate) struct TargetChoice {
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
-    #[arg(long, requires = "host")]
+    #[arg(long)]
     pub(crate) resolve_host: bool,
-    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target. [env: WARP_TLS]
     #[arg(long)]
     pub(crate) tls: bool,
-    /// Certificates to believe beside the system's: one or more in PEM form.
+    /// Certificates to believe beside the system's (which SSL_CERT_FILE and SSL_CERT_DIR replace): a PEM file with one
+    /// or more.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Believe any certificate, whoever issued it and for whatever name. The report says so.

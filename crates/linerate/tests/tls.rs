@@ -131,6 +131,21 @@ fn the_endpoint_of_the_environment_may_be_https_and_keys_stay_secret() {
 }
 
 #[test]
+fn the_environment_of_warp_may_ask_for_tls_of_hosts_without_a_scheme() {
+    let (out, target) = (tempdir().unwrap(), Served::start("null", None, "--tls"));
+    let run = |name: &str, host: &str, asks: &str| {
+        let keys = [("WARP_HOST", host.to_owned()), ("WARP_TLS", asks.to_owned())];
+        let flags = format!("--anonymous --op get --obj.size 100 --concurrent 1 {SHORT}");
+        let flags = if asks == "true" { format!("{flags} --ca-file {}", target.ca) } else { flags };
+        bench_with(&out.path().join(name), &flags, &keys)
+    };
+    let output = run("asked", &target.address, "true");
+    assert!(output.status.success(), "{}", shown(&output));
+    let output = run("not-asked", &target.address, "false");
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+}
+
+#[test]
 fn ipv6_addresses_are_loaded_plain_and_over_tls_where_there_is_ipv6() {
     if TcpListener::bind("[::1]:0").is_err() {
         return;

@@ -239,6 +239,25 @@ fn a_null_target_that_was_no_faster_names_the_client() {
 }
 
 #[test]
+fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
+    let mut records = records(&[4, 4, 4], |_| 5);
+    let mut purposes = [Purpose::Ceiling, Purpose::PlainCeiling].into_iter();
+    for line in &mut records.points {
+        let PointLine::Begin(begin) = line else { continue };
+        begin.purpose = purposes.next().unwrap_or(Purpose::Measure);
+    }
+    // Without TLS, a quarter of the processor time.
+    records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.client_cpu_ns /= 4);
+    let view = build(&records).unwrap();
+    assert_eq!((view.ceilings.len(), view.series[0].points.len()), (1, 1));
+    let ceiling = &view.ceilings[0];
+    let plain = ceiling.plain.as_ref().unwrap();
+    assert_eq!((ceiling.point.point, plain.point), (0, 1));
+    let (over, without) = (ceiling.point.client_cpu.s_per_gib.unwrap(), plain.client_cpu.s_per_gib.unwrap());
+    assert!((over / without - 4.0).abs() < 1e-9, "{over} {without}");
+}
+
+#[test]
 fn requests_held_back_name_the_cap() {
     let mut records = records(&[1, 2], |_| 5);
     records.intervals.iter_mut().for_each(|i| i.held_back = 1);

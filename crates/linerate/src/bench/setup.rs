@@ -23,7 +23,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::parts;
 use crate::child::{self, TargetProcess};
 use crate::cli::{
-    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag, name_of,
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, WriteFlag,
+    name_of,
 };
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
@@ -336,17 +337,9 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let own = flags.target.target.is_some() || flags.target.drive.is_some();
     let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
     let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
-        let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
-        let credentials = credentials::ephemeral()?;
-        if flags.target.ca_file.is_some() {
-            return Err(Failure::usage("--ca-file is for --host: linerate's own target is known to it"));
-        }
-        let mut process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials), flags.target.tls)?;
-        let own = process.trust.take();
-        let trust = if flags.target.insecure { own.map(|_| Trust::Anything) } else { own };
-        return Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) });
+        return aim_at_own(&flags.target);
     };
-    let named = hosts::parse(&text, flags.target.tls)?;
+    let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
     if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
         let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
         return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
@@ -359,6 +352,23 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, trust, credentials, process: None })
+}
+
+/// Starts a target of linerate's own, which proves itself to it.
+fn aim_at_own(target: &TargetChoice) -> Result<Aim, Failure> {
+    for (given, flag) in [(target.ca_file.is_some(), "--ca-file"), (target.resolve_host, "--resolve-host")] {
+        if given {
+            return Err(Failure::usage(format!("{flag} is for --host, and linerate's own target would be loaded")));
+        }
+    }
+    if target.insecure && !target.tls {
+        return Err(Failure::usage("--insecure is for TLS: give --tls too, or https:// in --host"));
+    }
+    let kind = target.target.unwrap_or(TargetKind::Embedded);
+    let credentials = credentials::ephemeral()?;
+    let mut process = child::start(kind, target.drive.as_deref(), Some(&credentials), target.tls)?;
+    let trust = process.trust.take().map(|own| if target.insecure { Trust::Anything } else { own });
+    Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) })
 }
 
 /// Flags that are right one by one and wrong together.
