@@ -71,12 +71,12 @@ fn every_operation() -> Result<(), Failed> {
 
 fn every_payload() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
-    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --verify";
+    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --objects 6 --verify";
     for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
         for flags in [
-            "--op put,get --obj.size 0,1,65536,300000 --objects 20",
-            "--op put,get --obj.size 5000001 --objects 20 --unique full",
-            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2 --objects 6",
+            "--op put,get --obj.size 0,1,65536,300000",
+            "--op put,get --obj.size 5000001 --unique full",
+            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2",
         ] {
             let out = tempdir()?;
             let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);
