@@ -58,7 +58,7 @@ pub fn requests_failed(view: &View) -> bool {
 /// Whether something that the user set a threshold for was beyond it.
 #[must_use]
 pub fn threshold_missed(view: &View) -> bool {
-    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
+    view.findings.iter().any(|f| matches!(f.kind, FindingKind::SloMissed | FindingKind::CanaryTripped))
 }
 
 fn request_errors(label: &str, point: &Point) -> Option<Finding> {
@@ -102,7 +102,8 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
         let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if failed || hung { stretch_ms } else { 0 };
     }
-    if point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
+    // In an open loop of a low rate there may have been nothing to answer.
+    if point.open.is_none() && point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
         lost_ms = point.measured_ms;
     }
     (lost_ms > 0).then(|| Finding {
@@ -187,6 +188,7 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
+        Some(Ended::Canary) => (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less"),
         Some(Ended::Duration | Ended::Precise) | None => return None,
     };
     Some(Finding {

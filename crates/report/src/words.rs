@@ -101,6 +101,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
         Ended::ErrorLimit => "error-limit",
+        Ended::Canary => "canary",
     }
 }
 
@@ -113,6 +114,7 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
         Some(Ended::ErrorLimit) => "too many errors",
+        Some(Ended::Canary) => "ended by the canary",
         None => "killed",
     }
 }
