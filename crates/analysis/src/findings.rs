@@ -100,7 +100,7 @@ pub fn requests_failed(view: &View) -> bool {
 /// Whether something that the user set a threshold for was beyond it.
 #[must_use]
 pub fn threshold_missed(view: &View) -> bool {
-    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
+    view.findings.iter().any(|f| matches!(f.kind, FindingKind::SloMissed | FindingKind::CanaryTripped))
 }
 
 /// What checks look at.

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no ambient randomness. [`view::build`] turns the records of a run folder into the
 //! [`view::View`] that every report renders; nothing downstream computes.
 
+pub mod canary;
 pub mod compare;
 pub mod counters;
 pub mod estimate;

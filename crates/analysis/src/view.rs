@@ -11,6 +11,7 @@ use linerate_record::run::{Asked, Ended, Op, Target};
 use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
+use crate::canary::Canary;
 use crate::knee::{Knee, Measured};
 use crate::slo::Sustained;
 use crate::usl::Fit;
@@ -36,6 +37,9 @@ pub struct View {
     pub series: Vec<Series>,
     /// What linerate itself drove against the null target on this machine, per workload and size.
     pub ceilings: Vec<Ceiling>,
+    /// What the canary showed; absent without one.
+    #[serde(default)]
+    pub canary: Option<Canary>,
     /// The whole run over time.
     pub timeline: Timeline,
     /// What there is to say, gravest first.

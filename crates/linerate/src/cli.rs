@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_load::session::ErrorLimit;
+use linerate_record::canary::AbortRules;
 use linerate_record::slo::Slo;
 use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
@@ -19,7 +20,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed: --slo, --fail-if-slower
+  5    a threshold was missed: --slo, --abort-if, or --fail-if-slower of compare
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -259,9 +260,24 @@ pub(crate) struct Work {
     /// have failed at a point. Ends with code 4.
     #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
     pub(crate) error_limit: Option<ErrorLimit>,
+    /// End the run as soon as a canary exceeds one of these bounds, such as `p99>200ms` or `p50>20ms,errors>1%`: a
+    /// trickle of small requests beside the load, from before it on, that stands for other users of the target. Looks
+    /// at its last ten seconds, and ends with code 5.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(crate) abort_if: Option<AbortRules>,
+    /// Requests of the canary per second.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = parse_canary_rate)]
+    pub(crate) canary_rate: f64,
     /// Event-loop threads. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+/// Reads `5`: as few as let twenty come in ten seconds, and no load of their own.
+fn parse_canary_rate(text: &str) -> Result<f64, String> {
+    let rate = text.trim().trim_end_matches("/s").parse().ok();
+    rate.filter(|r| (2.0..=100.0).contains(r))
+        .ok_or_else(|| "write requests per second from 2 to 100, such as 5".into())
 }
 
 impl Work {

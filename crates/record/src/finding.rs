@@ -44,6 +44,8 @@ pub enum FindingKind {
     FellBehind,
     /// Latencies of an open loop missed the bounds of `--slo`.
     SloMissed,
+    /// The canary exceeded a bound of `--abort-if`.
+    CanaryTripped,
     /// linerate started requests late that were due.
     LateStarts,
     /// A body differed from what was written.

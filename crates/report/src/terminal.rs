@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
@@ -43,8 +44,22 @@ pub fn render(view: &View, look: Look) -> String {
         text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
     }
     text.push('\n');
+    text.push_str(&canary(view, look));
     text.push_str(&findings(&view.findings, look));
     text
+}
+
+/// What the canary showed before the load and under it.
+fn canary(view: &View, look: Look) -> String {
+    let Some(canary) = &view.canary else { return String::new() };
+    let told = |figures: &CanaryFigures| {
+        let (count, total) = (figures.total.count, &figures.total);
+        let (p50, p99) = (duration_ns(total.p50_ns as f64), duration_ns(total.p99_ns as f64));
+        let answered = if count == 0 { "no answer".to_owned() } else { format!("p50 {p50}, p99 {p99}") };
+        format!("{answered} ({} answered, {} failed)", words::grouped(count), words::grouped(figures.errors))
+    };
+    let told = format!("before the load {}; under it {}", told(&canary.before), told(&canary.under_load));
+    hanging(" canary", 10, &told, look)
 }
 
 /// The names above the columns of [`point_line`].

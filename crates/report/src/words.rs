@@ -109,6 +109,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
         Ended::ErrorLimit => "error-limit",
+        Ended::Canary => "canary",
     }
 }
 
@@ -121,6 +122,7 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
         Some(Ended::ErrorLimit) => "too many errors",
+        Some(Ended::Canary) => "ended by the canary",
         None => "killed",
     }
 }
@@ -171,11 +173,7 @@ pub(crate) fn scaling(scaling: &Scaling) -> String {
         Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
         None => "; no peak to be seen".to_owned(),
     };
-    format!(
-        "Universal Scalability Law: contention {}, coherency {}{peak}",
-        range(sigma, percent),
-        range(kappa, small)
-    )
+    format!("Universal Scalability Law: contention {}, coherency {}{peak}", range(sigma, percent), range(kappa, small))
 }
 
 /// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.

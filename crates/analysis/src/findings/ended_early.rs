@@ -23,6 +23,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
         Some(Ended::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
+        Some(Ended::Canary) => (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less"),
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
         Some(Ended::Duration | Ended::Precise) | None => return None,
     };

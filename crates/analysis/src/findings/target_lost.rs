@@ -31,7 +31,8 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
-    if point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
+    // In an open loop of a low rate there may have been nothing to answer.
+    if point.open.is_none() && point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
         lost_ms = point.measured_ms;
     }
     (lost_ms > 0).then(|| Finding {

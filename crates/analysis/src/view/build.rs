@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use linerate_record::canary::CanaryLine;
 use linerate_record::finding::Finding;
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::histogram::{self, DecodeError, Latencies};
 use crate::precision::{Rule, Watch};
-use crate::{counters, estimate, findings, limits, open_loop};
+use crate::{canary, counters, estimate, findings, limits, open_loop};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -29,6 +30,8 @@ pub struct Records {
     pub intervals: Vec<Interval>,
     /// `readings.jsonl`.
     pub readings: Vec<Reading>,
+    /// `canary.jsonl`.
+    pub canary: Vec<CanaryLine>,
     /// Findings recorded while the run went on; those that follow from the figures are derived anew.
     pub findings: Vec<Finding>,
 }
@@ -96,6 +99,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         run: summary(records, &series),
         series,
         ceilings,
+        canary: canary::figures(&records.canary),
         timeline: timeline::build(records, machine_samples)?,
         findings: Vec::new(),
     };

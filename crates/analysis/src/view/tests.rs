@@ -109,6 +109,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
         intervals: Vec::new(),
         readings: Vec::new(),
         findings: Vec::new(),
+        canary: Vec::new(),
     };
     let mut at_ms = 0;
     for (point, &c) in (0u32..).zip(concurrencies) {
@@ -159,6 +160,8 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         rate_search: None,
         slo: None,
         arrivals: None,
+        abort_if: None,
+        canary_per_s: None,
         retries: 0,
         error_limit: None,
         host_select: "round-robin".into(),

@@ -308,6 +308,8 @@ impl<'a> Setup<'a> {
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
             arrivals: work.is_open().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
+            abort_if: work.abort_if.clone(),
+            canary_per_s: work.abort_if.is_some().then_some(work.canary_rate),
             retries: work.retries,
             error_limit: work.error_limit.map(|limit| match limit {
                 ErrorLimit::Count(most) => most.to_string(),
