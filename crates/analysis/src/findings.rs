@@ -6,6 +6,8 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Interval, PointLine};
 use linerate_record::units::count;
 
+use crate::knee::{Outcome, SHARE};
+use crate::open_loop;
 use crate::view::{Bound, MachineSample, Point, Records, Series, View};
 
 /// Share of TCP segments sent again from which packets count as lost.
@@ -13,6 +15,10 @@ const RETRANSMITS_SHARE: f64 = 0.001;
 
 /// Shortest time without a sign of life that can mean a target that hangs.
 const HUNG_MIN_MS: u64 = 1_000;
+
+/// Shortest time in which requests fail and none succeeds that can mean a target that is lost: intervals are short, and
+/// one in which the only request that ended failed is none.
+const LOST_MIN_MS: u64 = 200;
 
 /// How a body that differs is counted.
 const WRONG_BODY: &str = "wrong body";
@@ -28,8 +34,12 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
-        all.extend(still_rising(&label, series));
+        all.extend(not_steady(&label, series));
+        all.extend(too_short(&label, series));
+        all.extend(series.points.iter().flat_map(|p| open_loop::findings(&label, p)));
+        all.extend(still_rising(&label, series, records));
         all.extend(bound_elsewhere(&label, series));
+        all.extend(open_loop::missed(&label, series, &records.manifest.asked));
     }
     all.extend(without_figures(view, records));
     all.extend(wrong_in_warmup(records));
@@ -48,6 +58,12 @@ pub fn requests_failed(view: &View) -> bool {
     use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
     let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
     view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
+}
+
+/// Whether something that the user set a threshold for was beyond it.
+#[must_use]
+pub fn threshold_missed(view: &View) -> bool {
+    view.findings.iter().any(|f| f.kind == FindingKind::SloMissed)
 }
 
 fn request_errors(label: &str, point: &Point) -> Option<Finding> {
@@ -79,7 +95,9 @@ fn request_errors(label: &str, point: &Point) -> Option<Finding> {
 fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding> {
     let silent = |i: &&Interval| {
         let failed = i.rows.iter().any(|r| !r.errors.is_empty());
-        (i.held_back == 0 || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+        // In an open loop there may be nothing to wait for.
+        let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
+        (i.held_back == 0 && !idle || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
     };
     let of_point: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == point.point && !i.warmup).collect();
     let mut lost_ms = 0;
@@ -87,7 +105,7 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
         let stretch_ms: u64 = stretch.iter().map(|i| i.to_ms - i.from_ms).sum();
         let failed = stretch.iter().flat_map(|i| &i.rows).any(|r| !r.errors.is_empty());
         let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
-        lost_ms += if failed || hung { stretch_ms } else { 0 };
+        lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
     if point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
         lost_ms = point.measured_ms;
@@ -111,15 +129,21 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
 fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
     let told = |point: u32| view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
     let given_up = records.points.iter().filter_map(|line| match line {
-        PointLine::End(end) if end.ended == Ended::NoSuccess && !told(end.point) => Some(end.point),
+        PointLine::End(end) if matches!(end.ended, Ended::NoSuccess | Ended::ErrorLimit) && !told(end.point) => {
+            Some((end.point, end.ended))
+        }
         _ => None,
     });
-    let finding = |point| Finding {
+    let finding = |(point, ended)| Finding {
         kind: FindingKind::EndedEarly,
         severity: Severity::Serious,
         confidence: Confidence::Certain,
         points: vec![point],
-        claim: format!("point {point} was given up in its warm-up: requests failed, and none succeeded"),
+        claim: if ended == Ended::ErrorLimit {
+            format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
+        } else {
+            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+        },
         evidence: errors_of(records, point),
         remedy: "check credentials, bucket and the target's log, then run again".into(),
     };
@@ -129,7 +153,8 @@ fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
 /// Every kind of error of a point, its warm-up included.
 fn errors_of(records: &Records, point: u32) -> String {
     let mut kinds = BTreeMap::<&str, u64>::new();
-    for (kind, n) in records.intervals.iter().filter(|i| i.point == point).flat_map(|i| &i.rows).flat_map(|r| &r.errors)
+    for (kind, n) in
+        records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows()).flat_map(|r| &r.errors)
     {
         *kinds.entry(kind).or_default() += n;
     }
@@ -159,11 +184,16 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
             "requests failed, and none succeeded for ten seconds",
             "check credentials, bucket and the target's log, then run again",
         ),
+        Some(Ended::ErrorLimit) => (
+            Severity::Serious,
+            "more requests failed than --error-limit allows",
+            "see the kinds of errors of this point, and the target's log",
+        ),
         Some(Ended::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
         Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration) | None => return None,
+        Some(Ended::Duration | Ended::Precise) | None => return None,
     };
     Some(Finding {
         kind: FindingKind::EndedEarly,
@@ -171,22 +201,68 @@ fn ended_early(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured", point.measured_ms as f64 / 1e3),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, kinds_of(point)),
         remedy: remedy.into(),
     })
 }
 
-fn still_rising(label: &str, series: &Series) -> Option<Finding> {
-    let enough = series.enough.as_ref().filter(|e| e.still_rising)?;
-    let next = enough.best_concurrency.saturating_mul(2);
+fn kinds_of(point: &Point) -> String {
+    let kinds: Vec<String> = point.errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
+    if kinds.is_empty() { String::new() } else { format!("; failed: {}", kinds.join(", ")) }
+}
+
+fn not_steady(label: &str, series: &Series) -> Option<Finding> {
+    let (points, evidence) = those(series, |p| !p.steady)?;
+    Some(Finding {
+        kind: FindingKind::NotSteady,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        points,
+        claim: format!("throughput had not settled when points ended ({label})"),
+        evidence: format!("its later part differs from what came before, {evidence}"),
+        remedy: "see on the timeline how it moved, and give a longer --duration".into(),
+    })
+}
+
+/// Points in which not every request in flight had the time to end once: what they moved is not what they did.
+fn too_short(label: &str, series: &Series) -> Option<Finding> {
+    let timed = |p: &Point| matches!(p.ended, Some(Ended::Duration)) && p.moved_bytes > 0 && p.error_count() == 0;
+    let (points, evidence) = those(series, |p| timed(p) && p.requests < u64::from(p.concurrency))?;
+    Some(Finding {
+        kind: FindingKind::TooShort,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points,
+        claim: format!("points were too short for their requests to end ({label})"),
+        evidence: format!("fewer requests ended than were in flight, {evidence}"),
+        remedy: "give a --duration of several times the latency".into(),
+    })
+}
+
+/// The points of a series of which something holds, and which they are in words.
+fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, String)> {
+    let held: Vec<&Point> = series.points.iter().filter(|p| holds(p)).collect();
+    let concurrencies: Vec<String> = held.iter().map(|p| p.concurrency.to_string()).collect();
+    let told = format!("at {} in flight", concurrencies.join(", "));
+    (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), told))
+}
+
+fn still_rising(label: &str, series: &Series, records: &Records) -> Option<Finding> {
+    let knee = series.knee.as_ref().filter(|k| k.outcome == Outcome::StillRising)?;
+    let next = knee.concurrency.saturating_mul(2);
+    let remedy = match &records.manifest.asked.search {
+        Some(search) if search.highest > knee.concurrency => "give a longer --duration: its time was spent".to_owned(),
+        Some(_) => format!("go on with --max-concurrent {}", next.saturating_mul(2)),
+        None => format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+    };
     Some(Finding {
         kind: FindingKind::StillRising,
         severity: Severity::Note,
         confidence: Confidence::Likely,
         points: series.points.last().map(|p| p.point).into_iter().collect(),
-        claim: format!("throughput still rose at {} in flight, the most tried ({label})", enough.best_concurrency),
-        evidence: format!("the point before reached less than {:.0} % of it", enough.share * 100.0),
-        remedy: format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+        claim: format!("throughput still rose at {} in flight, the most tried ({label})", knee.concurrency),
+        evidence: format!("nothing below reached {:.0} % of it", SHARE * 100.0),
+        remedy,
     })
 }
 
@@ -197,7 +273,7 @@ fn bound_elsewhere(label: &str, series: &Series) -> Option<Finding> {
         Bound::Client => FindingKind::ClientBound,
         Bound::Nic => FindingKind::NicBound,
         Bound::RateCap => FindingKind::RateCapped,
-        Bound::Machine | Bound::Target => return None,
+        Bound::AskedRate | Bound::Machine | Bound::Target => return None,
     };
     Some(Finding {
         kind,
@@ -254,7 +330,12 @@ fn incomplete(view: &View) -> Finding {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not come to its end".into(),
-        evidence: format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        evidence: match &view.run.asked.search {
+            Some(search) => {
+                format!("{measured} points have figures, of {} series to search", search.series.len())
+            }
+            None => format!("{measured} of {} points have figures", view.run.asked.points.len()),
+        },
         remedy: "the figures of the points that are here stand; run the others again".into(),
     }
 }

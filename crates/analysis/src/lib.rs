@@ -4,9 +4,14 @@
 //! [`view::View`] that every report renders; nothing downstream computes.
 
 pub mod counters;
-pub mod enough;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;
+pub mod knee;
 pub mod limits;
+pub mod open_loop;
+pub mod precision;
+pub mod slo;
+pub mod steady;
+pub mod usl;
 pub mod view;

@@ -1,12 +1,13 @@
 //! Who bound a point.
 //!
-//! The verdict is drawn from readings, in this order, and names them: the cap that the user set; linerate's own
+//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's own
 //! threads; a NIC of this machine; this machine's processors, where the target shares them; and only when none of
 //! these was full, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
 
+use crate::open_loop;
 use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
 
 /// Share of its time from which an event-loop thread counts as full.
@@ -53,7 +54,8 @@ pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, sampl
         return None;
     }
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
-    rate_cap(best, &intervals, records)
+    open_loop::limit(best)
+        .or_else(|| rate_cap(best, &intervals, records))
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| machine(best, records))

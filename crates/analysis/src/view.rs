@@ -8,15 +8,22 @@ use std::collections::BTreeMap;
 use linerate_record::finding::Finding;
 use linerate_record::machine::Machine;
 use linerate_record::run::{Asked, Ended, Op, Target};
+use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
+use crate::knee::{Knee, Measured};
+use crate::slo::Sustained;
+use crate::usl::Fit;
+
 mod build;
+mod shape;
 pub mod timeline;
 
+pub(crate) use build::measure_of;
 pub use build::{Records, build};
 
 /// Version of [`View`]'s JSON.
-pub const VIEW_SCHEMA: u32 = 1;
+pub const VIEW_SCHEMA: u32 = 2;
 
 /// Everything a report shows of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,26 +84,28 @@ pub struct Series {
     pub size: String,
     /// Which throughput tells the story.
     pub measure: Measure,
-    /// The points measured, by rising concurrency. Points without a single whole interval are left out.
+    /// The points measured, by rising concurrency; one that was visited again has a point per visit. Points without a
+    /// single whole interval are left out.
     pub points: Vec<Point>,
-    /// Where more concurrency stopped paying; absent with fewer than two points.
-    pub enough: Option<Enough>,
+    /// Where more concurrency stopped paying; absent with a single concurrency, or where nothing succeeded.
+    pub knee: Option<Knee>,
+    /// The Universal Scalability Law fitted to the points; absent with too few.
+    pub scaling: Option<Scaling>,
+    /// The highest rate at which the bounds of `--slo` held; absent without such a search.
+    #[serde(default)]
+    pub sustained: Option<Sustained>,
     /// What bound the best point; absent without points.
     pub limit: Option<Limit>,
 }
 
-/// The least concurrency that gives nearly all the throughput seen.
+/// The Universal Scalability Law of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Enough {
-    /// The least concurrency that reached `share` of the best.
-    pub concurrency: u32,
-    /// The share asked of it.
-    pub share: f64,
-    /// The concurrency of the best point.
-    pub best_concurrency: u32,
-    /// Set where the best point is the highest concurrency tried and clearly better than the one before: the series
-    /// had not stopped rising.
-    pub still_rising: bool,
+pub struct Scaling {
+    /// The law, with its uncertainty, and whether the points refuse it.
+    #[serde(flatten)]
+    pub law: Fit,
+    /// The law as `[concurrency, throughput]`, over the concurrencies measured; empty where the points refuse it.
+    pub curve: Vec<[f64; 2]>,
 }
 
 /// Who bound a point.
@@ -111,6 +120,8 @@ pub enum Bound {
     Nic,
     /// `--max-rate`.
     RateCap,
+    /// `--rate`: the target kept up with it.
+    AskedRate,
     /// The target, or the way to it.
     Target,
 }
@@ -137,6 +148,10 @@ pub struct Point {
     pub concurrency: u32,
     /// Time measured, warm-up excluded, in milliseconds.
     pub measured_ms: u64,
+    /// Warm-up that was cut off before, in milliseconds.
+    pub warmup_ms: u64,
+    /// Whether its throughput kept one level while it was measured; not looked at in a ceiling.
+    pub steady: bool,
     /// Why it ended; absent where the run was killed before.
     pub ended: Option<Ended>,
     /// Body bytes per second.
@@ -152,6 +167,15 @@ pub struct Point {
     pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Attempts that failed and were made again, by kind.
+    #[serde(default)]
+    pub retries: BTreeMap<String, u64>,
+    /// Attempts that the target refused because it was asked too much.
+    #[serde(default)]
+    pub throttled: u64,
+    /// The open loop; absent in a closed one.
+    #[serde(default)]
+    pub open: Option<OpenLoop>,
     /// Time to first byte.
     pub ttfb: Latency,
     /// Time to last byte.
@@ -180,11 +204,67 @@ impl Point {
         }
     }
 
+    /// What the search for the knee needs of it.
+    #[must_use]
+    pub const fn visit(&self, measure: Measure) -> Measured {
+        Measured {
+            concurrency: self.concurrency,
+            throughput: *self.throughput(measure),
+            p50_ns: self.total.p50_ns,
+            p99_ns: self.total.p99_ns,
+            spent_ms: self.warmup_ms + self.measured_ms,
+        }
+    }
+
     /// Requests that failed.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
+}
+
+/// What an open loop shows beyond a closed one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Requests per second that were asked for.
+    pub asked_per_s: f64,
+    /// Requests that fell due in the time measured.
+    pub due: u64,
+    /// Requests that were due and not started at the end.
+    pub backlog: u64,
+    /// The most at the end of an interval.
+    pub backlog_max: u64,
+    /// Backlog and requests in flight at the end of the first interval measured.
+    pub outstanding_first: u64,
+    /// The same at the end of the last.
+    pub outstanding_last: u64,
+    /// How the bounds of `--slo` fared, in their order; empty without one.
+    #[serde(default)]
+    pub bounds: Vec<BoundFigures>,
+    /// Intervals at whose end requests were due and not started because the most were in flight.
+    pub intervals_with_backlog: u32,
+    /// By how much requests started late through linerate's own fault.
+    pub late: Latency,
+    /// Time to first byte from when requests were due.
+    pub ttfb_intended: Latency,
+    /// Time to last byte from when requests were due.
+    pub total_intended: Latency,
+}
+
+/// One bound of `--slo` at one point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoundFigures {
+    /// The bound.
+    #[serde(flatten)]
+    pub bound: LatencyBound,
+    /// Requests that it is about: answered, failed, and left unanswered by a target that did not keep up.
+    pub count: u64,
+    /// Those of them that took longer than the bound, or failed, or were left unanswered.
+    pub over: u64,
+    /// How many independent requests `count` is worth.
+    pub effective: f64,
+    /// Whether no more than the share allowed took longer, and the rate was reached.
+    pub held: bool,
 }
 
 /// A mean over intervals with its uncertainty.
@@ -283,6 +363,9 @@ pub struct Ceiling {
     pub size: String,
     /// The point it was measured at.
     pub point: Point,
+    /// The same without TLS, in a run over TLS: what TLS costs is the difference in processor time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<Point>,
 }
 
 /// The run over time, in two tracks with a shared clock (milliseconds since the run began).

@@ -1,13 +1,15 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
 mod objects;
+mod parts;
 mod points;
 mod setup;
+mod steps;
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::requests_failed;
+use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_record::finding::Severity;
 
 use crate::cli::BenchFlags;
@@ -83,6 +85,8 @@ fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCo
         code::INTERRUPTED
     } else if requests_failed(&view) {
         code::REQUESTS
+    } else if threshold_missed(&view) {
+        code::MISSED
     } else {
         0
     }))

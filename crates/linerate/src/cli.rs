@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_load::session::ErrorLimit;
+use linerate_record::slo::Slo;
 use linerate_record::units::{Bytes, Rate, parse_duration};
+
+use crate::timing::{Precision, WarmUp};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -14,6 +18,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  5    a threshold was missed: --slo
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -43,17 +48,23 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with 1, 2, 4 … 64 requests in flight
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
+  linerate bench --host localhost:9000 --op get --obj.size 64KiB --rate 100/s,200/s --arrivals poisson
+      an open loop: latencies that hide no wait, at two rates
+  linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
+      the highest rate at which 99 of 100 requests take no longer than 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
+  linerate bench --op multipart --obj.size 1GiB --part.size 64MiB --part.concurrent 4 --payload unsigned-trailer
+      objects uploaded in parts, as current AWS SDKs do; latencies of objects, and of parts in the page and the JSON
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
-Memory: 30 KiB per host, operation and thread for latencies; a 256 KiB body pool, and up to 2 MiB of hash states for
-random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those of the run when it is
-reported (see Disk).
-Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
-states the bound.";
+Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
+of the run when it is reported (see Disk).
+Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
+0.5 to 3); run.json states what the largest rows could take.";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_EXAMPLES)]
@@ -71,10 +82,29 @@ pub(crate) struct BenchFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetChoice {
-    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port` or `file:PATH`
-    /// with one a line. [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
+    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port`,
+    /// `https://host:port` or `file:PATH` with one a line. The port is 80, or 443 with TLS, where none is given; of a
+    /// name with several addresses, the first that takes a connection is loaded.
+    /// [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
+    /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
+    #[arg(long, requires = "host")]
+    pub(crate) resolve_host: bool,
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Certificates to believe beside the system's: one or more in PEM form.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Believe any certificate, whoever issued it and for whatever name. The report says so.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Local addresses, or interfaces for their first address, that connections are made from in turn: one per NIC, so
+    /// that all are used where the target's replies go back to where requests came from. Which interface requests leave
+    /// by is for the routes to say. [default: the route's]
+    #[arg(long, value_name = "ADDR|INTERFACE,…")]
+    pub(crate) source: Option<String>,
     /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
     /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
     /// where no host is named]
@@ -129,31 +159,67 @@ pub(crate) struct Keys {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Work")]
 pub(crate) struct Work {
-    /// Operations, each measured on its own: get, put, stat (head), delete, list; or mixed.
+    /// Operations, each measured on its own: get, put, multipart (objects uploaded in parts), stat (head), delete,
+    /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
     /// Weights of `--op mixed`.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
-    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, or one weighted distribution (`4096:10740,8192:1685`).
+    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
+    /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
+    /// (`4096:10740,8192:1685`).
     #[arg(long = "obj.size", value_name = "SIZES", default_value = "64KiB,4MiB")]
     pub(crate) obj_size: String,
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: a number, a list, or a doubling sweep `1..64`.
-    #[arg(long, value_name = "LIST", default_value = "1..64")]
+    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
+    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
+    /// size.
+    #[arg(long, value_name = "auto|LIST", default_value = "auto")]
     pub(crate) concurrent: String,
-    /// How long each point is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "5s")]
+    /// Open loop: so many requests fall due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
+    /// whether or not those before were answered. Latencies are told from when a request was due, and from when it
+    /// started; --concurrent is the most in flight [default: 1024], and points take their whole --duration. Without it,
+    /// a closed loop: a request follows as soon as one ends.
+    #[arg(long, value_name = "LIST", conflicts_with = "max_rate")]
+    pub(crate) rate: Option<String>,
+    /// How the requests of an open loop are spaced. [default: constant]
+    #[arg(long, value_enum)]
+    pub(crate) arrivals: Option<ArrivalsFlag>,
+    /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
+    /// rate at which all hold, up to --max-rate, and ends with code 5 where none does. With --rate, a check: ends with
+    /// code 5 where one of these rates misses.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(crate) slo: Option<Slo>,
+    /// Most requests in flight that the search tries.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) max_concurrent: u32,
+    /// Length of the parts of multipart uploads, but for the last: 5 MiB to 5 GiB.
+    #[arg(long = "part.size", value_name = "SIZE", default_value = "16MiB")]
+    pub(crate) part_size: Bytes,
+    /// Parts of one object in flight at once. Each takes one of --concurrent, so that fewer objects are under way.
+    #[arg(long = "part.concurrent", value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) part_concurrent: u32,
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
+    #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// How long each point runs before it is measured.
-    #[arg(long, value_parser = parse_duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
+    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    #[arg(long, value_name = "auto|TIME", default_value = "auto")]
+    pub(crate) warmup: WarmUp,
+    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
+    /// mean. `none` takes the whole --duration.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) objects: Option<u64>,
+    /// How objects are written beforehand: with one PUT each, or in parts.
+    #[arg(long, value_enum, default_value_t = WriteFlag::Put)]
+    pub(crate) write: WriteFlag,
     /// Read objects that are in the bucket already, below --prefix, in place of writing some. Never deletes them.
     #[arg(long)]
     pub(crate) list_existing: bool,
@@ -163,22 +229,49 @@ pub(crate) struct Work {
     /// Compare every byte read with what was written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Whether signatures cover bodies.
+    /// How the body of a PUT, or of a part, is sent, and what vouches for it: the value of `x-amz-content-sha256`.
     #[arg(long, value_enum, default_value_t = PayloadFlag::Signed)]
     pub(crate) payload: PayloadFlag,
     /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, against targets that
     /// deduplicate or compress (`full`; costs a pass over the body, two when it is signed).
     #[arg(long, value_enum, default_value_t = UniqueFlag::Tail)]
     pub(crate) unique: UniqueFlag,
-    /// Cap on the load: requests (`500/s`) or body bytes (`200MiB/s`) per second.
+    /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second. With --slo, the highest rate
+    /// that is tried.
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<Rate>,
     /// Longest time for one request.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
+    /// Times that a request is made again after a failed connection, a timeout, 408, 429 or 5xx. Its latency then
+    /// counts from its first attempt; failed attempts are counted by kind, apart from errors.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) retries: u32,
+    /// End the run once more than so many requests (`100`), or more than such a share of at least a hundred (`1%`),
+    /// have failed at a point. Ends with code 4.
+    #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
+    pub(crate) error_limit: Option<ErrorLimit>,
     /// Event-loop threads. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+impl Work {
+    /// Whether requests fall due by a schedule.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
+    }
+}
+
+/// Reads `100` and `1%`.
+fn parse_error_limit(text: &str) -> Result<ErrorLimit, String> {
+    let limit = match text.trim().strip_suffix('%') {
+        Some(percent) => {
+            percent.trim().parse().ok().filter(|p: &f64| (0.0..100.0).contains(p)).map(|p| ErrorLimit::Share(p / 100.0))
+        }
+        None => text.trim().parse().ok().map(ErrorLimit::Count),
+    };
+    limit.ok_or_else(|| "write a number of requests such as 100, or a share such as 1%".to_owned())
 }
 
 #[derive(Args, Debug)]
@@ -223,12 +316,19 @@ pub(crate) struct CleanFlags {
     /// List what would be deleted, and delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Certificates to trust beside the system's, in PEM, as for bench.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Do not verify the target's certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first.")]
+#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first, and with \
+ --tls then `ca FILE`.")]
 pub(crate) struct TargetFlags {
     /// Which one.
     #[arg(value_enum)]
@@ -239,6 +339,10 @@ pub(crate) struct TargetFlags {
     /// Folder in which the embedded target makes its own sub-folder, removed at the end. [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) drive: Option<PathBuf>,
+    /// Speak TLS, with a certificate made at start for localhost and --listen; the certificate of the authority that
+    /// vouches for it is in a temporary file, removed at the end, for --ca-file.
+    #[arg(long)]
+    pub(crate) tls: bool,
     /// Threads of the null target. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
@@ -269,11 +373,34 @@ pub(crate) enum HostSelectFlag {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsFlag {
+    /// Evenly: what waits does so for the target's sake, and never because two requests fell due together.
+    Constant,
+    /// At random and independently of each other, as the requests of many users come: bursts are part of it.
+    Poisson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PayloadFlag {
     /// The signature covers the body's SHA-256, as most clients do over plain HTTP.
     Signed,
     /// UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies.
     Unsigned,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before.
+    Streaming,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over TLS.
+    /// AWS itself takes it over TLS only.
+    UnsignedTrailer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WriteFlag {
+    /// PutObject.
+    Put,
+    /// A multipart upload, with --part.size.
+    Multipart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -324,6 +451,18 @@ mod tests {
                 let takes_value = arg.get_action().takes_values();
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
+        }
+    }
+
+    #[test]
+    fn error_limits_are_counts_or_shares() {
+        for (text, limit) in
+            [("100", ErrorLimit::Count(100)), ("0", ErrorLimit::Count(0)), ("0.5%", ErrorLimit::Share(0.005))]
+        {
+            assert_eq!(parse_error_limit(text), Ok(limit), "{text}");
+        }
+        for text in ["", "-1", "100%", "x%", "1/s", "nan%"] {
+            assert!(parse_error_limit(text).is_err(), "{text}");
         }
     }
 

@@ -1,12 +1,12 @@
-//! Flags → points: the grid of operations, sizes and concurrencies, and how each point is timed.
+//! Flags → points: the grid of operations, sizes and concurrencies.
 
 use std::num::NonZero;
-use std::time::Duration;
 
+use linerate_analysis::knee::STEPS_MAX;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
-use linerate_record::run::{INTERVALS_BYTES_MAX, Op, POINTS_MAX, PointSpec};
-use linerate_record::units::Bytes;
+use linerate_record::run::{Op, POINTS_MAX, SeriesSpec};
+use linerate_record::units::{Bytes, Rate, count};
 
 use crate::cli::Work;
 use crate::failure::Failure;
@@ -14,8 +14,11 @@ use crate::failure::Failure;
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
 
-/// Largest row of `intervals.jsonl`: two histograms with every bucket in use.
-const ROW_BYTES_MAX: u64 = 32 << 10;
+/// Most requests in flight of an open loop, unless told otherwise: a second of a thousand requests per second.
+const CONCURRENCY_OPEN: u32 = 1024;
+
+/// Most requests per second of an open loop: even gaps of more are shorter than any wake-up.
+const RATE_MAX: f64 = 10_000_000.0;
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -30,12 +33,59 @@ pub(crate) struct Named {
     pub(crate) workload: Workload,
 }
 
-/// What is to be measured: every workload at every size at every concurrency.
+/// What differs from point to point of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level {
+    /// Requests in flight; in an open loop, the most.
+    pub(crate) concurrency: u32,
+    /// Requests due per second, in an open loop.
+    pub(crate) rate_per_s: Option<f64>,
+}
+
+/// At which concurrencies or rates a series is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Levels {
+    /// These, rising.
+    Given(Vec<u32>),
+    /// Those that the search for the knee asks for, up to this one.
+    Searched(u32),
+    /// An open loop at these rates, rising, with at most so many requests in flight.
+    Rates { concurrency: u32, all: Vec<f64> },
+    /// An open loop at the rates that the search for the highest one asks for, up to this one.
+    HighestRate { concurrency: u32, highest_per_s: f64 },
+}
+
+impl Levels {
+    /// The highest that there may be.
+    pub(crate) fn highest(&self) -> u32 {
+        match self {
+            Levels::Given(all) => all.last().copied().unwrap_or(1),
+            Levels::Searched(highest) => *highest,
+            Levels::Rates { concurrency, .. } | Levels::HighestRate { concurrency, .. } => *concurrency,
+        }
+    }
+
+    /// Those that are known beforehand; `None` where a search chooses them.
+    pub(crate) fn given(&self) -> Option<Vec<Level>> {
+        match self {
+            Levels::Given(all) => {
+                Some(all.iter().map(|&concurrency| Level { concurrency, rate_per_s: None }).collect())
+            }
+            Levels::Rates { concurrency, all } => {
+                let at = |&rate| Level { concurrency: *concurrency, rate_per_s: Some(rate) };
+                Some(all.iter().map(at).collect())
+            }
+            Levels::Searched(_) | Levels::HighestRate { .. } => None,
+        }
+    }
+}
+
+/// What is to be measured: every workload at every size is a series, measured at several concurrencies.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub(crate) workloads: Vec<Named>,
     pub(crate) sizes: Vec<Sizes>,
-    pub(crate) concurrencies: Vec<u32>,
+    pub(crate) levels: Levels,
 }
 
 impl Grid {
@@ -44,29 +94,35 @@ impl Grid {
         let grid = Grid {
             workloads: workloads(&work.op, &work.mix)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            concurrencies: concurrencies(&work.concurrent)?,
+            levels: levels(work)?,
         };
-        let points = grid.workloads.len() * grid.sizes.len() * grid.concurrencies.len();
+        let per_series = match &grid.levels {
+            Levels::Given(all) => all.len(),
+            Levels::Rates { all, .. } => all.len(),
+            Levels::Searched(_) | Levels::HighestRate { .. } => STEPS_MAX,
+        };
+        let points = grid.workloads.len() * grid.sizes.len() * per_series;
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
-        }
-        if work.duration < Duration::from_millis(100) {
-            return Err(Failure::usage(format!("--duration {:?} is too short: give 100ms or more", work.duration)));
         }
         Ok(grid)
     }
 
-    /// The points in the order in which they are measured.
-    pub(crate) fn points(&self) -> Vec<PointSpec> {
-        let mut points = Vec::new();
-        for named in &self.workloads {
-            for size in &self.sizes {
-                for &concurrency in &self.concurrencies {
-                    points.push(PointSpec { workload: named.name.clone(), size: size.to_string(), concurrency });
-                }
-            }
+    /// The series in the order in which they are measured.
+    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
+        let of = |named: &Named| {
+            let workload = named.name.clone();
+            self.sizes.iter().map(move |size| SeriesSpec { workload: workload.clone(), size: size.to_string() })
+        };
+        self.workloads.iter().flat_map(of).collect()
+    }
+
+    /// What calls outside of points keep to: the cap, or the lowest rate of an open loop.
+    pub(crate) fn cap(&self, work: &Work) -> Option<Rate> {
+        match &self.levels {
+            Levels::Rates { all, .. } => all.first().copied().map(Rate::Requests),
+            _ => work.max_rate,
         }
-        points
     }
 }
 
@@ -96,10 +152,10 @@ fn workloads(ops: &str, mix: &str) -> Result<Vec<Named>, Failure> {
 }
 
 /// Reads `get=45,put=15`; the name tells the weights that are not zero.
-fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
+fn parse_mix(text: &str) -> Result<(String, [u32; Op::COUNT]), Failure> {
     let fail =
         |why: &str| Failure::usage(format!("invalid mix {text:?}: {why}, such as get=45,stat=30,put=15,delete=10"));
-    let mut weights = [0u32; 5];
+    let mut weights = [0u32; Op::COUNT];
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (op, weight) = part.split_once('=').ok_or_else(|| fail("write OP=WEIGHT pairs"))?;
         let op: Op = op.parse().map_err(Failure::usage)?;
@@ -109,12 +165,57 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
     if weights.iter().all(|&w| w == 0) {
         return Err(fail("give at least one weight above 0"));
     }
-    if weights[Op::Delete.index()] > weights[Op::Put.index()] {
-        return Err(fail("delete may not exceed put, since only objects of the run are deleted"));
+    if weights[Op::Delete.index()] > weights[Op::Put.index()] + weights[Op::Multipart.index()] {
+        return Err(fail("delete may not exceed put and multipart, since only objects of the run are deleted"));
     }
     let parts: Vec<String> =
         Op::ALL.iter().filter(|o| weights[o.index()] > 0).map(|o| format!("{o}={}", weights[o.index()])).collect();
     Ok((format!("mixed {}", parts.join(",")), weights))
+}
+
+fn levels(work: &Work) -> Result<Levels, Failure> {
+    let text = work.concurrent.trim();
+    if !work.is_open() {
+        return match text {
+            "auto" => Ok(Levels::Searched(work.max_concurrent)),
+            _ => concurrencies(text).map(Levels::Given),
+        };
+    }
+    let concurrency = match text {
+        "auto" => CONCURRENCY_OPEN,
+        _ => match concurrencies(text)?.as_slice() {
+            [one] => *one,
+            _ => {
+                let why = "an open loop takes one number, the most requests in flight";
+                return Err(Failure::usage(format!("invalid concurrency {text:?}: {why}")));
+            }
+        },
+    };
+    match (&work.rate, work.max_rate) {
+        (Some(text), _) => Ok(Levels::Rates { concurrency, all: rates(text)? }),
+        (None, None) => Ok(Levels::HighestRate { concurrency, highest_per_s: RATE_MAX }),
+        (None, Some(Rate::Requests(highest_per_s))) => Ok(Levels::HighestRate { concurrency, highest_per_s }),
+        (None, Some(rate)) => {
+            let why = "--slo searches in requests per second, such as 500/s";
+            Err(Failure::usage(format!("invalid --max-rate {rate}: {why}")))
+        }
+    }
+}
+
+/// Reads `500/s` and `100/s,200/s`.
+fn rates(text: &str) -> Result<Vec<f64>, Failure> {
+    let fail =
+        || Failure::usage(format!("invalid rate {text:?}: write requests per second such as 500/s or 100/s,200/s"));
+    let mut all = Vec::new();
+    for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+        match part.parse() {
+            Ok(Rate::Requests(per_s)) if per_s <= RATE_MAX => all.push(per_s),
+            _ => return Err(fail()),
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
 /// Reads `16`, `1,2,4` and `1..64` (doubling, its end included).
@@ -122,7 +223,7 @@ fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     let fail = || {
         Failure::usage(format!(
             "invalid concurrency {text:?}: write a number from 1 to {CONCURRENCY_MAX}, a list 1,2,4 or \
-             a doubling sweep 1..64"
+             a doubling sweep 1..64, or auto"
         ))
     };
     let number =
@@ -146,32 +247,6 @@ fn concurrencies(text: &str) -> Result<Vec<u32>, Failure> {
     if all.is_empty() { Err(fail()) } else { Ok(all) }
 }
 
-/// How a point is cut into intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timing {
-    pub(crate) interval_ms: u64,
-    /// Intervals of warm-up.
-    pub(crate) warmup: u64,
-    /// Intervals in all.
-    pub(crate) all: u64,
-    /// Largest size of `intervals.jsonl` in a run of so many points.
-    pub(crate) bytes_max: u64,
-}
-
-/// Twenty intervals a point, each of 100 ms to a second; longer where the run folder would grow too large.
-pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Timing {
-    let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    let (duration_ms, warmup_ms) = (ms(work.duration), ms(work.warmup));
-    let rows_bytes = (hosts * ops) as u64 * ROW_BYTES_MAX * points as u64;
-    let lines_max = (INTERVALS_BYTES_MAX / rows_bytes.max(1)).max(4);
-    let for_size_ms = (duration_ms + warmup_ms).div_ceil(lines_max);
-    let fine_ms = (duration_ms / 20).clamp(100, 1_000) / 10 * 10;
-    let interval_ms = fine_ms.max(for_size_ms).min(duration_ms);
-    let warmup = warmup_ms.div_ceil(interval_ms);
-    let all = warmup + duration_ms.div_ceil(interval_ms);
-    Timing { interval_ms, warmup, all, bytes_max: all * rows_bytes }
-}
-
 /// Objects to write beforehand for operations that read.
 pub(crate) fn read_set_objects(work: &Work, sizes: &Sizes) -> u64 {
     let fitting = (READ_SET_BYTES / sizes.mean().max(1.0)) as u64;
@@ -184,16 +259,25 @@ pub(crate) fn delete_set_objects(work: &Work) -> u64 {
 }
 
 /// The load in words, for whoever must consent to it.
-pub(crate) fn in_words(grid: &Grid, work: &Work, points: usize) -> String {
+pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
     let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
-    let most = grid.concurrencies.last().copied().unwrap_or(0);
-    let largest = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
-    let cap = if work.max_rate.is_some() { "capped by --max-rate" } else { "as fast as it can" };
-    format!(
-        "{points} points of {} with up to {most} requests in flight and objects up to {} would load it {cap}",
-        names.join(", "),
-        Bytes(largest)
-    )
+    let (names, most) = (names.join(", "), grid.levels.highest());
+    let largest = Bytes(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0));
+    let cap = match &grid.levels {
+        Levels::Rates { all, .. } => {
+            format!("with up to {} requests per second", count(all.last().copied().unwrap_or(0.0)))
+        }
+        _ if work.max_rate.is_some() => "capped by --max-rate".to_owned(),
+        _ => "as fast as it can".to_owned(),
+    };
+    let series = grid.series().len();
+    let what = match &grid.levels {
+        Levels::Given(all) => format!("{} points of {names}", series * all.len()),
+        Levels::Rates { all, .. } => format!("{} points of {names}", series * all.len()),
+        Levels::HighestRate { .. } => format!("{series} searches for the highest rate of {names}"),
+        Levels::Searched(_) => format!("{series} searches for the knee of {names}"),
+    };
+    format!("{what} with up to {most} requests in flight and objects up to {largest} would load it {cap}")
 }
 
 #[cfg(test)]
@@ -226,7 +310,7 @@ mod tests {
 
     #[test]
     fn mixes_read_by_name_and_never_delete_more_than_they_write() {
-        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0]));
+        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0, 0, 0]));
         for (text, part) in [
             ("get", "OP=WEIGHT"),
             ("get=0", "above 0"),
@@ -242,24 +326,46 @@ mod tests {
     #[test]
     fn the_grid_is_every_combination_in_the_order_named() {
         let grid = Grid::parse(&work("--op put,get,put --obj.size 1KiB,2KiB --concurrent 2,1")).unwrap();
-        let points = grid.points();
-        assert_eq!(points.len(), 8);
-        assert_eq!((points[0].workload.as_str(), points[0].size.as_str(), points[0].concurrency), ("put", "1KiB", 1));
-        assert_eq!((points[7].workload.as_str(), points[7].concurrency), ("get", 2));
+        let series = grid.series();
+        assert_eq!((series.len(), grid.levels), (4, Levels::Given(vec![1, 2])));
+        assert_eq!((series[0].workload.as_str(), series[0].size.as_str()), ("put", "1KiB"));
+        assert_eq!((series[3].workload.as_str(), series[3].size.as_str()), ("get", "2KiB"));
         assert!(Grid::parse(&work("--op copy")).is_err());
-        assert!(Grid::parse(&work("--duration 1ms")).is_err());
     }
 
     #[test]
-    fn intervals_are_twenty_a_point_and_bounded_on_disk() {
-        let short = timing(&work("--duration 2s --warmup 500ms"), 24, 1, 1);
-        assert_eq!((short.interval_ms, short.warmup, short.all), (100, 5, 25));
-        let usual = timing(&work("--duration 60s --warmup 10s"), 1, 4, 1);
-        assert_eq!((usual.interval_ms, usual.warmup, usual.all), (1_000, 10, 70));
-        let day = timing(&work("--duration 24h"), 1, 16, 1);
-        assert!(day.bytes_max <= INTERVALS_BYTES_MAX + 16 * 2 * ROW_BYTES_MAX, "{day:?}");
-        let wide = timing(&work("--duration 10s"), 100, 1024, 5);
-        assert!(wide.all - wide.warmup >= 3, "a point keeps a few intervals: {wide:?}");
+    fn rates_make_an_open_loop_with_a_bound_on_requests_in_flight() {
+        let levels = |flags: &str| Grid::parse(&work(flags)).map(|grid| grid.levels).map_err(|e| e.to_string());
+        let rates = |concurrency, all: &[f64]| Ok(Levels::Rates { concurrency, all: all.to_vec() });
+        assert_eq!(levels("--rate 200/s,0.1k/s,200"), rates(1024, &[100.0, 200.0]));
+        assert_eq!(levels("--rate 5 --concurrent 8"), rates(8, &[5.0]));
+        assert_eq!(levels("--rate 5 --slo p99=1s"), rates(1024, &[5.0]));
+        let search = |highest_per_s| Ok(Levels::HighestRate { concurrency: 1024, highest_per_s });
+        assert_eq!(levels("--slo p99=1s"), search(RATE_MAX));
+        assert_eq!(levels("--slo p99=1s --max-rate 700/s"), search(700.0));
+        let open = work("--rate 300,200");
+        assert_eq!(Grid::parse(&open).unwrap().cap(&open), Some(Rate::Requests(200.0)));
+        for (flags, part) in [
+            ("--rate 1MiB/s", "\"1MiB/s\""),
+            ("--rate 0/s", "500/s"),
+            ("--rate 1/s,x", "\"1/s,x\""),
+            ("--rate 100000000/s", "500/s"),
+            ("--rate 5 --concurrent 1,2", "one number"),
+            ("--slo p99=1s --max-rate 5MiB/s", "--slo"),
+        ] {
+            let error = levels(flags).unwrap_err();
+            assert!(error.contains(part), "{flags}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_knee_is_searched_unless_concurrencies_are_given() {
+        let searched = Grid::parse(&work("--op get --max-concurrent 32")).unwrap();
+        assert_eq!(searched.levels, Levels::Searched(32));
+        assert!(in_words(&searched, &work("")).contains("2 searches for the knee of get with up to 32"));
+        let many = vec!["1KiB"; 50].join(",");
+        let error = Grid::parse(&work(&format!("--op get,put --obj.size {many}"))).map(|g| g.series().len());
+        assert!(error.is_err() || error.is_ok_and(|n| n < 86), "a run holds 4096 points");
     }
 
     #[test]

@@ -9,36 +9,80 @@ use crate::response::Malformed;
 pub enum Failure {
     /// No connection.
     Connect(&'static str),
+    /// No TLS handshake, or records that are not what TLS lets them be.
+    Tls(&'static str),
     /// No whole response in the time allowed.
     Timeout,
     /// The connection broke.
     Reset,
+    /// The server closed without a byte of a response.
+    Unanswered,
     /// The server closed before a whole response.
     Closed,
     /// The reply is not HTTP.
     Malformed(Malformed),
     /// A status outside 200–299, and S3's code where the reply names one.
     Status(u16, Option<String>),
-    /// The body is not as long as the object.
-    WrongLength,
+    /// A redirect to another host, which is not followed: nobody consented to load that one, and a request signed for
+    /// it could be used by whoever answers there.
+    Redirect(u16, String),
+    /// The body is shorter than the object.
+    ShortBody,
+    /// The body is longer than the object.
+    LongBody,
+    /// The range asked for was answered with something else.
+    WrongRange,
     /// The body is not what was written.
     WrongBody,
+    /// The reply lacks what it must hold.
+    Lacking(&'static str),
     /// The server answered before it had the whole body, and closed.
     EarlyReply,
+}
+
+impl Failure {
+    /// Whether there is no connection, or none any more.
+    pub(crate) const fn is_broken_connection(&self) -> bool {
+        matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Unanswered | Failure::Reset)
+    }
+
+    /// Whether the same request may succeed when it is made again. An answer that was wrong is not asked away.
+    pub(crate) const fn is_worth_another_try(&self) -> bool {
+        match self {
+            Failure::Connect(_) | Failure::Timeout | Failure::Reset | Failure::Unanswered | Failure::Closed => true,
+            Failure::Status(status, _) => *status == 429 || *status == 408 || *status >= 500,
+            _ => false,
+        }
+    }
+
+    /// Whether the target says that it is asked too much.
+    pub(crate) fn is_throttling(&self, retry_after: bool) -> bool {
+        match self {
+            Failure::Status(429, _) => true,
+            Failure::Status(503, code) => retry_after || code.as_deref() == Some("SlowDown"),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Connect(why) => write!(f, "connect: {why}"),
+            Failure::Tls(why) => write!(f, "tls: {why}"),
             Failure::Timeout => f.write_str("timeout"),
             Failure::Reset => f.write_str("connection reset"),
+            Failure::Unanswered => f.write_str("closed without a reply"),
             Failure::Closed => f.write_str("closed before the whole reply"),
             Failure::Malformed(why) => write!(f, "malformed: {why}"),
             Failure::Status(status, Some(code)) => write!(f, "http {status} {code}"),
             Failure::Status(status, None) => write!(f, "http {status}"),
-            Failure::WrongLength => f.write_str("wrong length"),
+            Failure::Redirect(status, host) => write!(f, "http {status} to {host}"),
+            Failure::ShortBody => f.write_str("short body"),
+            Failure::LongBody => f.write_str("long body"),
+            Failure::WrongRange => f.write_str("wrong range"),
             Failure::WrongBody => f.write_str("wrong body"),
+            Failure::Lacking(what) => write!(f, "reply without {what}"),
             Failure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }
@@ -54,6 +98,23 @@ pub fn s3_code(body: &[u8]) -> Option<String> {
     plain.then(|| code.to_owned())
 }
 
+/// Host and port of a `Location`; its path goes untold, since it may hold a signature. `None` for one without a host,
+/// which means the same host, and for what is none.
+pub(crate) fn location_host(location: &str) -> Option<String> {
+    let (_, rest) = location.trim().split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
+    (!host.is_empty() && host.len() <= 253 && host.bytes().all(plain)).then(|| host.to_owned())
+}
+
+/// Nanoseconds of a `Retry-After` that is given in seconds. One that is a date is left aside: it would need two clocks
+/// to agree.
+pub(crate) fn retry_after_ns(value: &str) -> Option<u64> {
+    let seconds: u64 = value.trim().parse().ok()?;
+    Some(seconds.saturating_mul(1_000_000_000))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +127,50 @@ mod tests {
             assert_eq!(s3_code(body), None);
         }
         assert_eq!(Failure::Status(503, s3_code(body)).to_string(), "http 503 SlowDown");
+    }
+
+    #[test]
+    fn redirects_tell_their_host_and_nothing_else() {
+        for (location, host) in [
+            ("http://other:9000/bucket/key?X-Amz-Signature=abc", Some("other:9000")),
+            ("https://user:secret@[::1]:9000", Some("[::1]:9000")),
+            ("/elsewhere", None),
+            ("", None),
+            ("http://", None),
+            ("http://a b/", None),
+            ("http://\u{1b}[2J/", None),
+        ] {
+            assert_eq!(location_host(location).as_deref(), host, "{location:?}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_read_in_seconds() {
+        for (value, ns) in [
+            ("2", Some(2_000_000_000)),
+            (" 0 ", Some(0)),
+            ("99999999999999999999", None),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("-1", None),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ] {
+            assert_eq!(retry_after_ns(value), ns, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn throttling_is_told_from_trouble() {
+        let status = |status, code: Option<&str>| Failure::Status(status, code.map(str::to_owned));
+        for (why, retry_after, throttling) in [
+            (status(503, Some("SlowDown")), false, true),
+            (status(503, None), true, true),
+            (status(503, None), false, false),
+            (status(503, Some("ServiceUnavailable")), false, false),
+            (status(429, None), false, true),
+            (status(500, None), true, false),
+            (Failure::Timeout, false, false),
+        ] {
+            assert_eq!(why.is_throttling(retry_after), throttling, "{why} {retry_after}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One point: threads are started, their reports merged interval by interval, and handed on as they come.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -9,10 +10,13 @@ use linerate_analysis::histogram::{Latencies, empty};
 use linerate_record::run::{Ended, Op};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::arrivals::OpenReport;
 use crate::clock::Clock;
-use crate::session::{Plan, Session, Until};
+use crate::multipart::Unfinished;
+use crate::rest::RETRY_AFTER_MAX_NS;
+use crate::session::{ErrorLimit, Plan, Session, Until};
 use crate::sys::process_cpu_ns;
-use crate::tally::{Drained, add_sparse};
+use crate::tally::{Drained, Kinds, Sparse, add_sparse};
 use crate::worker::{self, Assignment, Report, WorkerEnd};
 
 /// A point ends when requests have failed and none has succeeded for this long.
@@ -20,6 +24,9 @@ const NO_SUCCESS_NS: u64 = 10_000_000_000;
 
 /// How soon Ctrl-C is noticed. Waking more often would count as the client's processor time.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(100);
+
+/// Requests that must have ended before a share of them that failed says anything.
+const SHARE_OF_MIN: u64 = 100;
 
 /// Shortest cut-off interval that is told, where nothing failed in it: below, rates would be noise.
 const CUT_MIN_NS: u64 = 20_000_000;
@@ -31,8 +38,6 @@ pub struct IntervalFigures {
     pub from_ns: u64,
     /// End.
     pub to_ns: u64,
-    /// Whether it belongs to the warm-up.
-    pub warmup: bool,
     /// Processor time of this process.
     pub client_cpu_ns: u64,
     /// Processor time of each thread.
@@ -41,8 +46,23 @@ pub struct IntervalFigures {
     pub target_cpu_ns: Option<u64>,
     /// Most requests that waited for the cap at one time.
     pub held_back: u32,
+    /// The schedule, in an open loop.
+    pub open: Option<OpenFigures>,
     /// Per host and operation.
     pub rows: Vec<FigureRow>,
+}
+
+/// What the schedule of an open loop asked for in one interval.
+#[derive(Debug)]
+pub struct OpenFigures {
+    /// Requests that fell due.
+    pub due: u64,
+    /// Requests that were due and not started at its end.
+    pub backlog: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u32,
+    /// By how much requests started late through linerate's own fault, in nanoseconds.
+    pub late: Latencies,
 }
 
 /// Figures of one host and operation in one interval.
@@ -60,14 +80,22 @@ pub struct FigureRow {
     pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Attempts that failed and were made again, by kind.
+    pub retries: BTreeMap<String, u64>,
+    /// Attempts that the target refused because it was asked too much.
+    pub throttled: u64,
     /// Time to first byte, in nanoseconds.
     pub ttfb: Latencies,
     /// Time to last byte, in nanoseconds.
     pub total: Latencies,
+    /// Time to first byte from when a request was due, in an open loop.
+    pub ttfb_intended: Option<Latencies>,
+    /// Time to last byte from when a request was due, in an open loop.
+    pub total_intended: Option<Latencies>,
 }
 
 /// How a point ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointOutcome {
     /// Why.
     pub ended: Ended,
@@ -77,6 +105,8 @@ pub struct PointOutcome {
     pub connections: u64,
     /// Writes that had not ended when their connection was given up: the target may store them later.
     pub unended_writes: u64,
+    /// Multipart uploads that were neither completed nor aborted.
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// A point that could not be driven.
@@ -102,14 +132,15 @@ pub struct Drive<'a> {
     pub target_pid: Option<u32>,
 }
 
-/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's.
+/// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It
+/// may end the point before its time, and says why; a part of the interval after that may still come.
 ///
 /// # Errors
 /// [`PointError`].
 pub fn drive(
     drive: &Drive<'_>,
     plan: &Plan,
-    mut on_interval: impl FnMut(IntervalFigures),
+    mut on_interval: impl FnMut(IntervalFigures) -> ControlFlow<Ended>,
 ) -> Result<PointOutcome, PointError> {
     let workers = plan.threads.clamp(1, plan.concurrency.max(1));
     let (reports, inbox) = channel();
@@ -156,7 +187,13 @@ struct Merge<'a> {
     target_cpu_ns: Option<u64>,
     last_alive_ns: u64,
     failures_since: u64,
+    throttled_since: u64,
     gave_up: bool,
+    /// Requests of the whole point that succeeded, and that failed.
+    succeeded: u64,
+    failed: u64,
+    /// Why `on_interval` ended the point, where it did.
+    told: Option<Ended>,
 }
 
 impl<'a> Merge<'a> {
@@ -171,12 +208,21 @@ impl<'a> Merge<'a> {
             target_cpu_ns: drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok()),
             last_alive_ns: begin_ns,
             failures_since: 0,
+            throttled_since: 0,
             gave_up: false,
+            succeeded: 0,
+            failed: 0,
+            told: None,
         }
     }
 
     /// Takes reports until the threads have all hung up.
-    fn follow(&mut self, inbox: &Receiver<Report>, stop: &AtomicBool, on_interval: &mut impl FnMut(IntervalFigures)) {
+    fn follow(
+        &mut self,
+        inbox: &Receiver<Report>,
+        stop: &AtomicBool,
+        on_interval: &mut impl FnMut(IntervalFigures) -> ControlFlow<Ended>,
+    ) {
         loop {
             match inbox.recv_timeout(LOOK_UP_EVERY) {
                 Ok(report) => {
@@ -185,14 +231,16 @@ impl<'a> Merge<'a> {
                     of_interval.push(report);
                     if of_interval.len() == self.workers {
                         let reports = self.waiting.remove(&interval).unwrap_or_default();
-                        on_interval(self.merge(interval, reports));
+                        let told = on_interval(self.merge(interval, reports)).break_value();
+                        self.told = self.told.or(told);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.gave_up |= self.hopeless();
-            if self.gave_up || self.drive.interrupted.load(Ordering::Relaxed) {
+            let told = self.told.is_some() || self.too_many_errors();
+            if self.gave_up || told || self.drive.interrupted.load(Ordering::Relaxed) {
                 stop.store(true, Ordering::Relaxed);
             }
         }
@@ -202,15 +250,26 @@ impl<'a> Merge<'a> {
             let failed = figures.rows.iter().any(|r| !r.errors.is_empty());
             let counted = matches!(self.plan.until, Until::Written(_));
             if figures.to_ns >= figures.from_ns + CUT_MIN_NS || failed || counted {
-                on_interval(figures);
+                let _ = on_interval(figures);
             }
         }
     }
 
     fn hopeless(&self) -> bool {
         // Intervals longer than the limit tell of successes only when they end.
-        let limit_ns = NO_SUCCESS_NS.max(2 * self.plan.interval_ns);
+        // A target that asks to be left alone is not lost.
+        let rest_ns = if self.throttled_since > 0 { RETRY_AFTER_MAX_NS } else { 0 };
+        let limit_ns = rest_ns + NO_SUCCESS_NS.max(2 * self.plan.interval_ns);
         self.failures_since > 0 && self.drive.clock.now_ns() - self.last_alive_ns > limit_ns
+    }
+
+    fn too_many_errors(&self) -> bool {
+        let ended = self.succeeded + self.failed;
+        match self.plan.error_limit {
+            None => false,
+            Some(ErrorLimit::Count(most)) => self.failed > most,
+            Some(ErrorLimit::Share(most)) => ended >= SHARE_OF_MIN && self.failed as f64 > most * ended as f64,
+        }
     }
 
     fn merge(&mut self, interval: u64, mut reports: Vec<Report>) -> IntervalFigures {
@@ -223,18 +282,24 @@ impl<'a> Merge<'a> {
         let figures = IntervalFigures {
             from_ns,
             to_ns,
-            warmup: matches!(self.plan.until, Until::Intervals { warmup, .. } if interval < warmup),
             client_cpu_ns: client_cpu_ns - self.client_cpu_ns,
             thread_cpu_ns: reports.iter().map(|r| r.cpu_ns).collect(),
             target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
             held_back: reports.iter().map(|r| r.held_back).sum(),
+            open: merge_open(&reports),
             rows: merge_rows(reports),
         };
         (self.client_cpu_ns, self.target_cpu_ns) = (client_cpu_ns, target_cpu_ns);
+        // Parts are told in their uploads.
+        let whole = || figures.rows.iter().filter(|row| !row.op.is_detail());
+        let failed = whole().flat_map(|r| r.errors.values()).sum::<u64>();
+        self.failed += failed;
+        self.succeeded += whole().map(|r| r.requests).sum::<u64>();
         if figures.rows.iter().any(|r| r.requests > 0 || r.moved_bytes > 0) {
-            (self.last_alive_ns, self.failures_since) = (to_ns, 0);
+            (self.last_alive_ns, self.failures_since, self.throttled_since) = (to_ns, 0, 0);
         } else {
-            self.failures_since += figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
+            self.failures_since += failed + figures.rows.iter().flat_map(|r| r.retries.values()).sum::<u64>();
+            self.throttled_since += figures.rows.iter().map(|r| r.throttled).sum::<u64>();
         }
         figures
     }
@@ -244,6 +309,10 @@ impl<'a> Merge<'a> {
             Ended::NoSuccess
         } else if self.drive.interrupted.load(Ordering::Relaxed) {
             Ended::Interrupted
+        } else if self.too_many_errors() {
+            Ended::ErrorLimit
+        } else if let Some(told) = self.told {
+            told
         } else if ends.iter().all(|e| e.exhausted) {
             Ended::ObjectsExhausted
         } else {
@@ -255,6 +324,7 @@ impl<'a> Merge<'a> {
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
+            unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
         }
     }
 }
@@ -262,7 +332,7 @@ impl<'a> Merge<'a> {
 fn merge_rows(reports: Vec<Report>) -> Vec<FigureRow> {
     let mut rows: BTreeMap<(u32, Op), FigureRow> = BTreeMap::new();
     for drained in reports.into_iter().flat_map(|r| r.rows) {
-        let Drained { host, op, requests, bytes, moved_bytes, errors, ttfb, total } = drained;
+        let Drained { host, op, .. } = drained;
         let row = rows.entry((host, op)).or_insert_with(|| FigureRow {
             host,
             op,
@@ -270,19 +340,49 @@ fn merge_rows(reports: Vec<Report>) -> Vec<FigureRow> {
             bytes: 0,
             moved_bytes: 0,
             errors: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            throttled: 0,
             ttfb: empty(),
             total: empty(),
+            ttfb_intended: None,
+            total_intended: None,
         });
-        row.requests += requests;
-        row.bytes += bytes;
-        row.moved_bytes += moved_bytes;
-        for (kind, n) in errors {
-            *row.errors.entry(kind).or_default() += n;
-        }
-        add_sparse(&mut row.ttfb, &ttfb);
-        add_sparse(&mut row.total, &total);
+        row.requests += drained.requests;
+        row.bytes += drained.bytes;
+        row.moved_bytes += drained.moved_bytes;
+        row.throttled += drained.throttled;
+        add_kinds(&mut row.errors, drained.errors);
+        add_kinds(&mut row.retries, drained.retries);
+        add_sparse(&mut row.ttfb, &drained.ttfb);
+        add_sparse(&mut row.total, &drained.total);
+        add_intended(&mut row.ttfb_intended, drained.ttfb_intended);
+        add_intended(&mut row.total_intended, drained.total_intended);
     }
     rows.into_values().collect()
+}
+
+fn add_kinds(sum: &mut BTreeMap<String, u64>, kinds: Kinds) {
+    for (kind, n) in kinds {
+        *sum.entry(kind).or_default() += n;
+    }
+}
+
+fn add_intended(sum: &mut Option<Latencies>, pairs: Option<Sparse>) {
+    if let Some(pairs) = pairs {
+        add_sparse(sum.get_or_insert_with(empty), &pairs);
+    }
+}
+
+fn merge_open(reports: &[Report]) -> Option<OpenFigures> {
+    let of_threads: Vec<&OpenReport> = reports.iter().filter_map(|r| r.open.as_ref()).collect();
+    let mut late = empty();
+    of_threads.iter().for_each(|o| add_sparse(&mut late, &o.late));
+    (!of_threads.is_empty()).then(|| OpenFigures {
+        due: of_threads.iter().map(|o| o.due).sum(),
+        backlog: of_threads.iter().map(|o| o.backlog).sum(),
+        in_flight: of_threads.iter().map(|o| o.in_flight).sum(),
+        late,
+    })
 }
 
 /// Processor time of this process since it began, in nanoseconds.

@@ -24,6 +24,9 @@ pub enum Malformed {
     /// Two lengths, or one that is no number, or one beside a transfer coding.
     #[error("the reply's length is ambiguous")]
     Length,
+    /// Bytes behind the reply, which no request asked for.
+    #[error("bytes follow the reply")]
+    Surplus,
     /// A chunk that is none.
     #[error("the reply's chunks are malformed")]
     Chunk,

@@ -1,5 +1,6 @@
 //! What is the same for every request of a run, and what differs from point to point.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use linerate_record::run::Op;
@@ -7,8 +8,10 @@ use linerate_record::units::Rate;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
-use crate::sigv4::Credentials;
+use crate::multipart::Parts;
+use crate::sigv4::{Credentials, UNSIGNED_PAYLOAD};
 use crate::sizes::Sizes;
+use crate::tls::Tls;
 
 /// How a bucket is named in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +22,51 @@ pub enum Lookup {
     VirtualHost,
 }
 
-/// Whether a signature covers the body.
+/// How a body is sent, and what vouches for it: the value of `x-amz-content-sha256` says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// `x-amz-content-sha256` holds the body's SHA-256.
+    /// The body's SHA-256.
     Signed,
     /// `UNSIGNED-PAYLOAD`.
     Unsigned,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: chunks, each with a signature over the one before.
+    Streaming,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`: plain chunks, and a CRC-32C behind them.
+    UnsignedTrailer,
+}
+
+impl Payload {
+    /// Whether bodies are sent in chunks.
+    #[must_use]
+    pub const fn is_chunked(self) -> bool {
+        matches!(self, Payload::Streaming | Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// Whether signatures cover bodies.
+    #[must_use]
+    pub const fn signs(self) -> bool {
+        matches!(self, Payload::Signed | Payload::Streaming | Payload::StreamingTrailer)
+    }
+
+    /// Whether a checksum follows bodies.
+    #[must_use]
+    pub const fn has_trailer(self) -> bool {
+        matches!(self, Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// What `x-amz-content-sha256` says, where it is not the body's own hash.
+    #[must_use]
+    pub const fn content_sha256(self) -> Option<&'static [u8]> {
+        match self {
+            Payload::Signed => None,
+            Payload::Unsigned => Some(UNSIGNED_PAYLOAD),
+            Payload::Streaming => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+            Payload::StreamingTrailer => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+            Payload::UnsignedTrailer => Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+        }
+    }
 }
 
 /// Which host gets the next request.
@@ -41,6 +82,10 @@ pub enum HostSelect {
 pub struct Session {
     /// Where requests go.
     pub hosts: Vec<Host>,
+    /// How TLS is spoken with the hosts; `None` is plain HTTP.
+    pub tls: Option<Tls>,
+    /// Local addresses that connections are made from in turn; where there are none, the route gives one.
+    pub sources: Vec<IpAddr>,
     /// How the bucket is named.
     pub lookup: Lookup,
     /// Bucket.
@@ -51,7 +96,7 @@ pub struct Session {
     pub credentials: Option<Credentials>,
     /// Region in signatures.
     pub region: String,
-    /// Whether signatures cover bodies.
+    /// How bodies are sent.
     pub payload: Payload,
     /// Bodies to write and to compare with.
     pub bodies: Arc<Bodies>,
@@ -61,6 +106,15 @@ pub struct Session {
     pub timeout_ns: u64,
     /// Seed of sizes and choices.
     pub seed: u64,
+}
+
+impl Session {
+    /// The local address of connection number `turn` to an address: those of its family take turns.
+    pub(crate) fn source(&self, address: SocketAddr, turn: u64) -> Option<IpAddr> {
+        let fits = |source: &&IpAddr| source.is_ipv4() == address.is_ipv4();
+        let count = self.sources.iter().filter(fits).count() as u64;
+        self.sources.iter().filter(fits).nth(turn.checked_rem(count)? as usize).copied()
+    }
 }
 
 /// An object that was at the target before the run.
@@ -78,10 +132,16 @@ pub enum Workload {
     /// One only.
     Single(Op),
     /// Drawn at random by weight, in the order of [`Op::ALL`].
-    Mixed([u32; 5]),
+    Mixed([u32; Op::COUNT]),
 }
 
 impl Workload {
+    /// Whether it writes objects.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.has(Op::Put) || self.has(Op::Multipart)
+    }
+
     /// Whether the workload contains an operation.
     #[must_use]
     pub const fn has(&self, op: Op) -> bool {
@@ -109,15 +169,37 @@ pub enum Source {
 /// When a point ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After so many intervals, the first of them warm-up.
-    Intervals {
-        /// Intervals of warm-up.
-        warmup: u64,
-        /// Intervals in all.
-        all: u64,
-    },
+    /// After so many intervals.
+    Intervals(u64),
     /// After objects `0..count` of the write set were asked for, once each.
     Written(u64),
+}
+
+/// How the requests of an open loop are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Constant,
+    /// At random, each independent of the others: a Poisson process.
+    Poisson,
+}
+
+/// An open loop: requests fall due by this schedule, whatever becomes of those before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// Requests per second of all threads together.
+    pub per_s: f64,
+    /// How they are spaced.
+    pub spacing: Spacing,
+}
+
+/// How many requests may fail before a point is ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorLimit {
+    /// More than so many.
+    Count(u64),
+    /// More than this share (0 to 1) of those that ended, looked at from a hundred on.
+    Share(f64),
 }
 
 /// One point, as the wire loop drives it.
@@ -127,21 +209,29 @@ pub struct Plan {
     pub workload: Workload,
     /// Sizes of objects written.
     pub sizes: Sizes,
-    /// Requests kept in flight.
+    /// Requests kept in flight; in an open loop, the most.
     pub concurrency: u32,
+    /// The open loop's schedule; `None` for a closed loop, in which a request follows as soon as one ends.
+    pub arrivals: Option<Arrivals>,
+    /// Times that a failed request is made again.
+    pub retries: u32,
+    /// Failed requests from which the point ends.
+    pub error_limit: Option<ErrorLimit>,
     /// Event-loop threads; no more than `concurrency` are started.
     pub threads: u32,
     /// Set that is written to.
     pub write_set: u32,
     /// What is read, headed and deleted.
     pub source: Source,
+    /// How objects are cut for multipart uploads.
+    pub parts: Parts,
     /// Length of a range to read in place of a whole object.
     pub range_bytes: Option<u64>,
     /// Whether bodies read are compared with what was written.
     pub verify: bool,
     /// When it ends.
     pub until: Until,
-    /// Cap on all threads together.
+    /// Cap on all threads of a closed loop together.
     pub rate: Option<Rate>,
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,

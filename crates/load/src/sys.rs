@@ -1,6 +1,6 @@
 //! System calls that no safe crate wraps: the only `unsafe` of linerate.
 
-#![expect(unsafe_code, reason = "two system calls that rustix does not offer")]
+#![expect(unsafe_code, reason = "system calls that rustix does not offer")]
 
 use std::io;
 use std::mem::size_of;
@@ -12,13 +12,25 @@ use std::os::fd::{AsFd, AsRawFd};
 /// # Errors
 /// That of `setsockopt`.
 pub fn set_receive_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
-    let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set_number(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, i32::try_from(bytes).unwrap_or(i32::MAX))
+}
+
+/// Sets `IP_BIND_ADDRESS_NO_PORT`: a local port is chosen when the socket connects, so that one port serves many
+/// destinations, and not when it is bound to an address.
+///
+/// # Errors
+/// That of `setsockopt`.
+pub(crate) fn set_bind_address_no_port(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which outlives the call; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
+            level,
+            option,
             (&raw const value).cast(),
             size_of::<i32>() as libc::socklen_t,
         )
@@ -44,6 +56,12 @@ pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Lets timers of this thread run out when they are due, and not up to 50 µs later, as the kernel's default allows so
+/// that wake-ups can be put together. Where it cannot be set, wake-ups are late by that much, and measured so.
+pub(crate) fn wake_on_time() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 #[cfg(test)]

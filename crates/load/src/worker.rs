@@ -1,5 +1,7 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod uploads;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -9,14 +11,20 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::choice::Choice;
+use crate::arrivals::{OpenLoop, OpenReport};
+use crate::choice::{Choice, Chosen};
 use crate::clock::{Clock, unix_base_ns};
 use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
+use crate::multipart::{Unfinished, Uploads};
 use crate::pace::Pace;
-use crate::request::{Ask, Requests, Subject};
+use crate::request::{Ask, Requests, Subject, Texts};
+use crate::rest::Rests;
+use crate::retry::{Retries, Since};
 use crate::session::{HostSelect, Plan, Session, Source, Until};
-use crate::tally::{Drained, Tally};
+use crate::sys::wake_on_time;
+use crate::tally::{Drained, Tally, Times};
+use crate::tls::Tls;
 
 /// Most events taken from the kernel at once.
 const EVENTS: usize = 256;
@@ -26,10 +34,6 @@ const SLEEP_MAX_NS: u64 = 50_000_000;
 
 /// How often requests in flight are held against their time limit.
 const TIMEOUT_SCAN_NS: u64 = 100_000_000;
-
-/// Rest of a host after a failed connection: doubles up to a second, so that a dead host is not hammered.
-const BACKOFF_MIN_NS: u64 = 5_000_000;
-const BACKOFF_MAX_NS: u64 = 1_000_000_000;
 
 /// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
 const DRAIN_NS: u64 = 5_000_000_000;
@@ -43,6 +47,7 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Drained>,
     pub(crate) cpu_ns: u64,
     pub(crate) held_back: u32,
+    pub(crate) open: Option<OpenReport>,
 }
 
 /// How a thread ended.
@@ -52,6 +57,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) connections: u64,
     /// Writes given up before they ended.
     pub(crate) unended_writes: u64,
+    /// Multipart uploads that may be at the target.
+    pub(crate) unfinished: Vec<Unfinished>,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
 }
@@ -82,13 +89,6 @@ struct Place {
     generation: u32,
 }
 
-/// A host that failed rests for a while; others go on meanwhile.
-#[derive(Clone, Copy, Default)]
-struct Rest {
-    until_ns: u64,
-    backoff_ns: u64,
-}
-
 /// The loop's state.
 struct Worker<'a> {
     given: Assignment<'a>,
@@ -103,13 +103,17 @@ struct Worker<'a> {
     open_slots: u32,
     in_flight: u32,
     choice: Choice<'a>,
+    uploads: Uploads,
     requests: Requests<'a>,
     buffers: Buffers,
+    /// TLS with sessions of this thread's own.
+    tls: Option<Tls>,
     tally: Tally,
     pace: Pace,
-    rests: Vec<Rest>,
-    /// When the first host is ready for a request again: in the past while one is.
-    resume_at_ns: u64,
+    /// In an open loop.
+    open_loop: Option<OpenLoop>,
+    rests: Rests,
+    retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
     exhausted: bool,
@@ -129,6 +133,11 @@ struct Worker<'a> {
 /// That of `epoll`, which cannot be had only where descriptors are used up.
 pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
     let session = given.session;
+    let of = (given.worker, given.workers);
+    let open_loop = given.plan.arrivals.map(|a| OpenLoop::new(a, given.begin_ns, of, session.seed));
+    if open_loop.is_some() {
+        wake_on_time();
+    }
     let share = f64::from(given.slots) / f64::from(given.plan.concurrency.max(1));
     let mut worker = Worker {
         epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -140,12 +149,15 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         open_slots: given.slots,
         in_flight: 0,
         choice: Choice::new(&given),
+        uploads: Uploads::new(given.plan.parts),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency)),
+        tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
-        rests: vec![Rest::default(); session.hosts.len()],
-        resume_at_ns: 0,
+        open_loop,
+        rests: Rests::new(session.hosts.len()),
+        retries: Retries::new(given.plan.retries),
         held_back: 0,
         exhausted: false,
         draining: false,
@@ -175,28 +187,36 @@ impl Worker<'_> {
         }
         self.tick(self.given.clock.now_ns(), true);
         self.drain(&mut events)?;
+        let (unfinished, forgotten) = self.uploads.take_unfinished();
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
             connections: self.connections,
-            unended_writes: self.unended_writes,
+            unended_writes: self.unended_writes + forgotten,
+            unfinished,
             exhausted: self.exhausted,
         })
     }
 
     /// Whether the last interval is over: nothing is started or counted from then on.
     fn time_is_up(&self) -> bool {
-        matches!(self.given.plan.until, Until::Intervals { all, .. } if self.interval >= all)
+        matches!(self.given.plan.until, Until::Intervals(all) if self.interval >= all)
     }
 
     fn ended(&self) -> bool {
-        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
+        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (!self.has_work() && self.in_flight == 0)
     }
 
     /// Sleeps until something happens or something is due.
     fn wait(&self, events: &mut Vec<epoll::Event>, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
         if self.open_slots > 0 && !self.exhausted && !self.draining {
-            due_ns = due_ns.min(self.resume_at_ns.max(self.pace.free_at_ns()));
+            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.due_at_ns()));
+        }
+        if self.open_slots > 0 && self.uploads.is_ready() && !self.draining {
+            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.pace.free_at_ns()));
+        }
+        if !self.retries.is_empty() && !self.draining {
+            due_ns = due_ns.min(self.rests.resume_at_ns());
         }
         let sleep_ns = due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS);
         let timeout = Timespec { tv_sec: 0, tv_nsec: sleep_ns as _ };
@@ -225,15 +245,19 @@ impl Worker<'_> {
         let bodies = &self.given.session.bodies;
         let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
         let progress = match connection.phase {
-            Phase::Connecting => match connection.connected() {
+            Phase::Connecting | Phase::Handshake => match connection.establish(&mut self.buffers) {
                 Err(why) => Progress::Failed { why, reusable: false },
-                Ok(()) => {
+                Ok(false) => Progress::Waiting,
+                Ok(true) => {
                     self.begin(place);
                     return;
                 }
             },
-            // Whatever an idle connection says, it cannot be used any more.
+            // Whatever an idle connection says, it cannot be used any more, but for TLS's own talk.
             Phase::Idle => {
+                if self.tls.is_some() && connection.still_idle(&mut self.buffers) {
+                    return;
+                }
                 let host = connection.host as usize;
                 self.idle[host].retain(|&p| p != place);
                 self.close(place);
@@ -256,9 +280,11 @@ impl Worker<'_> {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
         };
-        self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let (upload_id, document) = exchange.ask.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
+        let texts = Texts { key, upload_id, document };
+        let outgoing = self.requests.write(exchange.ask, texts, unix_s, &mut self.buffers.head);
         let started_ns = exchange.started_ns;
-        let progress = connection.start(&self.given.session.bodies, &mut self.buffers);
+        let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
     }
 
@@ -277,14 +303,16 @@ impl Worker<'_> {
             Progress::Failed { why, reusable } => (reusable, Some(why)),
         };
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let (host, op) = (connection.host, connection.exchange.ask.op);
-        if let Some(why) = &why {
-            self.unended_writes += u64::from(op == Op::Put && *why == Failure::Timeout);
-            self.count_failure(host, op, why);
-        }
-        self.in_flight -= 1;
-        self.open_slots += 1;
+        let (host, exchange) = (connection.host, &connection.exchange);
+        let (ask, since, retry_after_ns) = (exchange.ask, exchange.since, exchange.retry_after_ns);
         self.outstanding[host as usize] -= 1;
+        match &why {
+            None => self.free_slot(now_ns),
+            Some(why) => {
+                self.unended_writes += u64::from(ask.may_be_stored() && *why == Failure::Timeout);
+                self.failed(ask, since, why, retry_after_ns);
+            }
+        }
         if reusable {
             connection_to_idle(&mut self.places[place], &mut self.idle[host as usize], place);
             self.watch(place);
@@ -299,11 +327,12 @@ impl Worker<'_> {
         let exchange = &mut connection.exchange;
         let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
-        let (host, op) = (connection.host, exchange.ask.op);
+        let (host, ask) = (connection.host, exchange.ask);
         if fresh != 0 {
             self.tick(now_ns, false);
             if !self.draining && !self.time_is_up() {
-                self.tally.moved(host, op, fresh);
+                self.tally.moved(host, ask.op, fresh);
+                self.moved_of_upload(ask, fresh);
             }
         }
     }
@@ -311,67 +340,126 @@ impl Worker<'_> {
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places[place].connection.as_ref() else { return };
         let exchange = &connection.exchange;
-        let (op, subject, started_ns) = (exchange.ask.op, exchange.ask.subject, exchange.started_ns);
+        if exchange.ask.call.is_some() {
+            self.call_succeeded(place, bytes, first_byte_ns, now_ns);
+            return;
+        }
+        let (op, subject, begun) = (exchange.ask.op, exchange.ask.subject, exchange.since);
         let host = connection.host;
         if op == Op::Put {
             self.choice.written(subject);
         }
-        self.rests[host as usize].backoff_ns = 0;
+        self.rests.succeeded(host as usize);
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
         if !self.draining && !self.time_is_up() {
-            let since = |at_ns: u64| at_ns.saturating_sub(started_ns);
-            self.tally.success(host, op, bytes, since(first_byte_ns), since(now_ns));
+            let since = |start_ns: u64| Times {
+                ttfb_ns: first_byte_ns.saturating_sub(start_ns),
+                total_ns: now_ns.saturating_sub(start_ns),
+            };
+            self.tally.success(host, op, bytes, since(begun.first_ns), begun.intended_ns.map(since));
         }
     }
 
-    fn count_failure(&mut self, host: u32, op: Op, why: &Failure) {
+    /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.
+    fn failed(&mut self, ask: Ask, since: Since, why: &Failure, retry_after_ns: Option<u64>) {
         // Failures are rare: the clock is read for each, since some come long after their event was seen.
         let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
-        if !self.draining && !self.time_is_up() {
-            self.tally.failure(host, op, &why.to_string());
+        // That an upload could not be aborted is no failure of the load: it is aborted again at the end.
+        let counts = self.counts() && !ask.aborts();
+        let again = counts && self.retries.take(ask, since, why);
+        if counts {
+            let kind = why.to_string();
+            if again {
+                self.tally.retry(ask.host, ask.op, &kind);
+            } else {
+                self.tally.failure(ask.host, ask.op, &kind);
+            }
+            if why.is_throttling(retry_after_ns.is_some()) {
+                self.tally.throttled(ask.host, ask.op);
+            }
         }
-        // Any failure gives a host a little rest: one that refuses at once would otherwise be asked as fast as the
-        // processor allows.
-        let rest = &mut self.rests[host as usize];
-        if now_ns < rest.until_ns {
-            // One of several that failed together: the rest they cause is one.
-            return;
+        self.rests.failed(ask.host as usize, why, retry_after_ns, now_ns);
+        if !again {
+            self.upload_failed(ask, why);
+            self.free_slot(now_ns);
         }
-        let broken = matches!(why, Failure::Connect(_) | Failure::Closed | Failure::Reset);
-        let doubled = if broken { rest.backoff_ns * 2 } else { 0 };
-        rest.backoff_ns = doubled.clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
-        rest.until_ns = now_ns + rest.backoff_ns;
-        self.resume_at_ns = self.rests.iter().map(|r| r.until_ns).min().unwrap_or(0);
+    }
+
+    fn free_slot(&mut self, now_ns: u64) {
+        self.in_flight -= 1;
+        self.open_slots += 1;
+        if let Some(open_loop) = self.open_loop.as_mut().filter(|_| self.open_slots == 1) {
+            open_loop.slot_freed(now_ns);
+        }
+    }
+
+    /// When the next request may start, or is due: now, or an instant to come.
+    fn due_at_ns(&self) -> u64 {
+        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoop::due_at_ns)
     }
 
     fn start_open_slots(&mut self, now_ns: u64) {
+        if self.draining || self.time_is_up() {
+            return;
+        }
+        while self.rests.resume_at_ns() <= now_ns
+            && let Some((ask, since)) = self.retries.next()
+        {
+            let host = self.pick_host(now_ns);
+            self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
+        }
+        // An upload under way goes first: what it asks for was due with its object.
+        while self.open_slots > 0
+            && self.rests.resume_at_ns().max(self.pace.free_at_ns()) <= now_ns
+            && let Some(ask) = self.uploads.next()
+        {
+            self.start(ask, Since::starting(now_ns, None), now_ns);
+        }
         while self.open_slots > 0
             && !self.exhausted
-            && !self.draining
-            && !self.time_is_up()
-            && self.resume_at_ns <= now_ns
-            && self.pace.free_at_ns() <= now_ns
+            && self.rests.resume_at_ns() <= now_ns
+            && self.due_at_ns() <= now_ns
         {
             self.start_one(now_ns);
         }
-        if self.pace.free_at_ns() > now_ns && !self.exhausted && !self.draining {
+        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && self.has_work() {
             self.held_back = self.held_back.max(self.open_slots);
         }
     }
 
     fn start_one(&mut self, now_ns: u64) {
-        let host = self.pick_host(now_ns);
-        let Some(chosen) = self.choice.next() else {
+        let host = self.pick_host(now_ns) as u32;
+        let Some(Chosen { op, subject, range }) = self.choice.next() else {
             self.exhausted = true;
             return;
         };
-        let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
-        let exchange = Exchange::new(ask, self.given.plan.verify, now_ns);
-        self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
+        let (mut now_ns, mut intended_ns) = (now_ns, None);
+        if let Some(open_loop) = &mut self.open_loop {
+            // Of several that are due together, each starts a little later than the one before.
+            now_ns = self.given.clock.now_ns();
+            intended_ns = Some(open_loop.start(now_ns, self.rests.resume_at_ns()));
+        }
+        let since = Since::starting(now_ns, intended_ns);
+        let ask = match (op, subject) {
+            (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, since),
+            _ => Ask { op, subject, range, host, call: None },
+        };
+        self.start(ask, since, now_ns);
+    }
+
+    /// Takes a slot for a request.
+    fn start(&mut self, ask: Ask, since: Since, now_ns: u64) {
+        self.pace.spend(now_ns, ask.size_bytes());
         self.open_slots -= 1;
         self.in_flight += 1;
+        self.send(ask.host as usize, ask, since, now_ns);
+    }
+
+    /// Sends a request on a connection that is idle, or on a new one.
+    fn send(&mut self, host: usize, ask: Ask, since: Since, now_ns: u64) {
+        let exchange = Exchange::new(ask, self.given.plan.verify, since, now_ns);
         self.outstanding[host] += 1;
         if let Some(place) = self.idle[host].pop() {
             if let Some(connection) = self.places[place].connection.as_mut() {
@@ -387,7 +475,7 @@ impl Worker<'_> {
     fn pick_host(&mut self, now_ns: u64) -> usize {
         let hosts = self.outstanding.len();
         let turn = self.next_host;
-        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests[h].until_ns <= now_ns);
+        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests.is_ready(h, now_ns));
         let host = match self.given.session.host_select {
             HostSelect::RoundRobin => ready.next(),
             HostSelect::LeastOutstanding => ready.min_by_key(|&h| self.outstanding[h]),
@@ -398,8 +486,10 @@ impl Worker<'_> {
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {
-        let op = exchange.ask.op;
-        let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
+        let (ask, since) = (exchange.ask, exchange.since);
+        let address = self.given.session.hosts[host].address;
+        let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
+        let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
         let added = opened.and_then(|connection| {
             let place = self.free_places.pop().unwrap_or_else(|| {
                 self.places.push(Place { connection: None, generation: 0 });
@@ -407,17 +497,15 @@ impl Worker<'_> {
             });
             let data = EventData::new_u64(key(place, self.places[place].generation));
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP;
-            epoll::add(&self.epoll, &connection.socket, data, flags).map_err(|_| Failure::Connect("failed"))?;
+            epoll::add(&self.epoll, &connection.transport, data, flags).map_err(|_| Failure::Connect("failed"))?;
             self.places[place].connection = Some(connection);
             Ok(())
         });
         match added {
             Ok(()) => self.connections += 1,
             Err(why) => {
-                self.count_failure(host as u32, op, &why);
-                self.in_flight -= 1;
-                self.open_slots += 1;
                 self.outstanding[host] -= 1;
+                self.failed(ask, since, &why, None);
             }
         }
     }
@@ -426,12 +514,12 @@ impl Worker<'_> {
     fn watch(&mut self, place: usize) {
         let generation = self.places[place].generation;
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let wants_out = connection.phase == Phase::Sending;
+        let wants_out = connection.needs_room();
         if wants_out != connection.wants_out {
             let mut flags = EventFlags::IN | EventFlags::RDHUP;
             flags.set(EventFlags::OUT, wants_out);
             let data = EventData::new_u64(key(place, generation));
-            if epoll::modify(&self.epoll, &connection.socket, data, flags).is_ok() {
+            if epoll::modify(&self.epoll, &connection.transport, data, flags).is_ok() {
                 connection.wants_out = wants_out;
             }
         }
@@ -475,6 +563,7 @@ impl Worker<'_> {
                 rows: self.tally.drain(),
                 cpu_ns: cpu_ns - self.cpu_ns,
                 held_back: std::mem::take(&mut self.held_back),
+                open: self.open_loop.as_mut().map(|o| o.report(now_ns.min(self.tick_at_ns), self.in_flight)),
             };
             self.cpu_ns = cpu_ns;
             self.unix_base_ns = unix_base_ns(&self.given.clock);
@@ -497,8 +586,7 @@ impl Worker<'_> {
         loop {
             let now_ns = self.given.clock.now_ns();
             let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let open =
-                writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
+            let open = writes.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes()).count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
                 self.unended_writes += open as u64;
                 return Ok(());

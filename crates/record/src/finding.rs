@@ -40,10 +40,20 @@ pub enum FindingKind {
     RequestErrors,
     /// For a while, requests failed and none succeeded.
     TargetLost,
+    /// Requests fell due faster than they were answered, or waited for a slot.
+    FellBehind,
+    /// Latencies of an open loop missed the bounds of `--slo`.
+    SloMissed,
+    /// linerate started requests late that were due.
+    LateStarts,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.
     EndedEarly,
+    /// Throughput was still changing when a point ended.
+    NotSteady,
+    /// Not every request in flight ended once while a point was measured.
+    TooShort,
     /// A reading of this machine could not be had.
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.
@@ -54,6 +64,8 @@ pub enum FindingKind {
     LeftBehind,
     /// `--max-rate` bound a point, so that it says nothing about the target.
     RateCapped,
+    /// The target's certificate was not verified.
+    Unverified,
     /// A folder was cut off in the middle of a run.
     Incomplete,
 }

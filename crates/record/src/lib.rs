@@ -7,4 +7,5 @@ pub mod finding;
 pub mod machine;
 pub mod reading;
 pub mod run;
+pub mod slo;
 pub mod units;

@@ -119,7 +119,7 @@
   const dotted = (label, stroke, value, more) =>
     ({ label, stroke, value, width: 2, spanGaps: true, points: { show: true, size: 7, width: 1, fill: stroke }, ...more });
 
-  // Confidence intervals as bars, and a ring at the concurrency that is enough.
+  // Confidence intervals as bars, and a ring at the knee with a bar over those concurrencies that may be it.
   const marks = (shown) => (u, si) => {
     const series = shown[si - 1];
     if (!series || !u.series[si].show) return;
@@ -139,40 +139,81 @@
         ctx.moveTo(cx - cap, bottom); ctx.lineTo(cx + cap, bottom);
         ctx.stroke();
       }
-      if (x === series.enough) {
-        ctx.beginPath();
-        ctx.arc(cx, u.valToPos(mean, "y", true), 8 * pixel, 0, 2 * Math.PI);
-        ctx.stroke();
-      }
+    }
+    if (series.knee) {
+      const [x, lowest, highest, mean] = series.knee;
+      const cy = u.valToPos(mean, "y", true);
+      const [cx, left, right] = [x, lowest, highest].map((at) => u.valToPos(at, "x", true));
+      ctx.lineWidth = 3 * pixel;
+      ctx.globalAlpha = 0.5;
+      ctx.beginPath();
+      ctx.moveTo(left, cy); ctx.lineTo(right, cy);
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+      ctx.lineWidth = 1.5 * pixel;
+      ctx.beginPath();
+      ctx.arc(cx, cy, 8 * pixel, 0, 2 * Math.PI);
+      ctx.stroke();
     }
     ctx.restore();
   };
 
+  // The points of a series by concurrency and visit: a concurrency may be visited again.
+  const visits = (points) => {
+    const times = new Map();
+    return new Map(points.map((point) => {
+      const visit = times.get(point[0]) ?? 0;
+      times.set(point[0], visit + 1);
+      return [`${point[0]} ${visit}`, point];
+    }));
+  };
+
   const throughputChart = (host, shown, format, incrs) => {
-    const xs = [...new Set(shown.flatMap((s) => s.points.map(([x]) => x)))].sort((a, b) => a - b);
-    const at = (series, x) => series.points.find((point) => point[0] === x);
-    const told = (series) => (u, v, si, di) => {
-      const half = v == null || di == null ? null : at(series, xs[di])?.[2];
+    const [points, laws] = [shown.map((s) => visits(s.points)), shown.map((s) => visits(s.law ?? []))];
+    const keys = [...new Set([...points, ...laws].flatMap((of) => [...of.keys()]))]
+      .map((key) => [key, ...key.split(" ").map(Number)])
+      .sort((a, b) => a[1] - b[1] || a[2] - b[2]);
+    const xs = keys.map(([, x]) => x);
+    const measured = [...new Set(shown.flatMap((s) => s.points.map(([x]) => x)))].sort((a, b) => a - b);
+    const column = (of) => keys.map(([key]) => of.get(key)?.[1] ?? null);
+    const told = (i) => (u, v, si, di) => {
+      const half = v == null || di == null ? null : points[i].get(keys[di][0])?.[2];
       return half == null || !v ? format(v) : `${format(v)} ± ${(100 * half / v).toFixed(1)} %`;
     };
     const highest = Math.max(...shown.flatMap((s) => s.points.map(([, mean]) => mean)));
     // Far above what was measured, a ceiling would flatten every line: the verdict states it.
     const ceilings = shown.map((s, i) => [s, i]).filter(([s]) => s.ceiling != null && s.ceiling <= 2.5 * highest);
+    // Between points there are those of the law: the cursor tells the nearest that was measured.
+    const nearest = (u, si, i) => {
+      const values = u.data[si || 1];
+      for (let away = 0; away < values.length; away += 1) {
+        if (values[i - away] != null) return i - away;
+        if (values[i + away] != null) return i + away;
+      }
+      return i;
+    };
+    const fitted = shown.map((_, i) => i).filter((i) => laws[i].size);
     draw(host, {
-      scales: { x: concurrencyScale(xs), y: fromZero },
-      axes: [concurrencyAxis(xs), yAxis(format, incrs && { incrs })],
+      scales: { x: concurrencyScale(measured), y: fromZero },
+      axes: [concurrencyAxis(measured), yAxis(format, incrs && { incrs })],
       series: [
-        { label: "in flight", value: reading(String) },
-        ...shown.map((s, i) => dotted(s.label, color(i), told(s))),
+        { label: shown[0].load, value: reading(String) },
+        ...shown.map((s, i) => dotted(s.label, color(i), told(i))),
         ...ceilings.map(([s, i]) => ({
           label: `linerate alone, ${s.label}`, stroke: color(i), width: 1, dash: [6, 5], points: { show: false }, value: reading(format),
         })),
+        ...fitted.map((i) => ({
+          label: `law, ${shown[i].label}`, stroke: color(i), width: 1.5, dash: [1, 4], cap: "round", spanGaps: true,
+          points: { show: false }, value: reading(format),
+        })),
       ],
+      cursor: { dataIdx: nearest },
       hooks: { drawSeries: [marks(shown)] },
     }, [
       xs,
-      ...shown.map((s) => xs.map((x) => at(s, x)?.[1] ?? null)),
+      ...points.map(column),
       ...ceilings.map(([s]) => xs.map(() => s.ceiling)),
+      ...fitted.map((i) => column(laws[i])),
     ]);
   };
 
@@ -190,14 +231,14 @@
 
   // Latency.
 
-  const latencyChart = (host, { points }) => {
+  const latencyChart = (host, { points, load }) => {
     const xs = points.map((point) => point.concurrency);
     const names = ["first byte p50", "p50", "p90", "p99"];
     draw(host, {
       scales: { x: concurrencyScale(xs), y: logarithmic },
       axes: [concurrencyAxis(xs), yAxis(duration)],
       series: [
-        { label: "in flight", value: reading(String) },
+        { label: load, value: reading(String) },
         ...names.map((name, i) => dotted(name, color([7, 0, 4, 1][i]), reading(duration), i === 0 ? { dash: [4, 4] } : {})),
       ],
     }, [xs, ...names.map((_, i) => points.map((point) => (point.count ? point.quantiles[i] : null)))]);

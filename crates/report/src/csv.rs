@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-use linerate_analysis::view::{CpuCost, Point, View};
+use linerate_analysis::view::{CpuCost, OpenLoop, Point, View};
 
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 41] = [
     "workload",
     "size",
     "concurrency",
@@ -35,6 +35,20 @@ const COLUMNS: [&str; 27] = [
     "target_cpu_us_per_request",
     "target_cpu_s_per_gib",
     "purpose",
+    "warmup_ms",
+    "steady",
+    "retries",
+    "throttled",
+    "rate_per_s",
+    "due",
+    "backlog",
+    "late_p99_ns",
+    "ttfb_intended_p50_ns",
+    "ttfb_intended_p99_ns",
+    "total_intended_p50_ns",
+    "total_intended_p90_ns",
+    "total_intended_p99_ns",
+    "total_intended_p999_ns",
 ];
 
 /// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
@@ -52,6 +66,9 @@ pub fn csv(view: &View) -> String {
     }
     for ceiling in &view.ceilings {
         push_row(&mut text, &row(&ceiling.workload, &ceiling.size, &ceiling.point, "ceiling"));
+        if let Some(plain) = &ceiling.plain {
+            push_row(&mut text, &row(&ceiling.workload, &ceiling.size, plain, "plain-ceiling"));
+        }
     }
     text
 }
@@ -59,6 +76,7 @@ pub fn csv(view: &View) -> String {
 fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COLUMNS.len()] {
     let [client_cores, client_us, client_s] = cpu(Some(&point.client_cpu));
     let [target_cores, target_us, target_s] = cpu(point.target_cpu.as_ref());
+    let open = |figure: fn(&OpenLoop) -> u64| or_empty(point.open.as_ref().map(figure));
     [
         workload.to_owned(),
         size.to_owned(),
@@ -87,6 +105,20 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
         target_us,
         target_s,
         purpose.to_owned(),
+        point.warmup_ms.to_string(),
+        point.steady.to_string(),
+        point.retries.values().sum::<u64>().to_string(),
+        point.throttled.to_string(),
+        or_empty(point.open.as_ref().map(|o| o.asked_per_s)),
+        open(|o| o.due),
+        open(|o| o.backlog),
+        open(|o| o.late.p99_ns),
+        open(|o| o.ttfb_intended.p50_ns),
+        open(|o| o.ttfb_intended.p99_ns),
+        open(|o| o.total_intended.p50_ns),
+        open(|o| o.total_intended.p90_ns),
+        open(|o| o.total_intended.p99_ns),
+        open(|o| o.total_intended.p999_ns),
     ]
 }
 

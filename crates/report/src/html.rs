@@ -32,7 +32,8 @@ const EXACT_POINTS_MAX: usize = 100;
 /// `data-ready="true"` and their number in `data-charts`; `data-error` appears if the script failed.
 #[must_use]
 pub fn html(view: &View) -> String {
-    let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + view.ceilings.len();
+    let ceilings = view.ceilings.iter().map(|ceiling| 1 + usize::from(ceiling.plain.is_some())).sum::<usize>();
+    let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + ceilings;
     let exact = if count <= EXACT_POINTS_MAX { Exact::Carried } else { Exact::Left };
     filled(PAGE, |name| match name {
         "title" => escaped(&format!("{} · linerate", view.run.id)),
@@ -68,8 +69,10 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
 
 /// The point with the most throughput.
 fn best(series: &Series) -> Option<&Point> {
-    let best = series.enough.as_ref().map(|enough| enough.best_concurrency);
-    series.points.iter().find(|point| Some(point.concurrency) == best).or(series.points.first())
+    let best = series.knee.as_ref().map(|knee| knee.best_concurrency);
+    let visits = series.points.iter().filter(|point| best.is_none_or(|best| point.concurrency == best));
+    let mean = |point: &&Point| point.throughput(series.measure).mean;
+    visits.max_by(|a, b| mean(a).total_cmp(&mean(b)))
 }
 
 /// `GET 4 MiB × 16`.

@@ -2,7 +2,8 @@
 
 use std::iter;
 
-use linerate_analysis::view::{Ceiling, Enough, Limit, Measure, Point, Series, View};
+use linerate_analysis::knee::Knee;
+use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
@@ -35,6 +36,9 @@ pub fn render(view: &View, look: Look) -> String {
         text.push('\n');
         text.push_str(&series_table(series, look));
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+        if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.asked.slo) {
+            text.push_str(&hanging(" ▸", 3, &words::sustained(sustained, &slo.to_string()), look));
+        }
         text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
     }
     text.push('\n');
@@ -52,8 +56,9 @@ pub fn table_header(measure: Measure) -> String {
     columns(&["series", "conc", first, "", second, "p50", "p99", "client CPU"])
 }
 
-/// One finished point in one line, aligned with [`table_header`]. Latencies are to the last byte; client CPU is the
-/// share of their time that linerate's threads ran. Ends with the count of failed requests where there are any.
+/// One finished point in one line, aligned with [`table_header`]. Latencies are to the last byte, in an open loop from
+/// when requests were due; client CPU is the share of their time that linerate's threads ran. Ends with the count of
+/// failed requests where there are any.
 #[must_use]
 pub fn point_line(series_label: &str, point: &Point, measure: Measure) -> String {
     [figures(series_label, point, measure), errors(point)].concat()
@@ -72,8 +77,8 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         &first,
         &words::plus_minus(point.throughput(measure)),
         &second,
-        &latency(point, point.total.p50_ns),
-        &latency(point, point.total.p99_ns),
+        &latency(point, words::first_latency(point).p50_ns),
+        &latency(point, words::first_latency(point).p99_ns),
         &words::percent(point.client_busy),
     ])
 }
@@ -83,6 +88,35 @@ fn errors(point: &Point) -> String {
         0 => String::new(),
         n => format!("  {} failed", count(n as f64)),
     }
+}
+
+/// Attempts that a row of figures has no room for.
+fn attempts_line(point: &Point, look: Look) -> String {
+    let retries: u64 = point.retries.values().sum();
+    if retries == 0 && point.throttled == 0 {
+        return String::new();
+    }
+    let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
+    hanging("   also", 8, &format!("{retries} attempts were made again, {throttled} were throttled"), look)
+}
+
+/// What an open loop tells beside its row.
+fn open_line(point: &Point, look: Look) -> String {
+    let Some(open) = &point.open else { return String::new() };
+    let told = format!(
+        "of {}/s asked for; from actual starts p50 {}, p99 {}; started late by p99 {}; backlog {}",
+        count(open.asked_per_s),
+        latency(point, point.total.p50_ns),
+        latency(point, point.total.p99_ns),
+        latency(point, open.late.p99_ns),
+        words::grouped(open.backlog)
+    );
+    let share = |b: &BoundFigures| 100.0 * b.over as f64 / b.count.max(1) as f64;
+    let bounds = open
+        .bounds
+        .iter()
+        .map(|b| format!("; {} {}: {:.3} % took longer", b.bound, if b.held { "held" } else { "missed" }, share(b)));
+    hanging("   open", 8, &[told, bounds.collect()].concat(), look)
 }
 
 fn latency(point: &Point, ns: u64) -> String {
@@ -126,10 +160,12 @@ fn series_table(series: &Series, look: Look) -> String {
     for (label, point) in labels.zip(&series.points) {
         let row = figures(label, point, series.measure);
         let errors = errors(point);
-        let marker = enough_marker(series.enough.as_ref(), point);
+        let marker = knee_marker(series, point);
         let fits = width(&row) + width(&errors) + width(&marker) <= look.width;
         let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
         text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
+        text.push_str(&open_line(point, look));
+        text.push_str(&attempts_line(point, look));
     }
     if series.points.is_empty() {
         text.push_str(&format!(" {label:<LABEL_COLUMNS$} no point has a whole interval\n", label = clean(&label)));
@@ -137,12 +173,11 @@ fn series_table(series: &Series, look: Look) -> String {
     text
 }
 
-fn enough_marker(enough: Option<&Enough>, point: &Point) -> String {
-    match enough {
-        Some(enough) if enough.concurrency == point.concurrency => {
-            let rising = if enough.still_rising { ", and still rising" } else { "" };
-            format!("   ← enough: {} of the best{rising}", words::percent(enough.share))
-        }
+/// The knee beside the last row of its concurrency.
+fn knee_marker(series: &Series, point: &Point) -> String {
+    let last = |knee: &Knee| series.points.iter().rev().find(|p| p.concurrency == knee.concurrency);
+    match &series.knee {
+        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", words::knee(knee)),
         _ => String::new(),
     }
 }
@@ -154,12 +189,19 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look)
     }
     if let Some(ceiling) = ceiling {
         let told = format!(
-            "linerate alone drives {} against the null target, {} in flight{}",
+            "linerate alone drives {} against the null target, {} in flight{}{}",
             words::throughput(&ceiling.point, series.measure),
             ceiling.point.concurrency,
+            words::tls_cost(ceiling, series.measure),
             words::ceiling_note(verify)
         );
         text.push_str(&hanging("   own", 8, &told, look));
+    }
+    if let Some(scaling) = &series.scaling {
+        text.push_str(&hanging("   law", 8, &words::scaling(scaling), look));
+    }
+    if !series.points.is_empty() {
+        text.push_str(&hanging("   end", 8, &words::times(&series.points), look));
     }
     text
 }
@@ -281,6 +323,8 @@ mod tests {
             point: 0,
             concurrency: 16,
             measured_ms: 1000,
+            warmup_ms: 0,
+            steady: true,
             ended: None,
             bytes_per_s: linerate_analysis::view::Estimate { mean: 6.1e9, ..Default::default() },
             requests_per_s: linerate_analysis::view::Estimate { mean: 1500.0, ..Default::default() },
@@ -288,6 +332,9 @@ mod tests {
             bytes: 6_100_000_000,
             moved_bytes: 0,
             errors: [("timeout".to_owned(), 3)].into(),
+            retries: Default::default(),
+            throttled: 0,
+            open: None,
             ttfb: Default::default(),
             total: Default::default(),
             client_cpu: Default::default(),

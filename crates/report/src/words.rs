@@ -1,10 +1,13 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
-use linerate_analysis::view::{Bound, Estimate, Measure, Point};
+use linerate_analysis::knee::{Knee, Outcome};
+use linerate_analysis::slo::{self, Sustained};
+use linerate_analysis::usl::{Fit, Range};
+use linerate_analysis::view::{Bound, Ceiling, Estimate, Latency, Measure, Point, Scaling};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
-use linerate_record::run::{Ended, Target};
-use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count};
+use linerate_record::run::{Ended, Target, TlsUsed};
+use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -78,17 +81,26 @@ pub(crate) const fn bound(bound: Bound) -> &'static str {
         Bound::Machine => "this machine",
         Bound::Nic => "NIC",
         Bound::RateCap => "rate cap",
+        Bound::AskedRate => "rate asked for",
         Bound::Target => "target",
     }
+}
+
+/// Whose latencies come first: in an open loop those from when requests were due, which a wait for the target to come
+/// back is part of.
+pub(crate) fn first_latency(point: &Point) -> &Latency {
+    point.open.as_ref().map_or(&point.total, |open| &open.total_intended)
 }
 
 /// Why a point ended, as JSON has it.
 pub(crate) const fn ended_key(ended: Ended) -> &'static str {
     match ended {
         Ended::Duration => "duration",
+        Ended::Precise => "precise",
         Ended::ObjectsExhausted => "objects-exhausted",
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
+        Ended::ErrorLimit => "error-limit",
     }
 }
 
@@ -96,11 +108,90 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
 pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
     match ended {
         Some(Ended::Duration) => "time was up",
+        Some(Ended::Precise) => "precise",
         Some(Ended::ObjectsExhausted) => "objects ran out",
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
+        Some(Ended::ErrorLimit) => "too many errors",
         None => "killed",
     }
+}
+
+/// `knee at 35 (31–40)`: the least concurrency that gives nearly the best, and those that may be it.
+pub(crate) fn knee(knee: &Knee) -> String {
+    match knee.outcome {
+        Outcome::Nothing => String::new(),
+        Outcome::StillRising => format!("still rising at {}", knee.concurrency),
+        Outcome::Found | Outcome::Retrograde if knee.lowest == knee.highest => format!("knee at {}", knee.concurrency),
+        Outcome::Found | Outcome::Retrograde => {
+            format!("knee at {} ({}–{})", knee.concurrency, knee.lowest, knee.highest)
+        }
+    }
+}
+
+/// The highest rate that keeps the bounds, and how far that is known.
+pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
+    let per_s = |rate: f64| format!("{}/s", count(rate));
+    let known = |shown: Option<f64>, what: &str| {
+        shown
+            .map_or_else(|| format!("nothing is shown to {what}"), |rate| format!("{} is shown to {what}", per_s(rate)))
+    };
+    let told = match (sustained.outcome, sustained.rate_per_s) {
+        (slo::Outcome::NeverMissed, Some(rate)) => {
+            format!("{slo} holds up to {}, the highest rate allowed", per_s(rate))
+        }
+        (slo::Outcome::Found, Some(rate)) => format!("{slo} holds up to {}", per_s(rate)),
+        _ => format!("{slo} held at no rate"),
+    };
+    let (holds, misses) = (known(sustained.holds_per_s, "hold"), known(sustained.misses_per_s, "miss"));
+    format!("{told} ({holds}, {misses}; {})", plural(u64::from(sustained.points), "point"))
+}
+
+/// What the Universal Scalability Law says of a series, or that it says nothing.
+pub(crate) fn scaling(scaling: &Scaling) -> String {
+    let Fit { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.law;
+    if *lack_of_fit {
+        return format!(
+            "the Universal Scalability Law does not describe these points (χ² {} of {degrees} degrees)",
+            decimal(*chi_square)
+        );
+    }
+    let peak = match peak {
+        Some(peak) if *extrapolated => {
+            format!("; would peak at {}, beyond what was tried", range(peak, |v| count(v.round())))
+        }
+        Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
+        None => "; no peak to be seen".to_owned(),
+    };
+    format!(
+        "Universal Scalability Law: contention {}, coherency {}{peak}",
+        range(sigma, percent),
+        range(kappa, |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.2e}") })
+    )
+}
+
+/// `0.021 (0.018–0.024)`.
+fn range(range: &Range, told: impl Fn(f64) -> String) -> String {
+    let high = range.high.map_or_else(|| "…".to_owned(), &told);
+    format!("{} ({}–{high})", told(range.value), told(range.low))
+}
+
+/// How the points of a series ended, and what was cut from their beginnings.
+pub(crate) fn times(points: &[Point]) -> String {
+    let mut ends: Vec<(&str, u64)> = Vec::new();
+    for point in points {
+        let end = ended(point.ended);
+        match ends.iter_mut().find(|(known, _)| *known == end) {
+            Some((_, times)) => *times += 1,
+            None => ends.push((end, 1)),
+        }
+    }
+    let ends: Vec<String> = ends.iter().map(|(end, times)| format!("{times} × {end}")).collect();
+    let warmup = match points.iter().map(|p| p.warmup_ms).max() {
+        None | Some(0) => "no warm-up".to_owned(),
+        Some(most) => format!("warm-up up to {}", duration_ns(most as f64 * 1e6)),
+    };
+    format!("{}; {warmup}", ends.join(", "))
 }
 
 /// How grave a finding is.
@@ -139,8 +230,29 @@ pub(crate) fn target(target: &Target) -> String {
         (kind, _) => format!("{kind} target"),
     };
     let server = target.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
+    let tls = target.tls.as_ref().map_or_else(String::new, |tls| format!(", {}", tls.version));
     let place = if target.on_this_machine { ", on this machine" } else { "" };
-    format!("{what}{server}{place}")
+    format!("{what}{server}{tls}{place}")
+}
+
+/// `TLSv1.3, TLS_AES_128_GCM_SHA256, certificate verified`.
+pub(crate) fn tls(tls: &TlsUsed) -> String {
+    let verified = if tls.verified { "verified" } else { "not verified" };
+    format!("{}, {}, certificate {verified}", tls.version, tls.cipher)
+}
+
+/// What a ceiling over TLS costs this machine's processors, beside one without; nothing where TLS is not spoken.
+pub(crate) fn tls_cost(ceiling: &Ceiling, measure: Measure) -> String {
+    let Some(plain) = &ceiling.plain else { return String::new() };
+    match (measure, ceiling.point.client_cpu.s_per_gib, plain.client_cpu.s_per_gib) {
+        (Measure::Bytes, Some(over), Some(without)) => {
+            format!(", over TLS, at {over:.2} s of processor time per GiB ({without:.2} without TLS)")
+        }
+        _ => format!(
+            ", over TLS, at {:.1} µs of processor time per request ({:.1} without TLS)",
+            ceiling.point.client_cpu.us_per_request, plain.client_cpu.us_per_request
+        ),
+    }
 }
 
 /// `16 threads on 32 processors, 2 × 25.0 Gb/s`.

@@ -45,7 +45,8 @@ fn single_point() -> View {
     let mut view = fixture::usual();
     view.series.truncate(1);
     view.series[0].points.truncate(1);
-    view.series[0].enough = None;
+    view.series[0].knee = None;
+    view.series[0].scaling = None;
     view.ceilings.clear();
     view.timeline.machine.clear();
     view.timeline.spans.truncate(1);

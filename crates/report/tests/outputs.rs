@@ -24,7 +24,7 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
     let rows: Vec<&str> = lines.collect();
     assert_eq!(rows.len(), view.series.iter().map(|s| s.points.len()).sum::<usize>() + view.ceilings.len());
-    assert_eq!(rows.iter().filter(|row| row.ends_with(",ceiling")).count(), view.ceilings.len());
+    assert_eq!(rows.iter().filter(|row| row.contains(",ceiling,")).count(), view.ceilings.len());
 
     let field = |row: &str, name: &str| {
         let at = columns.iter().position(|column| *column == name).unwrap();
@@ -41,6 +41,8 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
         ("total_p999_ns", point.total.p999_ns.to_string()),
         ("target_cpu_cores", point.target_cpu.unwrap().cores.to_string()),
         ("purpose", "measure".to_owned()),
+        ("warmup_ms", "1500".to_owned()),
+        ("steady", "true".to_owned()),
     ] {
         assert_eq!(field(rows[6], name), figure, "{name}");
     }
@@ -55,7 +57,10 @@ fn csv_columns_are_those_that_scripts_know() {
     let columns = "workload,size,concurrency,measured_ms,ended,bytes_per_s,bytes_per_s_half_width_95,requests_per_s,\
                    requests_per_s_half_width_95,requests,bytes,errors,ttfb_p50_ns,ttfb_p90_ns,ttfb_p99_ns,total_p50_ns,\
                    total_p90_ns,total_p99_ns,total_p999_ns,total_max_ns,client_cpu_cores,client_cpu_us_per_request,\
-                   client_cpu_s_per_gib,target_cpu_cores,target_cpu_us_per_request,target_cpu_s_per_gib,purpose";
+                   client_cpu_s_per_gib,target_cpu_cores,target_cpu_us_per_request,target_cpu_s_per_gib,purpose,\
+                   warmup_ms,steady,retries,throttled,rate_per_s,due,backlog,late_p99_ns,ttfb_intended_p50_ns,\
+                   ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
+                   total_intended_p999_ns";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 
@@ -66,8 +71,11 @@ fn the_terminal_tells_the_story_of_each_series() {
         "target  2 hosts, MinIO <b>",
         "client  4 threads on 8 processors, 2 × 25.0 Gb/s",
         "run     1120-0931-get, 2025-11-20 09:31:07 UTC",
-        "← enough: 95 % of the best\n",
-        "← enough: 95 % of the best, and still rising",
+        "← knee at 16 (8–32)\n",
+        "← still rising at 64",
+        "law  Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.00e-4 (0–4.00e-4); no peak to be seen",
+        "the Universal Scalability Law does not describe these points",
+        "end  3 × precise, 4 × time was up; warm-up up to 1.50 s",
         "▸ the target, or the way to it, bound it",
         "why  busiest thread 63 %",
         "linerate alone drives 22.3 GiB/s against the null target, 64 in flight",

@@ -7,7 +7,7 @@ use linerate_record::machine::{Machine, Nic};
 use linerate_record::reading::{CpuTimes, NicCounters, Reading};
 use linerate_record::run::{
     Asked, EncodedHistogram, Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
-    SCHEMA, Target,
+    SCHEMA, SearchSpec, Searched, SeriesSpec, Target,
 };
 
 use super::*;
@@ -20,6 +20,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         point: concurrency,
         concurrency,
         measured_ms: 1000,
+        warmup_ms: 0,
+        steady: true,
         ended: Some(Ended::Duration),
         bytes_per_s: Estimate { mean, ..Estimate::default() },
         requests_per_s: Estimate::default(),
@@ -27,6 +29,9 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         bytes: mean as u64,
         moved_bytes: mean as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
+        open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
         client_cpu: CpuCost::default(),
@@ -38,7 +43,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
     }
 }
 
-fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
+pub(crate) fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
     let mut total = histogram::empty();
     total.record_n(latency_ns, requests).unwrap();
     let encoded = histogram::encode(&total);
@@ -49,15 +54,35 @@ fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) -> Row {
         bytes: requests * bytes_each,
         moved_bytes: (requests * bytes_each) as i64,
         errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
         ttfb: encoded.clone(),
         total: encoded,
+        ttfb_intended: None,
+        total_intended: None,
+    }
+}
+
+/// An interval in which nothing happened.
+pub(crate) fn interval() -> Interval {
+    Interval {
+        point: 0,
+        from_ms: 0,
+        to_ms: 100,
+        warmup: false,
+        client_cpu_ns: 0,
+        thread_cpu_ns: Vec::new(),
+        target_cpu_ns: None,
+        held_back: 0,
+        open: None,
+        rows: Vec::new(),
     }
 }
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
 fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
-    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency };
+    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency, rate_per_s: None };
     let mut records = Records {
         manifest: Manifest {
             schema: SCHEMA,
@@ -74,6 +99,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 region: "us-east-1".into(),
                 on_this_machine: false,
                 bucket_made: false,
+                tls: None,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,
@@ -88,21 +114,23 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
     for (point, &c) in (0u32..).zip(concurrencies) {
         let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c) };
         records.points.push(PointLine::Begin(begin));
-        for i in 0..11 {
+        for _ in 0..11 {
             records.intervals.push(Interval {
                 point,
                 from_ms: at_ms,
                 to_ms: at_ms + 100,
-                warmup: i == 0,
+                warmup: false,
                 client_cpu_ns: 20_000_000,
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
+                open: None,
                 rows: vec![row(0, rate(c), 1 << 20, 1_000_000), row(1, rate(c), 1 << 20, 3_000_000)],
             });
             at_ms += 100;
         }
-        records.points.push(PointLine::End(PointEnd { point, at_ms, ended: Ended::Duration, connections: 2 }));
+        let end = PointEnd { point, at_ms, ended: Ended::Duration, connections: 2, warmup_ms: Some(100) };
+        records.points.push(PointLine::End(end));
     }
     records
 }
@@ -110,18 +138,29 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
 fn asked(points: Vec<PointSpec>) -> Asked {
     Asked {
         points,
+        search: None,
         duration_ms: 1000,
-        warmup_ms: 100,
+        warmup_ms: Some(100),
+        precision: None,
         threads: 2,
         objects: 10,
         bucket: "b".into(),
         prefix: String::new(),
         payload: "signed".into(),
+        part_bytes: None,
+        part_concurrent: None,
+        write: None,
         unique: "tail".into(),
         verify: false,
         range_bytes: None,
         max_rate: None,
+        rate_search: None,
+        slo: None,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
         host_select: "round-robin".into(),
+        sources: Vec::new(),
         noclear: false,
         list_existing: false,
     }
@@ -148,7 +187,7 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
     assert!((last.client_cpu.us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
     assert!((last.client_busy - 0.1).abs() < 1e-9);
-    assert!(view.run.complete && series.enough.as_ref().unwrap().still_rising);
+    assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::Outcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bound::Target);
 }
@@ -209,7 +248,7 @@ fn requests_held_back_name_the_cap() {
 #[test]
 fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
     let mut records = records(&[1, 2], |_| 5);
-    records.intervals.retain(|i| i.point == 0 || i.warmup);
+    records.intervals.truncate(12);
     let warmup = records.intervals.last_mut().unwrap();
     warmup.rows.truncate(1);
     warmup.rows[0].errors.insert("http 403 AccessDenied".into(), 9);
@@ -224,7 +263,6 @@ fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
 #[test]
 fn wrong_bodies_count_in_the_warm_up_too() {
     let mut records = records(&[1, 2], |_| 5);
-    assert!(records.intervals[0].warmup);
     records.intervals[0].rows[0].errors.insert("wrong body".into(), 1);
     assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
 }
@@ -330,4 +368,65 @@ fn a_long_run_keeps_its_timeline_bounded() {
     assert!(view.timeline.machine.len() <= timeline::MACHINE_SAMPLES_MAX);
     let mean = view.timeline.load.iter().map(|s| s.requests_per_s).sum::<f64>() / view.timeline.load.len() as f64;
     assert!((mean - 100.0).abs() < 1e-6, "grouping keeps the mean: {mean}");
+}
+
+#[test]
+fn a_folder_of_schema_1_keeps_its_flagged_warm_up_out() {
+    let mut records = records(&[1, 2], |_| 5);
+    let new = build(&records).unwrap();
+    records.manifest.schema = 1;
+    for line in &mut records.points {
+        if let PointLine::End(end) = line {
+            end.warmup_ms = None;
+        }
+    }
+    records.intervals.iter_mut().filter(|i| i.from_ms % 1_100 == 0).for_each(|i| i.warmup = true);
+    let old = build(&records).unwrap();
+    assert_eq!(old.series, new.series);
+    assert_eq!(old.series[0].points[1].warmup_ms, 100);
+    assert!(old.timeline.load.iter().filter(|s| s.warmup).count() == 2);
+}
+
+#[test]
+fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
+    let mut records = records(&[4], |_| 5);
+    records.manifest.asked.warmup_ms = None;
+    let template = records.intervals[0].clone();
+    let interval = |i: u64| {
+        let mut one = Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() };
+        // A level from 1 s on, around which it alternates a little.
+        let requests = if i < 10 { 2 } else { 50 + i % 2 };
+        one.rows = vec![row(0, requests, 1 << 20, 1_000_000)];
+        one
+    };
+    records.intervals = (0..60).map(interval).collect();
+    records.points.truncate(1);
+    let view = build(&records).unwrap();
+    let point = &view.series[0].points[0];
+    assert_eq!((point.warmup_ms, point.measured_ms, point.ended, point.steady), (1_000, 5_000, None, true));
+    records.intervals.iter_mut().skip(45).for_each(|i| i.rows = vec![row(0, 90, 1 << 20, 1_000_000)]);
+    let view = build(&records).unwrap();
+    assert!(!view.series[0].points[0].steady && kinds(&view).contains(&FindingKind::NotSteady));
+}
+
+#[test]
+fn a_search_is_complete_when_every_series_says_so() {
+    let mut records = records(&[1, 2], |_| 5);
+    let series = SeriesSpec { workload: "get".into(), size: "1MiB".into() };
+    let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
+    (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
+    assert!(!build(&records).unwrap().run.complete);
+    records.points.push(PointLine::Searched(Searched { at_ms: 2_200, series }));
+    let view = build(&records).unwrap();
+    assert!(view.run.complete && !kinds(&view).contains(&FindingKind::Incomplete));
+}
+
+#[test]
+fn points_too_short_for_their_requests_are_named() {
+    let mut records = records(&[1, 400], |_| 5);
+    let view = build(&records).unwrap();
+    let told = view.findings.iter().find(|f| f.kind == FindingKind::TooShort).unwrap();
+    assert!(told.points == [1] && told.evidence.contains("at 400 in flight"), "{told:?}");
+    records.intervals.iter_mut().for_each(|i| i.rows.clear());
+    assert!(!kinds(&build(&records).unwrap()).contains(&FindingKind::TooShort), "that is a target that was lost");
 }

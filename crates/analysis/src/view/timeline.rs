@@ -27,7 +27,7 @@ pub(super) fn build(records: &Records, machine: Vec<MachineSample>) -> Result<Ti
 fn spans(records: &Records) -> Vec<Span> {
     let begins = records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin),
-        PointLine::End(_) => None,
+        _ => None,
     });
     begins
         .map(|begin| {
@@ -35,7 +35,7 @@ fn spans(records: &Records) -> Vec<Span> {
             let to_ms = end_of(records, begin.point).map(|e| e.at_ms).or_else(last);
             Span {
                 point: begin.point,
-                label: format!("{} {} × {}", begin.spec.workload, begin.spec.size, begin.spec.concurrency),
+                label: begin.spec.to_string(),
                 from_ms: begin.at_ms,
                 to_ms: to_ms.unwrap_or(begin.at_ms),
             }
@@ -50,7 +50,7 @@ fn sample(intervals: &[Interval]) -> Result<Option<LoadSample>, DecodeError> {
     if seconds <= 0.0 {
         return Ok(None);
     }
-    let rows = || intervals.iter().flat_map(|i| &i.rows);
+    let rows = || intervals.iter().flat_map(Interval::whole_rows);
     let mut total = histogram::empty();
     for row in rows() {
         histogram::add_encoded(&mut total, &row.total)?;

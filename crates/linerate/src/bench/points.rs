@@ -1,25 +1,35 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
-use linerate_analysis::view::{Measure, Records, build};
+use linerate_analysis::precision::{Rule, Watch};
+use linerate_analysis::view::{Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
+use linerate_load::hosts::Host;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
-use linerate_load::session::{Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Lookup, Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
+use linerate_load::tls::Tls;
 use linerate_record::finding::Finding;
-use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row};
+use linerate_record::run::{
+    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched,
+    SeriesSpec,
+};
 
 use super::objects::Objects;
+use super::parts;
 use super::setup::{CEILING, Setup};
+use super::steps::Steps;
 use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Named, Timing};
+use crate::grid::{self, Level, Levels, Named};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::timing::Timing;
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
@@ -44,52 +54,74 @@ impl Recorder {
         self.folder.findings.push(finding)
     }
 
-    /// Drives one point and records it; returns how it ended, and the line that tells it or why it could not be
-    /// recorded: what was written must be cleared in either case.
+    /// Drives one point and records it; returns how it ended, and the view of it or why it could not be recorded: what
+    /// was written must be cleared in either case.
     fn point(
         &mut self,
         purpose: Purpose,
         spec: &PointSpec,
         with: &Drive<'_>,
-        plan: &Plan,
+        (plan, rule): (&Plan, Rule),
         progress: &Progress,
-    ) -> Result<(PointOutcome, Result<String, Failure>), Failure> {
+    ) -> Result<(PointOutcome, Result<Option<View>, Failure>), Failure> {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
         self.folder.points.push(&begin)?;
-        let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
+        let label = spec.to_string();
         let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
+        let mut watch = Watch::new(rule);
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
+            let interval = interval(point, figures);
+            let known = watch.push(&interval);
             if written.is_ok() {
-                written = self.folder.intervals.push(&interval(point, figures));
-                // Load that nobody can read of any more is for nothing.
-                with.interrupted.fetch_or(written.is_err(), Ordering::Relaxed);
+                written = self.folder.intervals.push(&interval);
+                if written.is_err() {
+                    // Load that nobody can read of any more is for nothing.
+                    return ControlFlow::Break(Ended::Interrupted);
+                }
             }
+            if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections });
+        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
         // Read back, not kept: a point may last for hours, and memory should not grow with it.
-        let line = recorded.and_then(|()| self.folder.intervals.read_from(from));
-        Ok((outcome, line.map(|intervals| self.line(spec, vec![begin, end], intervals))))
+        let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));
+        Ok((outcome, intervals.map(|intervals| self.view(vec![begin, end], intervals))))
     }
 
-    /// The point's row of the report.
-    fn line(&self, spec: &PointSpec, points: Vec<PointLine>, intervals: Vec<Interval>) -> String {
+    /// The view of one point alone.
+    fn view(&self, points: Vec<PointLine>, intervals: Vec<Interval>) -> Option<View> {
         let manifest = self.manifest.clone();
-        let records = Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() };
-        let label = format!("{} {}", spec.workload, spec.size);
-        let line = build(&records).ok().and_then(|view| {
-            let series = view.series.first()?;
-            let point = series.points.first()?;
-            let measure: Measure = series.measure;
-            Some(linerate_report::terminal::point_line(&label, point, measure))
-        });
-        line.unwrap_or_else(|| format!("{label} × {}: no whole interval", spec.concurrency))
+        build(&Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() }).ok()
+    }
+
+    /// Records that a series is at its end, where that was not known beforehand.
+    fn searched(&mut self, setup: &Setup<'_>, series: SeriesSpec) -> Result<(), Failure> {
+        if setup.grid.levels.given().is_some() {
+            return Ok(());
+        }
+        let at_ms = self.clock.now_ns() / 1_000_000;
+        self.folder.points.push(&PointLine::Searched(Searched { at_ms, series }))
+    }
+}
+
+/// The only series and point of a view, where it has figures.
+fn only(view: &View) -> Option<(&Series, &Point)> {
+    let series = view.series.first()?;
+    Some((series, series.points.first()?))
+}
+
+/// The point's row of the report.
+fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
+    let label = format!("{} {}", spec.workload, spec.size);
+    match figures {
+        Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
+        None => format!("{spec}: no whole interval"),
     }
 }
 
@@ -98,11 +130,17 @@ fn interval(point: u32, figures: IntervalFigures) -> Interval {
         point,
         from_ms: figures.from_ns / 1_000_000,
         to_ms: figures.to_ns / 1_000_000,
-        warmup: figures.warmup,
+        warmup: false,
         client_cpu_ns: figures.client_cpu_ns,
         thread_cpu_ns: figures.thread_cpu_ns,
         target_cpu_ns: figures.target_cpu_ns,
         held_back: figures.held_back,
+        open: figures.open.map(|o| OpenInterval {
+            due: o.due,
+            backlog: o.backlog,
+            in_flight: o.in_flight,
+            late: encode(&o.late),
+        }),
         rows: figures.rows.into_iter().map(row).collect(),
     }
 }
@@ -115,12 +153,17 @@ fn row(row: FigureRow) -> Row {
         bytes: row.bytes,
         moved_bytes: row.moved_bytes,
         errors: row.errors,
+        retries: row.retries,
+        throttled: row.throttled,
         ttfb: encode(&row.ttfb),
         total: encode(&row.total),
+        ttfb_intended: row.ttfb_intended.as_ref().map(encode),
+        total_intended: row.total_intended.as_ref().map(encode),
     }
 }
 
-/// What linerate itself drives: each workload and size against the null target, for half a second.
+/// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
+/// its ceilings over TLS, and once more without, so that what TLS costs shows.
 pub(super) fn ceilings(
     setup: &Setup<'_>,
     interrupted: &AtomicBool,
@@ -130,19 +173,38 @@ pub(super) fn ceilings(
     if !setup.wants_ceilings() {
         return Ok(());
     }
-    let null = child::start(TargetKind::Null, None, None)?;
-    let host = linerate_load::hosts::Host { authority: null.address.to_string(), address: null.address };
-    let session = against(&setup.session, host);
-    let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
-    let most = setup.grid.concurrencies.last().copied().unwrap_or(1);
     progress.doing("measuring what linerate itself can drive");
+    let tls = setup.session.tls.is_some();
+    ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
+    if tls && !interrupt::came(interrupted) {
+        ceilings_of(setup, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
+    }
+    Ok(())
+}
+
+fn ceilings_of(
+    setup: &Setup<'_>,
+    purpose: Purpose,
+    tls: bool,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    let mut null = child::start(TargetKind::Null, None, None, tls)?;
+    let host = Host { authority: null.address.to_string(), address: null.address };
+    let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
+    let session = against(&setup.session, host, tls.transpose()?);
+    let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
+    let most = setup.grid.levels.highest();
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: named.name.clone(), size, concurrency };
+            let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-            let plan = Plan { verify: false, rate: None, ..plan(setup, named, &sizes, concurrency, CEILING, source) };
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, &plan, progress)?;
+            let plan = plan(setup, named, &sizes, concurrency, CEILING, source);
+            let plan = Plan { verify: false, rate: None, error_limit: None, ..plan };
+            let rule = CEILING.rule(concurrency);
+            let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -154,9 +216,12 @@ pub(super) fn ceilings(
 }
 
 /// The session, driven at another host.
-fn against(session: &Session, host: linerate_load::hosts::Host) -> Session {
+fn against(session: &Session, host: Host, tls: Option<Tls>) -> Session {
     Session {
         hosts: vec![host],
+        tls,
+        // The null target is on the loopback, which other addresses may not reach.
+        sources: Vec::new(),
         lookup: session.lookup,
         bucket: session.bucket.clone(),
         run_prefix: session.run_prefix.clone(),
@@ -186,12 +251,16 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         workload: named.workload.clone(),
         sizes: sizes.clone(),
         concurrency,
+        arrivals: None,
+        retries: setup.flags.work.retries,
+        error_limit: setup.flags.work.error_limit,
         threads: setup.threads,
         write_set: 0,
         source,
+        parts: parts::parts(&setup.flags.work),
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
-        until: Until::Intervals { warmup: timing.warmup, all: timing.all },
+        until: Until::Intervals(timing.all),
         rate: setup.flags.work.max_rate,
         interval_ns: timing.interval_ms * 1_000_000,
     }
@@ -209,8 +278,7 @@ pub(super) fn measure(
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes };
-            series.run(recorder, objects)?;
-            if interrupt::came(interrupted) {
+            if series.run(recorder, objects)?.is_break() || interrupt::came(interrupted) {
                 return Ok(());
             }
         }
@@ -229,7 +297,8 @@ struct SeriesRun<'a> {
 }
 
 impl SeriesRun<'_> {
-    fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<(), Failure> {
+    /// Drives the series; breaks off where the run is to end with it.
+    fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<ControlFlow<()>, Failure> {
         let workload = &self.named.workload;
         let deletes_only = *workload == Workload::Single(Op::Delete);
         let reads = [Op::Get, Op::Stat, Op::List].into_iter().any(|op| workload.has(op));
@@ -242,8 +311,15 @@ impl SeriesRun<'_> {
             let set = self.write_beforehand(count, objects)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
-        for &concurrency in &self.setup.grid.concurrencies {
-            if interrupt::came(self.with.interrupted) {
+        let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
+        let asked = &recorder.manifest.asked;
+        let rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
+        let mut steps = Steps::new(&self.setup.grid.levels, &timing, rates);
+        let mut goes_on = ControlFlow::Continue(());
+        let begin_ms = self.progress.position_ms();
+        let mut expected_ms = begin_ms;
+        while let Some((level, timing)) = steps.next(timing) {
+            if interrupt::came(self.with.interrupted) || goes_on.is_break() {
                 break;
             }
             if deletes_only {
@@ -251,46 +327,78 @@ impl SeriesRun<'_> {
                 let set = self.write_beforehand(count, objects)?;
                 source = Source::Set { set, count };
             }
-            let write_set = objects.new_set();
-            let mut timing = self.setup.timing;
-            if deletes_only {
-                // What the warm-up deleted could not be deleted again.
-                timing.all -= std::mem::take(&mut timing.warmup);
+            goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
+            if matches!(self.setup.grid.levels, Levels::Given(_)) {
+                // Points that end early leave the bar behind; a search takes what they save for more points.
+                expected_ms += timing.point_ms();
+                self.progress.reached_ms(expected_ms);
             }
-            let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source.clone());
-            let plan = Plan { write_set, ..plan };
-            let spec = PointSpec { workload: self.named.name.clone(), size: self.size.to_owned(), concurrency };
-            let (outcome, line) = recorder.point(Purpose::Measure, &spec, self.with, &plan, self.progress)?;
-            if workload.has(Op::Put) {
-                objects.note(write_set, outcome.written_until, self.sizes);
-            }
-            objects.note_unended(outcome.unended_writes);
-            self.progress.finished(&line?);
             objects.clear_except(keep, self.progress);
         }
+        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.grid.levels));
         objects.clear_except(None, self.progress);
-        Ok(())
+        if interrupt::came(self.with.interrupted) || goes_on.is_break() {
+            return Ok(goes_on);
+        }
+        let series = SeriesSpec { workload: self.named.name.clone(), size: self.size.to_owned() };
+        recorder.searched(self.setup, series).map(|()| goes_on)
+    }
+
+    /// Drives one point of the series, and notes what it wrote; breaks off where the run is to end with it.
+    fn point(
+        &self,
+        Level { concurrency, rate_per_s }: Level,
+        timing: Timing,
+        source: Source,
+        steps: &mut Steps,
+        recorder: &mut Recorder,
+        objects: &mut Objects<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let write_set = objects.new_set();
+        let arrivals = self.setup.arrivals(rate_per_s);
+        let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source);
+        let plan = Plan { write_set, arrivals, rate: plan.rate.filter(|_| arrivals.is_none()), ..plan };
+        let (workload, size) = (self.named.name.clone(), self.size.to_owned());
+        let spec = PointSpec { workload, size, concurrency, rate_per_s };
+        let driven = (&plan, timing.rule(concurrency));
+        let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
+        if self.named.workload.writes() {
+            objects.note(write_set, outcome.written_until, self.sizes);
+        }
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
+        let view = view?;
+        let figures = view.as_ref().and_then(only);
+        self.progress.finished(&line(&spec, figures));
+        steps.observe(outcome.ended, figures);
+        let ends_run = outcome.ended == Ended::ErrorLimit;
+        Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let named = Named { name: "put".into(), workload: Workload::Single(Op::Put) };
+        let writer = parts::writer(&self.setup.flags.work);
+        let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
-        let plan = Plan { write_set: set, until: Until::Written(count), verify: false, ..plan };
+        let rate = self.setup.grid.cap(&self.setup.flags.work);
+        let until = Until::Written(count);
+        let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
         let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
-        let outcome = drive(self.with, &plan, |figures| {
+        let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
             for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("writing {count} objects of {}: {done} done", self.size));
+            ControlFlow::Continue(())
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
-        objects.note_unended(outcome?.unended_writes);
+        let outcome = outcome?;
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         if interrupt::came(self.with.interrupted) || (errors.is_empty() && done == count) {
             return Ok(set);
         }

@@ -72,7 +72,7 @@ pub(crate) fn versions_and_uploads() -> Result<(), Failed> {
     let said = shown(&cleaned);
     assert!(cleaned.status.success() && said.contains("versions and delete markers, 1 unfinished upload"), "{said}");
     assert_eq!(minio.objects("versions"), ["a/foreign/xl.meta"]);
-    let uploads = minio.uploads("versions");
+    let uploads = minio.listed_uploads("versions");
     assert!(uploads.contains("<Key>a/foreign</Key>") && !uploads.contains("large"), "{uploads}");
     let again = clean(&minio, out.path());
     assert!(again.status.success() && shown(&again).contains("nothing is left"), "{}", shown(&again));

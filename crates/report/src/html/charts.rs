@@ -3,6 +3,7 @@
 //! A column of the timeline is `{"scale": s, "v": "…"}`: two characters per figure, which are digits of base 64 and
 //! give `n` of `n × s`; 4095 stands for an absent figure. Points keep their figures unrounded.
 
+use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::view::{Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
@@ -38,19 +39,40 @@ pub(super) fn json(view: &View) -> String {
     document.to_string()
 }
 
+/// What differs from point to point: requests in flight, or the rate asked for of an open loop.
+fn load_of(point: &Point) -> f64 {
+    point.open.as_ref().map_or_else(|| f64::from(point.concurrency), |open| open.asked_per_s)
+}
+
+/// What its axis says.
+fn load_name(points: &[Point]) -> &'static str {
+    if points.iter().any(|point| point.open.is_some()) { "req/s asked for" } else { "in flight" }
+}
+
+fn first_ttfb(point: &Point) -> &Latency {
+    point.open.as_ref().map_or(&point.ttfb, |open| &open.ttfb_intended)
+}
+
 fn throughput(view: &View, series: &Series) -> Value {
     let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
     let estimate = |point: &Point| {
         let estimate = point.throughput(series.measure);
-        json!([point.concurrency, estimate.mean, estimate.half_width_95])
+        json!([load_of(point), estimate.mean, estimate.half_width_95])
     };
     json!({
         "label": words::series_label(&series.workload, &series.size),
         "measure": series.measure,
-        "enough": series.enough.as_ref().map(|enough| enough.concurrency),
+        "load": load_name(&series.points),
+        "knee": series.knee.as_ref().filter(|knee| knee.outcome != Outcome::StillRising).map(knee),
+        "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
         "points": series.points.iter().map(estimate).collect::<Vec<_>>(),
     })
+}
+
+/// Where the knee is drawn: concurrency, those that may be it, and throughput.
+fn knee(knee: &Knee) -> Value {
+    json!([knee.concurrency, knee.lowest, knee.highest, knee.throughput.mean])
 }
 
 /// What the latency charts can show: each series, and each operation of a mixed one.
@@ -61,7 +83,7 @@ fn latencies(view: &View) -> Vec<Value> {
     let stride = pairs.div_ceil(DISTRIBUTION_PAIRS_MAX).max(1);
     let entry = |entry: &Selectable<'_>| {
         let points: Vec<Value> = entry.points.iter().map(|point| latency(point, stride)).collect();
-        json!({ "label": entry.label, "points": points })
+        json!({ "label": entry.label, "load": entry.load, "points": points })
     };
     selectable.iter().map(entry).collect()
 }
@@ -69,11 +91,12 @@ fn latencies(view: &View) -> Vec<Value> {
 /// An entry of the selector above the latency charts.
 struct Selectable<'a> {
     label: String,
+    load: &'static str,
     points: Vec<LatencyAt<'a>>,
 }
 
 struct LatencyAt<'a> {
-    concurrency: u32,
+    load: f64,
     /// Whether it has a line in the chart of distributions.
     drawn: bool,
     total: &'a Latency,
@@ -85,25 +108,29 @@ fn selectable(series: &Series) -> Vec<Selectable<'_>> {
     let every = series.points.len().div_ceil(LINES_MAX).max(1);
     let at = |i: usize, point: &Point, total, ttfb| {
         let drawn = (i + 1).is_multiple_of(every) || i + 1 == series.points.len();
-        LatencyAt { concurrency: point.concurrency, drawn, total, ttfb }
+        LatencyAt { load: load_of(point), drawn, total, ttfb }
     };
     let points = || series.points.iter().enumerate();
-    let whole = points().map(|(i, point)| at(i, point, &point.total, &point.ttfb)).collect();
+    let whole = points().map(|(i, point)| at(i, point, words::first_latency(point), first_ttfb(point))).collect();
     let ops = series.points.first().map_or(&[][..], |point| &point.ops);
     let of_ops = ops.iter().filter(|_| ops.len() > 1).map(|figures| {
         let of_op = points().filter_map(|(i, point)| {
             let op = point.ops.iter().find(|op| op.op == figures.op)?;
             Some(at(i, point, &op.total, &op.ttfb))
         });
-        Selectable { label: format!("{label}: {}", figures.op.name().to_uppercase()), points: of_op.collect() }
+        let label = format!("{label}: {}", figures.op.name().to_uppercase());
+        Selectable { label, load: load_name(&series.points), points: of_op.collect() }
     });
-    [Selectable { label: label.clone(), points: whole }].into_iter().chain(of_ops).collect()
+    [Selectable { label: label.clone(), load: load_name(&series.points), points: whole }]
+        .into_iter()
+        .chain(of_ops)
+        .collect()
 }
 
 fn latency(point: &LatencyAt<'_>, stride: usize) -> Value {
-    let LatencyAt { concurrency, drawn, total, ttfb } = point;
+    let LatencyAt { load, drawn, total, ttfb } = point;
     let mut latency = json!({
-        "concurrency": concurrency,
+        "concurrency": load,
         "count": total.count,
         "quantiles": [ttfb.p50_ns, total.p50_ns, total.p90_ns, total.p99_ns],
     });

@@ -1,5 +1,7 @@
 //! Every figure of every point, in tables of one subject each.
 
+use std::collections::BTreeMap;
+
 use linerate_analysis::view::{CpuCost, Estimate, Latency, Point, View};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
 
@@ -24,6 +26,9 @@ pub(super) fn tables(view: &View, exact: Exact) -> String {
         table("Processor time", &CPU_HEADS, &rows(cpu_row)),
     ]
     .concat();
+    if points.iter().any(|p| p.point.open.is_some()) {
+        html.push_str(&table("Open loop: from when requests were due to the last byte", &OPEN_HEADS, &rows(open_row)));
+    }
     if points.iter().any(|p| p.point.ops.len() > 1) {
         html.push_str(&table("Operations of mixed workloads", &OP_HEADS, &rows(op_rows)));
     }
@@ -40,7 +45,10 @@ fn named(view: &View) -> Vec<Named<'_>> {
     }
     for (i, ceiling) in view.ceilings.iter().enumerate() {
         let label = format!("{}, null target", words::series_label(&ceiling.workload, &ceiling.size));
-        points.push(Named { label, opens_series: i == 0, point: &ceiling.point });
+        points.push(Named { label: label.clone(), opens_series: i == 0, point: &ceiling.point });
+        if let Some(plain) = &ceiling.plain {
+            points.push(Named { label: format!("{label} without TLS"), opens_series: false, point: plain });
+        }
     }
     points
 }
@@ -52,7 +60,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 15] = [
+const THROUGHPUT_HEADS: [&str; 18] = [
     "Series",
     "In flight",
     "Point|its number in the run",
@@ -65,9 +73,12 @@ const THROUGHPUT_HEADS: [&str; 15] = [
     "Worth|independent intervals that they are worth, by their autocorrelation",
     "Requests",
     "Bodies",
+    "Warm-up|cut off before",
     "Measured",
     "Ended",
     "Failed",
+    "Made again|attempts that failed and were made again",
+    "Throttled|attempts that the target refused because it was asked too much",
 ];
 
 fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
@@ -86,9 +97,12 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
         .figure("requests", point.requests, &words::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
+        .figure("warmup_ms", point.warmup_ms, &duration_ns(point.warmup_ms as f64 * 1e6))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
-        .markup(&errors(&Cells::of(point.point, exact), point));
+        .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
+        .markup(&kinds(&Cells::of(point.point, exact), "retries", &point.retries))
+        .figure("throttled", point.throttled, &words::grouped(point.throttled));
     cells.into_row()
 }
 
@@ -96,10 +110,10 @@ fn half_width(cells: &mut Cells, field: &str, estimate: &Estimate) {
     cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
 }
 
-/// Failed requests by kind: `12 timeout, 3 http 503`.
-fn errors(cells: &Cells, point: &Point) -> String {
-    let kinds = point.errors.iter().map(|(kind, n)| {
-        let attributes = cells.attributes(&format!("errors.{kind}"), n);
+/// Failures by kind: `12 timeout, 3 http 503`.
+fn kinds(cells: &Cells, field: &str, counts: &BTreeMap<String, u64>) -> String {
+    let kinds = counts.iter().map(|(kind, n)| {
+        let attributes = cells.attributes(&format!("{field}.{kind}"), n);
         format!("<span class=\"failed\"><span{attributes}>{}</span> {}</span>", words::grouped(*n), escaped(kind))
     });
     let kinds: Vec<String> = kinds.collect();
@@ -132,6 +146,47 @@ fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
         .figure(&format!("{path}.p99_ns"), latency.p99_ns, &ns(latency.p99_ns))
         .figure(&format!("{path}.p999_ns"), latency.p999_ns, &ns(latency.p999_ns))
         .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
+}
+
+const OPEN_HEADS: [&str; 17] = [
+    "Series",
+    "In flight|the most",
+    "Asked for|requests per second",
+    "Due|requests that fell due in the time measured",
+    "Backlog|requests that were due and not started at the end",
+    "Largest backlog",
+    "Late p99|by how much requests started late through linerate's own fault",
+    "Values",
+    "Min",
+    "Mean",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "Max",
+    "First byte p50",
+    "First byte p99",
+];
+
+fn open_row(named: &Named<'_>, exact: Exact) -> String {
+    let Some(open) = &named.point.open else { return String::new() };
+    let mut cells = begun(named, exact);
+    cells
+        .figure("open.asked_per_s", open.asked_per_s, &count(open.asked_per_s))
+        .figure("open.due", open.due, &words::grouped(open.due))
+        .figure("open.backlog", open.backlog, &words::grouped(open.backlog))
+        .figure("open.backlog_max", open.backlog_max, &words::grouped(open.backlog_max))
+        .figure("open.late.p99_ns", open.late.p99_ns, &duration_ns(open.late.p99_ns as f64));
+    let total = &open.total_intended;
+    cells.figure("open.total_intended.count", total.count, &words::grouped(total.count));
+    latency_cells(&mut cells, "open.total_intended", total);
+    let ttfb = &open.ttfb_intended;
+    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &duration_ns(ttfb.p50_ns as f64)).figure(
+        "open.ttfb_intended.p99_ns",
+        ttfb.p99_ns,
+        &duration_ns(ttfb.p99_ns as f64),
+    );
+    cells.into_row()
 }
 
 const CPU_HEADS: [&str; 10] = [

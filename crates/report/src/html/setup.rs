@@ -26,7 +26,7 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let mut facts = vec![
         ("Points", grid(asked)),
-        ("Each point", format!("{} after {} of warm-up", ms(asked.duration_ms), ms(asked.warmup_ms))),
+        ("Each point", each_point(asked)),
         ("Interval", ms(interval_ms)),
         ("Threads", asked.threads.to_string()),
         ("Objects per size", words::grouped(asked.objects)),
@@ -41,14 +41,34 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
     if let Some(range) = asked.range_bytes {
         facts.push(("Range", bytes_iec(range as f64)));
     }
+    if !asked.sources.is_empty() {
+        facts.push(("Connections from", asked.sources.join(", ")));
+    }
     if let Some(rate) = &asked.max_rate {
         facts.push(("Rate cap", rate.clone()));
     }
     facts
 }
 
+/// `at most 10 s, until ± 2 %; warm-up found`.
+fn each_point(asked: &Asked) -> String {
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let time = match asked.precision {
+        Some(precision) => format!("at most {}, until ± {}", ms(asked.duration_ms), words::percent(precision)),
+        None => ms(asked.duration_ms),
+    };
+    match asked.warmup_ms {
+        Some(warmup_ms) => format!("{time}; after {} of warm-up", ms(warmup_ms)),
+        None => format!("{time}; warm-up found"),
+    }
+}
+
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
 fn grid(asked: &Asked) -> String {
+    if let Some(search) = &asked.search {
+        let series: Vec<String> = search.series.iter().map(|s| words::series_label(&s.workload, &s.size)).collect();
+        return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
+    }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {
         let label = words::series_label(&point.workload, &point.size);
@@ -70,6 +90,7 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
         ("Kind", target.kind.clone()),
         ("Hosts", if hosts.is_empty() { words::ABSENT.to_owned() } else { hosts }),
         ("Server", target.server.clone().unwrap_or_else(|| words::ABSENT.to_owned())),
+        ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), words::tls)),
         ("Lookup", target.lookup.clone()),
         ("Region", target.region.clone()),
         ("On this machine", yes(target.on_this_machine)),

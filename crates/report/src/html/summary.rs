@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use linerate_analysis::view::{Bound, Ceiling, Enough, Measure, Point, RunSummary, Series, View};
+use linerate_analysis::knee::{Knee, Outcome};
+use linerate_analysis::view::{Bound, Ceiling, Measure, Point, RunSummary, Series, View};
 use linerate_record::finding::Finding;
+use linerate_record::run::Asked;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use super::best;
@@ -35,12 +37,12 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
     let mut html = String::new();
     for series in &view.series {
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
-        html.push_str(&card(series, ceiling, view.run.asked.verify, exact));
+        html.push_str(&card(series, ceiling, &view.run.asked, exact));
     }
     if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
 }
 
-fn card(series: &Series, ceiling: Option<&Ceiling>, verify: bool, exact: Exact) -> String {
+fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact) -> String {
     let label = escaped(&words::series_label(&series.workload, &series.size));
     let Some(best) = best(series) else {
         return format!(
@@ -49,11 +51,18 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, verify: bool, exact: Exact) 
     };
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series.measure, best, exact));
     if let Some(ceiling) = ceiling {
-        html.push_str(&own_ceiling(series.measure, best, ceiling, words::ceiling_note(verify), exact));
+        html.push_str(&own_ceiling(series.measure, best, ceiling, words::ceiling_note(asked.verify), exact));
     }
-    if let Some(enough) = &series.enough {
-        html.push_str(&enough_line(enough));
+    if let Some(knee) = &series.knee {
+        html.push_str(&knee_line(knee));
     }
+    if let (Some(sustained), Some(slo)) = (&series.sustained, &asked.slo) {
+        let _ = writeln!(html, "<p class=\"knee\">{}</p>", escaped(&words::sustained(sustained, &slo.to_string())));
+    }
+    if let Some(scaling) = &series.scaling {
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
+    }
+    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(&series.points)));
     if let Some(limit) = &series.limit {
         let class = if limit.bound == Bound::Target { "target" } else { "own" };
         let _ = write!(
@@ -109,24 +118,25 @@ fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, note: &str, ex
     let cells = Cells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
-         <b{}>{}</b> that linerate alone drives here{note}</p>\n",
+         <b{}>{}</b> that linerate alone drives here{}{note}</p>\n",
         100.0 * share.clamp(0.0, 1.0),
         words::percent(share),
         cells.attributes(field, &ceiling.point.throughput(measure).mean),
-        escaped(&text)
+        escaped(&text),
+        words::tls_cost(ceiling, measure)
     )
 }
 
-fn enough_line(enough: &Enough) -> String {
-    let rising = if enough.still_rising {
-        " <span class=\"tag warning\">still rising at the highest concurrency tried</span>"
-    } else {
-        ""
+fn knee_line(knee: &Knee) -> String {
+    let tag = match knee.outcome {
+        Outcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
+        Outcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
+        Outcome::Found | Outcome::Nothing => "",
     };
     format!(
-        "<p class=\"enough\"><b>{} in flight</b> give {} of the best{rising}</p>\n",
-        enough.concurrency,
-        words::percent(enough.share)
+        "<p class=\"knee\"><b>{}</b> in flight, p50 {}{tag}</p>\n",
+        escaped(&words::knee(knee)),
+        duration_ns(knee.p50_ns as f64)
     )
 }
 

@@ -1,0 +1,271 @@
+//! The knee: the concurrency beyond which more buys latency and no throughput, and the search for it.
+//!
+//! The curve is the steady throughput over a grid of concurrencies, each about √2 of the one before ([`grid`]). The
+//! knee is the least concurrency of the grid that gives at least [`SHARE`] of the curve's maximum. [`Search`] asks for
+//! points until the data leave no choice but neighbours, the precision asked is reached, or the time allowed is spent;
+//! [`judge`] says what any set of points tells. Method, and what it cannot say: `docs/method/knee.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::view::Estimate;
+
+mod candidates;
+mod concave;
+mod visits;
+
+use candidates::{Candidates, SURE, TOLD_AT};
+use visits::Rung;
+
+/// The share of the curve's maximum that is asked of the knee.
+pub const SHARE: f64 = 0.95;
+
+/// Half width, as a share of the mean, at which a point of the climb may end: neighbours there differ by far more.
+const CLIMB_PRECISION: f64 = 0.05;
+
+/// Most steps of a search, whatever the data do.
+pub const STEPS_MAX: usize = 48;
+
+/// Most visits of one concurrency.
+const VISITS_MAX: u32 = 8;
+
+/// What a search may ask for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Least concurrency, at least 1.
+    pub lowest: u32,
+    /// Highest concurrency.
+    pub highest: u32,
+    /// Half width of the 95 % interval, as a share of the mean, at which a point may end.
+    pub precision: f64,
+    /// Longest time of one point, warm-up included, in milliseconds.
+    pub point_ms: u64,
+    /// Longest time of all points together, warm-ups included, in milliseconds.
+    pub budget_ms: u64,
+}
+
+impl Limits {
+    /// A precision of 2 %, points of at most 10 s, two minutes in all.
+    #[must_use]
+    pub const fn new(lowest: u32, highest: u32) -> Self {
+        Limits { lowest, highest, precision: 0.02, point_ms: 10_000, budget_ms: 120_000 }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Measure a point, and tell [`Search::observe`] of it.
+    Measure(Ask),
+    /// There is nothing more to measure.
+    Done(Knee),
+}
+
+/// A point that the search asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    /// Requests to keep in flight.
+    pub concurrency: u32,
+    /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
+    pub precision: f64,
+    /// Longest time, warm-up included, in milliseconds.
+    pub at_most_ms: u64,
+}
+
+/// A point that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Requests kept in flight.
+    pub concurrency: u32,
+    /// Throughput: bytes or requests per second, the same in all points of a search.
+    pub throughput: Estimate,
+    /// Median latency, in nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile of latency, in nanoseconds.
+    pub p99_ns: u64,
+    /// Time that the point took, warm-up included, in milliseconds.
+    pub spent_ms: u64,
+}
+
+/// How the curve goes on beyond the knee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// More concurrency buys no throughput.
+    Found,
+    /// More concurrency costs throughput: the highest measured is clearly below the best.
+    Retrograde,
+    /// The highest concurrency allowed is the only one that gives [`SHARE`] of the best: no knee was reached.
+    StillRising,
+    /// Nothing succeeded at any concurrency.
+    Nothing,
+}
+
+/// The knee, as far as the data tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// How the curve goes on.
+    pub outcome: Outcome,
+    /// The knee; with [`Outcome::StillRising`] the highest concurrency allowed.
+    pub concurrency: u32,
+    /// Least concurrency that is compatible with the data at 95 %.
+    pub lowest: u32,
+    /// Highest concurrency that is compatible with the data at 95 %.
+    pub highest: u32,
+    /// Throughput at the knee, all its points together.
+    pub throughput: Estimate,
+    /// Median latency at the knee, in nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile of latency at the knee, in nanoseconds.
+    pub p99_ns: u64,
+    /// The concurrency with the highest mean.
+    pub best_concurrency: u32,
+    /// Throughput there.
+    pub best: Estimate,
+    /// Median latency there, in nanoseconds.
+    pub best_p50_ns: u64,
+    /// Points measured.
+    pub points: u32,
+    /// Time of all points, warm-ups included, in milliseconds.
+    pub spent_ms: u64,
+}
+
+/// The concurrencies on which a knee is sought: the powers of √2, rounded, from `lowest` to `highest`, and both ends.
+#[must_use]
+pub fn grid(lowest: u32, highest: u32) -> Vec<u32> {
+    let (lowest, highest) = (lowest.max(1), highest.max(lowest).max(1));
+    let between = (0..64)
+        .map(|half| 2f64.powf(f64::from(half) / 2.0).round())
+        .take_while(|&c| c < f64::from(highest))
+        .map(|c| c as u32)
+        .filter(|&c| c > lowest);
+    let mut grid: Vec<u32> = std::iter::once(lowest).chain(between).chain([highest]).collect();
+    grid.dedup();
+    grid
+}
+
+/// A search for the knee. It keeps what was asked and measured; the rest follows from that.
+#[derive(Clone, Debug)]
+pub struct Search {
+    limits: Limits,
+    visits: Vec<Measured>,
+}
+
+impl Search {
+    /// A search that has measured nothing.
+    #[must_use]
+    pub const fn new(limits: Limits) -> Self {
+        Search { limits, visits: Vec::new() }
+    }
+
+    /// What to do next. At most [`Limits::budget_ms`] and a fixed number of points are asked for.
+    #[must_use]
+    pub fn next(&self) -> Step {
+        let grid = grid(self.limits.lowest, self.limits.highest);
+        let rungs = visits::rungs(&self.visits, &grid);
+        match climb(&rungs, &grid).or_else(|| refine(&rungs, &grid, &self.limits)) {
+            Some((index, precision)) => self.ask(grid[index], precision).map_or_else(|| self.done(), Step::Measure),
+            None => self.done(),
+        }
+    }
+
+    /// Tells of a point that was measured.
+    pub fn observe(&mut self, measured: Measured) {
+        self.visits.push(measured);
+    }
+
+    fn done(&self) -> Step {
+        Step::Done(judge(&self.visits, self.limits.lowest, self.limits.highest))
+    }
+
+    /// The point, cut to what is left of the time; `None` where that is too little to measure in, or a bound is met.
+    fn ask(&self, concurrency: u32, precision: f64) -> Option<Ask> {
+        let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
+        let left = self.limits.budget_ms.saturating_sub(spent);
+        let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
+        let whole = if precision > self.limits.precision { self.limits.point_ms / 3 } else { self.limits.point_ms };
+        let at_most_ms = whole.min(left);
+        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
+    }
+}
+
+/// What points of any concurrencies between `lowest` and `highest`, in any order, tell of the knee.
+#[must_use]
+pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
+    let mut grid = grid(lowest, highest);
+    grid.extend(visits.iter().map(|v| v.concurrency));
+    grid.sort_unstable();
+    grid.dedup();
+    let rungs = visits::rungs(visits, &grid);
+    let candidates = candidates::weigh(&rungs, &grid, TOLD_AT);
+    let knee = candidates.median;
+    let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
+    let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean));
+    let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
+    Knee {
+        outcome: outcome(&rungs, &best, knee, grid.len()),
+        concurrency: at.concurrency,
+        lowest: grid[candidates.lowest],
+        highest: grid[candidates.highest],
+        throughput: at.throughput,
+        p50_ns: at.p50_ns,
+        p99_ns: at.p99_ns,
+        best_concurrency: best.concurrency,
+        best: best.throughput,
+        best_p50_ns: best.p50_ns,
+        points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
+        spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
+    }
+}
+
+fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> Outcome {
+    let Some(last) = rungs.last() else { return Outcome::Nothing };
+    let falls = best.throughput.mean - last.throughput.mean;
+    if best.throughput.mean <= 0.0 {
+        Outcome::Nothing
+    } else if knee + 1 == grid {
+        Outcome::StillRising
+    } else if last.throughput.mean < SHARE * best.throughput.mean && falls > 1.96 * best.error.hypot(last.error) {
+        Outcome::Retrograde
+    } else {
+        Outcome::Found
+    }
+}
+
+/// The next rung of the climb, two steps of the grid above the last one, until the four steps beyond the apparent
+/// knee have bought nothing: a doubling may be flat by chance, or by a step in the target's own queues.
+fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
+    let Some(last) = rungs.last() else { return Some((0, CLIMB_PRECISION)) };
+    let best = rungs.iter().map(|r| r.throughput.mean).fold(0.0, f64::max);
+    let apparent = rungs.iter().find(|r| r.throughput.mean >= SHARE * best)?;
+    let end = grid.len() - 1;
+    (last.index < end && last.index < apparent.index + 4).then(|| ((last.index + 2).min(end), CLIMB_PRECISION))
+}
+
+/// The rung that would tell most: one never measured between candidates, else the one that decides between them, else
+/// one that decided and was visited once.
+fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
+    let found = candidates::weigh(rungs, grid, SURE);
+    let measured = |index: usize| rungs.iter().any(|r| r.index == index);
+    // Between two rungs the curve may lie above the line, so the index below is looked at too.
+    let near = found.lowest.saturating_sub(1)..=found.highest;
+    let unseen = near.filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    if let Some(index) = unseen {
+        return Some((index, limits.precision));
+    }
+    if found.highest - found.lowest > 1
+        && let Some(index) = candidates::telling(rungs, grid, limits.precision, VISITS_MAX)
+    {
+        return Some((index, limits.precision));
+    }
+    once(rungs, &found).map(|index| (index, limits.precision))
+}
+
+/// The knee or the best rung, where it was visited but once: a visit does not know of what lasts longer than it does.
+fn once(rungs: &[Rung], found: &Candidates) -> Option<usize> {
+    let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))?;
+    let knee = rungs.iter().find(|r| r.index == found.median);
+    [Some(best), knee].into_iter().flatten().find(|r| r.visits < 2).map(|r| r.index)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+//! The highest rate of requests at which a service-level objective holds, and the search for it.
+//!
+//! Requests come at a rate of their own (open loop). At one rate, the objective holds if no more than the share
+//! allowed of them takes longer than the bound: 1 % for a p99. [`Search`] doubles the rate until the objective is
+//! missed, then narrows the rates between the highest at which it is shown to hold and the lowest at which it is shown
+//! to be missed. What lies between stays in doubt, and is told. Method: `docs/method/knee.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate;
+
+/// A share over the bound is held against the share allowed by the score test at this many standard errors: 95 %.
+const Z: f64 = 1.96;
+
+/// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
+/// or above it is then told from it.
+const OVER_EXPECTED: f64 = 50.0;
+
+/// A rate counts as not reached below this share of it, less three standard errors of a Poisson count.
+const REACHED: f64 = 0.98;
+
+/// Most points of a search, whatever the data do.
+const POINTS_MAX: usize = 48;
+
+/// Most visits of one rate.
+const VISITS_MAX: u32 = 3;
+
+/// What a search may ask for. Rates are requests per second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// For each bound of the objective, the share of requests that may take longer, 0 to 1: 0.01 for a p99.
+    pub shares_over: Vec<f64>,
+    /// Lowest rate.
+    pub lowest_per_s: f64,
+    /// The rate to begin with.
+    pub start_per_s: f64,
+    /// Highest rate.
+    pub highest_per_s: f64,
+    /// The search ends when the rates in doubt are within this share of each other.
+    pub precision: f64,
+    /// Longest time of one point, warm-up included, in milliseconds.
+    pub point_ms: u64,
+    /// Longest time of all points together, warm-ups included, in milliseconds.
+    pub budget_ms: u64,
+}
+
+impl Limits {
+    /// Rates from 1/s to 10 million/s, beginning with 100/s; a precision of 5 %, points of 10 s, three minutes in all.
+    #[must_use]
+    pub const fn new(shares_over: Vec<f64>) -> Self {
+        Limits {
+            shares_over,
+            lowest_per_s: 1.0,
+            start_per_s: 100.0,
+            highest_per_s: 1e7,
+            precision: 0.05,
+            point_ms: 10_000,
+            budget_ms: 180_000,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Measure a point, and tell [`Search::observe`] of it.
+    Measure(Ask),
+    /// There is nothing more to measure.
+    Done(Sustained),
+}
+
+/// A point that the search asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// Requests due after the warm-up with which the point may end, since they tell enough.
+    pub requests: u64,
+    /// Longest time, warm-up included, in milliseconds.
+    pub at_most_ms: u64,
+}
+
+/// A point that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Requests per second that were asked for.
+    pub rate_per_s: f64,
+    /// Requests per second that ended.
+    pub achieved_per_s: f64,
+    /// Requests that were due in the time measured, those that failed or were never sent included.
+    pub count: u64,
+    /// How many independent requests `count` is worth for each bound, by [`effective`]; `count` where unknown.
+    pub effective: Vec<f64>,
+    /// For each bound, how many took longer from their intended start; those that failed or were never sent included.
+    pub over: Vec<u64>,
+    /// Time that the point took, warm-up included, in milliseconds.
+    pub spent_ms: u64,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// There is a rate at which the objective holds, and a higher one at which it does not.
+    Found,
+    /// Even the lowest rate misses it.
+    NoneHolds,
+    /// The highest rate allowed holds it.
+    NeverMissed,
+}
+
+/// The highest rate at which the objective holds, as far as the data tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sustained {
+    /// How the search ended.
+    pub outcome: Outcome,
+    /// The highest rate measured at which the share over the bound was no more than allowed; absent where none was.
+    pub rate_per_s: Option<f64>,
+    /// The highest rate that is shown to hold at 95 %; absent where none is.
+    pub holds_per_s: Option<f64>,
+    /// The lowest rate that is shown to miss at 95 %; absent where none is.
+    pub misses_per_s: Option<f64>,
+    /// Points measured.
+    pub points: u32,
+    /// Time of all points, warm-ups included, in milliseconds.
+    pub spent_ms: u64,
+}
+
+/// How many independent requests those of a point are worth, given `(requests, requests over the bound)` of its
+/// intervals: slow requests come together, so a share of them is less certain than that of as many coin tosses.
+#[must_use]
+pub fn effective(intervals: &[(u64, u64)]) -> f64 {
+    let count: u64 = intervals.iter().map(|i| i.0).sum();
+    let over: u64 = intervals.iter().map(|i| i.1).sum();
+    let share = over as f64 / count.max(1) as f64;
+    if over == 0 || over == count || intervals.len() < 2 {
+        return count as f64;
+    }
+    // What each interval adds to the error of the share, scaled so that the mean of it is the error.
+    let per_interval = count as f64 / intervals.len() as f64;
+    let off: Vec<f64> = intervals.iter().map(|&(n, o)| (o as f64 - share * n as f64) / per_interval).collect();
+    let worth = estimate::mean_with_interval(&off).effective;
+    let n = off.len() as f64;
+    let variance = off.iter().map(|e| e * e).sum::<f64>() / (n - 1.0) / worth;
+    (share * (1.0 - share) / variance.max(f64::MIN_POSITIVE)).clamp(1.0, count as f64)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    Misses,
+    Unclear,
+}
+
+/// All visits of one rate.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    rate: f64,
+    verdict: Verdict,
+    /// Whether the share over each bound was no more than allowed, certain or not.
+    leans: bool,
+    visits: u32,
+}
+
+/// A search for the highest rate. It keeps what was asked and measured; the rest follows from that.
+#[derive(Clone, Debug)]
+pub struct Search {
+    limits: Limits,
+    visits: Vec<Measured>,
+}
+
+impl Search {
+    /// A search that has measured nothing.
+    #[must_use]
+    pub const fn new(limits: Limits) -> Self {
+        Search { limits, visits: Vec::new() }
+    }
+
+    /// What to do next. At most [`Limits::budget_ms`] and a fixed number of points are asked for.
+    #[must_use]
+    pub fn next(&self) -> Step {
+        let levels = levels(&self.visits, &self.limits.shares_over);
+        let left = self.limits.budget_ms.saturating_sub(self.visits.iter().map(|v| v.spent_ms).sum());
+        let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
+        let asked = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
+        match asked {
+            Some(rate_per_s) => Step::Measure(Ask {
+                rate_per_s,
+                requests: (OVER_EXPECTED / self.limits.shares_over.iter().copied().fold(1.0, f64::min)) as u64,
+                at_most_ms: self.limits.point_ms.min(left),
+            }),
+            None => Step::Done(judge(&self.visits, &self.limits)),
+        }
+    }
+
+    /// Tells of a point that was measured.
+    pub fn observe(&mut self, measured: Measured) {
+        self.visits.push(measured);
+    }
+}
+
+/// What points of any rates, in any order, tell of the highest rate at which the objective holds.
+#[must_use]
+pub fn judge(visits: &[Measured], limits: &Limits) -> Sustained {
+    let levels = levels(visits, &limits.shares_over);
+    let (holds, misses) = bracket(&levels);
+    let leaning = levels.iter().take_while(|l| l.leans).last().map(|l| l.rate);
+    let rate_per_s = if leaning < holds { holds } else { leaning };
+    let topmost = rate_per_s.is_some_and(|r| r >= limits.highest_per_s);
+    let outcome = match rate_per_s {
+        None => Outcome::NoneHolds,
+        Some(_) if topmost && misses.is_none() => Outcome::NeverMissed,
+        Some(_) => Outcome::Found,
+    };
+    Sustained {
+        outcome,
+        rate_per_s,
+        holds_per_s: holds,
+        misses_per_s: misses,
+        points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
+        spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
+    }
+}
+
+/// The rates that were visited, rising.
+fn levels(visits: &[Measured], shares_over: &[f64]) -> Vec<Level> {
+    let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    rates.dedup();
+    let level = |rate: f64| {
+        let at: Vec<&Measured> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
+        level(rate, &at, shares_over)
+    };
+    rates.into_iter().map(level).collect()
+}
+
+fn level(rate: f64, at: &[&Measured], shares_over: &[f64]) -> Level {
+    let count: u64 = at.iter().map(|v| v.count).sum();
+    let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
+    let reached = achieved >= rate * (REACHED - 3.0 / (count.max(1) as f64).sqrt());
+    let (mut verdict, mut leans) = (Verdict::Holds, true);
+    for (bound, &allowed) in shares_over.iter().enumerate() {
+        let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
+        let effective: f64 = at.iter().map(|v| v.effective.get(bound).copied().unwrap_or(v.count as f64)).sum();
+        let share = over as f64 / count.max(1) as f64;
+        let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
+        leans &= share <= allowed;
+        verdict = match verdict {
+            Verdict::Misses => Verdict::Misses,
+            _ if score < -Z => Verdict::Misses,
+            Verdict::Holds if score > Z => Verdict::Holds,
+            _ => Verdict::Unclear,
+        };
+    }
+    if count == 0 || !reached {
+        (verdict, leans) = (Verdict::Misses, false);
+    }
+    Level { rate, verdict, leans, visits: u32::try_from(at.len()).unwrap_or(u32::MAX) }
+}
+
+/// The highest rate that is shown to hold below the lowest that is shown to miss, and that.
+fn bracket(levels: &[Level]) -> (Option<f64>, Option<f64>) {
+    let misses = levels.iter().find(|l| l.verdict == Verdict::Misses).map(|l| l.rate);
+    let below = levels.iter().filter(|l| misses.is_none_or(|m| l.rate < m));
+    let holds = below.filter(|l| l.verdict == Verdict::Holds).map(|l| l.rate).next_back();
+    (holds, misses)
+}
+
+/// The rate that narrows the doubt most; `None` where it is narrow enough, or nothing more can be learnt.
+fn next_rate(levels: &[Level], limits: &Limits) -> Option<f64> {
+    let clamp = |rate: f64| rate.clamp(limits.lowest_per_s, limits.highest_per_s);
+    let (Some(bottom), Some(top)) = (levels.first(), levels.last()) else {
+        return Some(clamp(limits.start_per_s));
+    };
+    let again = |l: &Level| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX;
+    match bracket(levels) {
+        (Some(holds), Some(misses)) => narrow(levels, holds, misses, limits.precision),
+        // Nothing missed so far: look again at a doubtful end before loading twice as much.
+        (_, None) if again(top) => Some(top.rate),
+        (_, None) if top.rate < limits.highest_per_s => {
+            Some(clamp(top.rate * if top.verdict == Verdict::Holds { 2.0 } else { std::f64::consts::SQRT_2 }))
+        }
+        (None, _) if again(bottom) => Some(bottom.rate),
+        (None, _) if bottom.rate > limits.lowest_per_s => Some(clamp(bottom.rate / 2.0)),
+        _ => None,
+    }
+}
+
+/// A rate between two that are told apart: the middle of the widest gap, or a doubtful rate once more where all gaps
+/// are narrow.
+fn narrow(levels: &[Level], holds: f64, misses: f64, precision: f64) -> Option<f64> {
+    if misses <= holds * (1.0 + precision) {
+        return None;
+    }
+    let within: Vec<&Level> = levels.iter().filter(|l| (holds..=misses).contains(&l.rate)).collect();
+    let gaps = within.windows(2).map(|pair| (pair[0].rate, pair[1].rate));
+    let widest = gaps.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
+    if widest.1 > widest.0 * (1.0 + precision) {
+        return Some((widest.0 * widest.1).sqrt());
+    }
+    let doubtful = within.iter().filter(|l| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX);
+    doubtful.min_by_key(|l| l.visits).map(|l| l.rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
+    fn search(limits: &Limits, over: impl Fn(f64) -> u64) -> Sustained {
+        let mut search = Search::new(limits.clone());
+        for _ in 0..=POINTS_MAX {
+            match search.next() {
+                Step::Done(found) => return found,
+                Step::Measure(Ask { rate_per_s, at_most_ms, .. }) => search.observe(Measured {
+                    rate_per_s,
+                    achieved_per_s: rate_per_s,
+                    count: 10_000,
+                    effective: vec![10_000.0],
+                    over: vec![over(rate_per_s)],
+                    spent_ms: at_most_ms,
+                }),
+            }
+        }
+        panic!("the search does not end");
+    }
+
+    #[test]
+    fn a_sharp_bound_is_found_within_the_precision() {
+        for edge in [3.0, 99.0, 100.0, 101.0, 7_777.0, 900_000.0] {
+            let limits = Limits { budget_ms: 300_000, ..Limits::new(vec![0.01]) };
+            let found = search(&limits, |rate| if rate <= edge { 0 } else { 10_000 });
+            let (holds, misses) = (found.holds_per_s.unwrap(), found.misses_per_s.unwrap());
+            assert_eq!((found.outcome, found.rate_per_s), (Outcome::Found, Some(holds)), "{edge}");
+            assert!(holds <= edge && edge < misses && misses <= holds * 1.05, "{edge}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn both_ends_are_told_as_such() {
+        let limits = Limits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..Limits::new(vec![0.01]) };
+        let misses = search(&limits, |_| 500);
+        assert_eq!((misses.outcome, misses.rate_per_s, misses.misses_per_s), (Outcome::NoneHolds, None, Some(10.0)));
+        let holds = search(&limits, |_| 5);
+        assert_eq!((holds.outcome, holds.rate_per_s, holds.holds_per_s), (Outcome::NeverMissed, Some(1e3), Some(1e3)));
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_stays_in_doubt_and_ends() {
+        // Every rate has just the share allowed.
+        let found = search(&Limits::new(vec![0.01]), |_| 100);
+        assert_eq!((found.holds_per_s, found.misses_per_s), (None, None));
+        assert!(found.spent_ms <= 180_000);
+    }
+
+    #[test]
+    fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
+        let visit = |achieved_per_s| Measured {
+            rate_per_s: 1_000.0,
+            achieved_per_s,
+            count: 10_000,
+            effective: vec![10_000.0],
+            over: vec![0],
+            spent_ms: 1,
+        };
+        let limits = Limits::new(vec![0.01]);
+        assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
+        assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
+    }
+
+    #[test]
+    fn slow_requests_that_come_together_are_worth_fewer() {
+        let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
+        let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
+        assert_eq!(effective(&scattered), 10_000.0);
+        assert!(effective(&clumped) < 1_000.0, "{}", effective(&clumped));
+        assert_eq!(effective(&[(100, 0), (100, 0)]), 200.0);
+    }
+}

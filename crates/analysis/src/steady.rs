@@ -1,0 +1,162 @@
+//! Where a point has settled: its warm-up, found and not guessed.
+//!
+//! MSER-5 (White, Simulation 69(6), 1997) puts neighbouring values together in batches of five and cuts at the batch
+//! that makes the standard error of the mean of the rest the least: leaving more out makes the rest less spread, and
+//! fewer. Two things are added. Without a warm-up the minimum still lies a little way in, and where neighbours resemble
+//! each other it picks a quiet stretch; so a cut is made only where what it leaves out differs from the rest by more
+//! than three standard errors. And where the same rule would cut away more than half of the rest, the values have not
+//! settled.
+
+use crate::estimate::mean_with_interval;
+
+/// Values in a batch, where there are enough of them.
+const BATCH: usize = 5;
+
+/// Batches that are kept by making them smaller.
+const BATCHES_MIN: usize = 10;
+
+/// Batches that a cut leaves at the least: fewer say nothing of their spread.
+const REST_MIN: usize = 5;
+
+/// The same where only a late change is looked for.
+const LATE_MIN: usize = 3;
+
+/// Standard errors by which a warm-up must differ from the rest.
+const DIFFERS: f64 = 3.0;
+
+/// Values from which a late change is looked for: fewer move by chance.
+const LATE_LOOK: usize = 30;
+
+/// Standard errors by which a late change must differ, and the share of the mean: it is looked for in every point.
+const LATE_DIFFERS: f64 = 4.0;
+const LATE_SHARE: f64 = 0.05;
+
+/// What is found of a point's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Values to leave out: at most half of them.
+    pub cut: usize,
+    /// Whether the rest keeps one level. Where not, the values were still on their way at the end.
+    pub settled: bool,
+}
+
+/// Finds the warm-up of a point in the throughputs of its intervals, in order.
+#[must_use]
+pub fn warm_up(values: &[f64]) -> WarmUp {
+    let cut = least(values, REST_MIN, true).filter(|&cut| gap(values, cut, DIFFERS).is_some()).unwrap_or(0);
+    let rest = &values[cut..];
+    let late = least(rest, LATE_MIN, false).filter(|&late| rest.len() >= LATE_LOOK && 2 * late > rest.len());
+    let changed = late.and_then(|late| gap(rest, late, LATE_DIFFERS)).is_some_and(|gap| gap >= LATE_SHARE);
+    WarmUp { cut, settled: !changed }
+}
+
+/// The cut that leaves the least standard error, at least `leave` batches, and before the middle where `half`.
+fn least(values: &[f64], leave: usize, half: bool) -> Option<usize> {
+    let batch = (values.len() / BATCHES_MIN).clamp(1, BATCH);
+    let means: Vec<f64> = values.chunks_exact(batch).map(|c| c.iter().sum::<f64>() / batch as f64).collect();
+    let last = means.len().checked_sub(leave)?.min(if half { means.len() / 2 } else { usize::MAX });
+    let errors = squared_errors(&means);
+    let least = errors.iter().take(last + 1).enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+    least.map(|(at, _)| at * batch)
+}
+
+/// For each cut, the squared standard error of the mean of the batches from there on.
+fn squared_errors(means: &[f64]) -> Vec<f64> {
+    // Sums around the mean of all: squares of large figures would lose the differences.
+    let middle = means.iter().sum::<f64>() / means.len() as f64;
+    let (mut sum, mut squares, mut errors) = (0.0, 0.0, vec![0.0; means.len()]);
+    for (cut, mean) in means.iter().enumerate().rev() {
+        sum += mean - middle;
+        squares += (mean - middle).powi(2);
+        let n = (means.len() - cut) as f64;
+        errors[cut] = (squares - sum * sum / n).max(0.0) / (n * n);
+    }
+    errors
+}
+
+/// By what share of its mean the rest differs from what a cut leaves out; `None` where that is fewer standard errors.
+fn gap(values: &[f64], cut: usize, differs: f64) -> Option<f64> {
+    let (before, after) = values.split_at(cut);
+    let rest = mean_with_interval(after);
+    if before.is_empty() || after.len() < 2 || rest.mean <= 0.0 {
+        return None;
+    }
+    let variance = after.iter().map(|v| (v - rest.mean).powi(2)).sum::<f64>() / (after.len() - 1) as f64;
+    let worth = after.len() as f64 / rest.effective;
+    let error = (variance * worth * (1.0 / before.len() as f64 + 1.0 / after.len() as f64)).sqrt();
+    let away = (before.iter().sum::<f64>() / before.len() as f64 - rest.mean).abs();
+    (away > (differs * error).max(1e-9 * rest.mean)).then(|| away / rest.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::tests::noise;
+
+    /// `n` values around 100, correlated, on a way that `shape` tells as a share of the level.
+    fn series(seed: u64, n: usize, correlation: f64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut gauss = noise(seed + 1);
+        let mut x = gauss() / (1.0 - correlation * correlation).sqrt();
+        let value = |i: usize| {
+            x = correlation * x + gauss();
+            100.0 * shape(i as f64 / n as f64) + 3.0 * (1.0 - correlation * correlation).sqrt() * x
+        };
+        (0..n).map(value).collect()
+    }
+
+    const SEEDS: u64 = 400;
+
+    /// Shares of runs that settle, and the median cut as a share of the run.
+    fn found(n: usize, correlation: f64, shape: impl Fn(f64) -> f64 + Copy) -> (f64, f64) {
+        let all: Vec<WarmUp> = (0..SEEDS).map(|seed| warm_up(&series(seed, n, correlation, shape))).collect();
+        let settled = all.iter().filter(|w| w.settled).count() as f64 / SEEDS as f64;
+        let mut cuts: Vec<usize> = all.iter().map(|w| w.cut).collect();
+        cuts.sort_unstable();
+        (settled, cuts[cuts.len() / 2] as f64 / n as f64)
+    }
+
+    #[test]
+    fn without_a_warm_up_nothing_is_cut() {
+        for (n, correlation) in [(40, 0.0), (100, 0.0), (200, 0.0), (100, 0.5), (200, 0.5)] {
+            let (settled, cut) = found(n, correlation, |_| 1.0);
+            assert!(settled > 0.94 && cut == 0.0, "{n} at {correlation}: settled {settled}, cut {cut}");
+        }
+    }
+
+    #[test]
+    fn a_ramp_and_an_early_step_are_cut_off() {
+        for (name, shape, until) in [
+            ("ramp", (|t: f64| (t / 0.2).clamp(0.3, 1.0)) as fn(f64) -> f64, 0.2),
+            ("overshoot", |t: f64| if t < 0.1 { 1.6 } else { 1.0 }, 0.1),
+            ("late step", |t: f64| if t < 0.35 { 0.8 } else { 1.0 }, 0.35),
+            ("exponential", |t: f64| 1.0 - (-t / 0.06_f64).exp(), 0.2),
+        ] {
+            for (n, correlation) in [(60, 0.0), (200, 0.0), (200, 0.5)] {
+                let (settled, cut) = found(n, correlation, shape);
+                let near = (until - 0.1..until + 0.12).contains(&cut);
+                assert!(near && settled > 0.9, "{name}, {n} at {correlation}: settled {settled}, cut {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_never_settles_is_said_to() {
+        for (name, shape) in [
+            ("drift", (|t: f64| 0.7 + 0.6 * t) as fn(f64) -> f64),
+            ("decline", |t: f64| 1.3 - 0.6 * t),
+            ("step near the end", |t: f64| if t < 0.7 { 1.0 } else { 1.3 }),
+        ] {
+            for (n, correlation) in [(60, 0.0), (200, 0.0), (200, 0.5)] {
+                let (settled, cut) = found(n, correlation, shape);
+                assert!(settled < 0.25 && cut <= 0.5, "{name}, {n} at {correlation}: settled {settled}, cut {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_or_equal_values_are_left_whole() {
+        for values in [&[][..], &[1.0], &[1.0, 9.0, 1.0, 9.0], &[5.0; 30], &[0.0; 30]] {
+            assert_eq!(warm_up(values), WarmUp { cut: 0, settled: true }, "{values:?}");
+        }
+    }
+}

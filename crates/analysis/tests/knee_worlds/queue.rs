@@ -1,0 +1,119 @@
+//! Worlds with a queue before servers of which each takes one request at a time (M/M/c).
+
+use linerate_analysis::slo::{self, Ask, Limits, Measured, Outcome, Search, Step};
+
+use crate::chance::Chance;
+
+/// Worlds of the test below.
+const SEEDS: u64 = 200;
+
+/// Length of an interval.
+const INTERVAL_S: f64 = 0.1;
+
+/// Time left out at the start of a point, which begins with an empty queue.
+const WARM_UP_S: f64 = 1.0;
+
+/// A queue, and the bound that its 99th percentile is held to.
+struct Queue {
+    servers: usize,
+    service_s: f64,
+    bound_s: f64,
+    chance: Chance,
+}
+
+impl Queue {
+    fn new(seed: u64) -> Self {
+        let mut chance = Chance::new(seed + 0x51_0000);
+        let servers = [1, 2, 4, 8][(chance.uniform() * 4.0) as usize];
+        let service_s = chance.factor(0.004, 0.02);
+        // Without any queue, the 99th percentile is 4.6 times the mean.
+        let bound_s = 4.6 * service_s * chance.factor(1.2, 4.0);
+        Queue { servers, service_s, bound_s, chance }
+    }
+
+    /// The share of requests that take longer than the bound at a rate, in the long run.
+    fn share_over(&self, rate: f64) -> f64 {
+        let (load, servers) = (rate * self.service_s, self.servers as f64);
+        if load >= servers {
+            return 1.0;
+        }
+        // Erlang's B by its recursion, then C, the share that waits.
+        let blocked = (1..=self.servers).fold(1.0, |b, k| load * b / (k as f64 + load * b));
+        let waits = blocked / (1.0 - load / servers * (1.0 - blocked));
+        let (t, spare) = (self.bound_s / self.service_s, servers - 1.0 - load);
+        let waiting = if spare.abs() < 1e-9 { t } else { (1.0 - (-t * spare).exp()) / spare };
+        (-t).exp() * (1.0 + waits * waiting)
+    }
+
+    /// The rate at which one request in a hundred takes longer.
+    fn truth(&self) -> f64 {
+        let (mut low, mut high) = (0.0, self.servers as f64 / self.service_s);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if self.share_over(middle) <= 0.01 { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// Drives a point: arrivals as chance has them, each to the server that is free first.
+    fn measure(&mut self, ask: Ask) -> Measured {
+        let end_s = (ask.at_most_ms as f64 / 1e3).min(WARM_UP_S + ask.requests as f64 / ask.rate_per_s);
+        let mut free_s = vec![0.0_f64; self.servers];
+        let mut intervals = vec![(0_u64, 0_u64); ((end_s - WARM_UP_S) / INTERVAL_S).ceil() as usize];
+        let (mut at_s, mut ended) = (0.0, 0_u64);
+        loop {
+            at_s += self.chance.exponential(1.0 / ask.rate_per_s);
+            if at_s >= end_s {
+                break;
+            }
+            let server = free_s.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("a server");
+            *server = server.max(at_s) + self.chance.exponential(self.service_s);
+            ended += u64::from((WARM_UP_S..end_s).contains(&*server));
+            if at_s >= WARM_UP_S {
+                let interval = &mut intervals[((at_s - WARM_UP_S) / INTERVAL_S) as usize];
+                interval.0 += 1;
+                interval.1 += u64::from(*server - at_s > self.bound_s);
+            }
+        }
+        Measured {
+            rate_per_s: ask.rate_per_s,
+            achieved_per_s: ended as f64 / (end_s - WARM_UP_S),
+            count: intervals.iter().map(|i| i.0).sum(),
+            effective: vec![slo::effective(&intervals)],
+            over: vec![intervals.iter().map(|i| i.1).sum()],
+            spent_ms: (end_s * 1e3) as u64,
+        }
+    }
+}
+
+#[test]
+fn the_highest_rate_of_a_queue_lies_between_what_holds_and_what_misses() {
+    let base: u64 = std::env::var("KNEE_BASE").map_or(0, |b| b.parse().unwrap());
+    let (mut covered, mut close, mut spent_ms, mut width) = (0, 0, 0, 0.0);
+    for seed in base..base + SEEDS {
+        let mut queue = Queue::new(seed);
+        let truth = queue.truth();
+        let mut search = Search::new(Limits { start_per_s: 20.0, ..Limits::new(vec![0.01]) });
+        let found = loop {
+            match search.next() {
+                Step::Measure(ask) => search.observe(queue.measure(ask)),
+                Step::Done(found) => break found,
+            }
+        };
+        let rate = found.rate_per_s.unwrap_or(0.0);
+        let (low, high) = (found.holds_per_s.unwrap_or(0.0), found.misses_per_s.unwrap_or(f64::INFINITY));
+        covered += u64::from((low..=high).contains(&truth));
+        close += u64::from((rate / truth).ln().abs() < 0.1);
+        width += (high / low.max(1.0)).min(10.0);
+        spent_ms += found.spent_ms;
+        if std::env::var("KNEE_SHOW").is_ok() && !((low..=high).contains(&truth) && (rate / truth).ln().abs() < 0.1) {
+            println!("seed {seed}: truth {truth:.1} c {} {found:?}", queue.servers);
+        }
+        let _ = Outcome::Found;
+    }
+    println!(
+        "covered {covered}, within 10 % {close} of {SEEDS}; {} s, width {}",
+        spent_ms / SEEDS / 1000,
+        width / 200.0
+    );
+}

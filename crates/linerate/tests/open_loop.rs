@@ -1,0 +1,136 @@
+//! Open loops, bounds on latencies and limits on errors, end to end. No root, nothing changed on the machine.
+
+mod running;
+
+use linerate_analysis::slo::Outcome;
+use linerate_analysis::view::{Bound, View};
+use linerate_record::finding::FindingKind;
+use linerate_record::run::Ended;
+use running::{Served, bench, bench_view, linerate, points, shown, view};
+use tempfile::tempdir;
+
+/// An open loop of small reads, for a second.
+const OPEN: &str = "--op get --obj.size 4KiB --duration 1s --no-ceiling";
+
+fn has(view: &View, kind: FindingKind) -> bool {
+    view.findings.iter().any(|f| f.kind == kind)
+}
+
+#[test]
+fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
+    for arrivals in ["constant", "poisson"] {
+        let (out, target) = (tempdir().unwrap(), Served::null());
+        let flags = format!("--host {} {OPEN} --rate 200/s,100/s --arrivals {arrivals}", target.address);
+        let view = bench_view(out.path(), &flags);
+        assert!(view.run.complete && view.run.asked.arrivals.as_deref() == Some(arrivals));
+        let points = points(&view);
+        assert_eq!(points.len(), 2);
+        for (point, rate) in points.iter().zip([100.0, 200.0]) {
+            let open = point.open.as_ref().unwrap();
+            assert_eq!((open.asked_per_s, point.concurrency, point.error_count()), (rate, 1024, 0));
+            // A second of a Poisson process of 100/s has 60 to 140 arrivals but once in ten thousand times.
+            let slack = if arrivals == "constant" { 0.05 } else { 0.4 };
+            assert!(((1.0 - slack) * rate..=(1.0 + slack) * rate).contains(&(open.due as f64)), "{open:?}");
+            assert_eq!(open.total_intended.count, point.requests);
+            assert_eq!(open.late.count > 0, point.requests > 0);
+            assert!(
+                open.total_intended.p50_ns >= point.total.p50_ns && open.total_intended.max_ns >= point.total.max_ns
+            );
+        }
+        assert!(view.series[0].knee.is_none(), "the most in flight is no load");
+        let csv = linerate().arg("report").arg(out.path()).args(["-f", "csv"]).output().unwrap();
+        assert!(shown(&csv).contains(",rate_per_s,due,backlog,"), "{}", shown(&csv));
+        let text = shown(&linerate().arg("report").arg(out.path()).output().unwrap());
+        assert!(text.contains("of 100/s asked for; from actual starts p50"), "{text}");
+        let html = std::fs::read_to_string(out.path().join("report.html")).unwrap();
+        assert!(html.contains("Open loop: from when requests were due"));
+    }
+}
+
+#[test]
+fn a_rate_that_was_kept_up_with_is_what_bound() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let view = bench_view(out.path(), &format!("--host {} {OPEN} --rate 100/s", target.address));
+    assert!(!has(&view, FindingKind::FellBehind) && !has(&view, FindingKind::TargetLost), "{:?}", view.findings);
+    assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bound::AskedRate);
+}
+
+#[test]
+fn a_rate_that_no_target_reaches_leaves_a_backlog_and_says_so() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let flags = format!("--host {} {OPEN} --rate 3000000/s --concurrent 8", target.address);
+    let view = bench_view(out.path(), &flags);
+    let open = points(&view)[0].open.clone().unwrap();
+    assert!(open.backlog > 1_000_000 && open.due >= 2_900_000, "{open:?}");
+    assert!(has(&view, FindingKind::FellBehind), "{:?}", view.findings);
+}
+
+#[test]
+fn a_rate_with_bounds_is_a_check() {
+    for (slo, code, held) in [("p99=30s", 0, true), ("p50=30s,p99=1us", 5, false)] {
+        let (out, target) = (tempdir().unwrap(), Served::null());
+        let output = bench(out.path(), &format!("--host {} {OPEN} --rate 50/s --slo {slo}", target.address));
+        assert_eq!(output.status.code(), Some(code), "{slo}: {}", shown(&output));
+        let view = view(out.path());
+        assert_eq!(has(&view, FindingKind::SloMissed), !held);
+        let open = points(&view)[0].open.as_ref().unwrap();
+        assert!(open.bounds[0].held && open.bounds.last().unwrap().held == held, "{:?}", open.bounds);
+        assert!(view.run.complete && view.series[0].sustained.is_none());
+    }
+}
+
+#[test]
+fn the_highest_rate_under_a_bound_is_searched() {
+    for (flags, code, outcome) in [
+        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, Outcome::NeverMissed),
+        ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, Outcome::NoneHolds),
+    ] {
+        let (out, target) = (tempdir().unwrap(), Served::null());
+        let flags = format!("--host {} --op stat --obj.size 4KiB --no-ceiling {flags}", target.address);
+        let output = bench(out.path(), &flags);
+        assert_eq!(output.status.code(), Some(code), "{flags}: {}", shown(&output));
+        let view = view(out.path());
+        let sustained = view.series[0].sustained.as_ref().unwrap();
+        assert_eq!(sustained.outcome, outcome, "{sustained:?}");
+        assert_eq!(sustained.rate_per_s.is_some(), code == 0);
+        assert!(view.run.complete && points(&view).len() >= 2, "{flags}");
+        assert!(shown(&output).contains("p90=20s holds up to 200/s") || code == 5, "{}", shown(&output));
+    }
+}
+
+#[test]
+fn an_error_limit_ends_the_run_and_says_which_kinds() {
+    // The null target's bodies are not what was written.
+    for limit in ["10", "5%"] {
+        let (out, target) = (tempdir().unwrap(), Served::null());
+        let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 2,4 --no-ceiling", target.address);
+        let output = bench(out.path(), &format!("{flags} --verify --duration 5s --error-limit {limit}"));
+        assert_eq!(output.status.code(), Some(4), "{}", shown(&output));
+        let lines = std::fs::read_to_string(out.path().join("points.jsonl")).unwrap();
+        assert_eq!(lines.lines().count(), 2, "the second point is not begun: {lines}");
+        assert!(lines.contains("\"ended\":\"error-limit\""), "{lines}");
+        let view = view(out.path());
+        let early = view.findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+        assert!(early.claim.contains("--error-limit") && early.evidence.contains("wrong body"), "{early:?}");
+        assert!(points(&view).iter().all(|p| p.ended == Some(Ended::ErrorLimit)));
+        assert!(has(&view, FindingKind::Incomplete));
+    }
+}
+
+#[test]
+fn mistakes_are_quoted_and_name_the_fix() {
+    for (flags, part) in [
+        ("--rate 5/s --max-rate 5/s", "cannot be used with"),
+        ("--rate 5MiB/s", "\"5MiB/s\""),
+        ("--rate 5/s --concurrent 1..4", "one number"),
+        ("--arrivals poisson", "--rate or --slo"),
+        ("--slo p99", "p99=50ms"),
+        ("--error-limit lots", "1%"),
+        ("--retries 1000", "0..=100"),
+    ] {
+        let out = tempdir().unwrap();
+        let output = bench(&out.path().join("run"), flags);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {}", shown(&output));
+        assert!(shown(&output).contains(part), "{flags}: {}", shown(&output));
+    }
+}

@@ -1,0 +1,222 @@
+//! The open loop: requests fall due by a schedule, whatever becomes of those before.
+//!
+//! Nothing is kept per request: instants follow from the schedule, so that a backlog of any length is two cursors on
+//! it. Threads share it without a word between them: of evenly spaced requests thread k of n takes every nth from the
+//! kth on, and n independent Poisson processes of a rate r / n each are together one of rate r.
+
+use hdrhistogram::Histogram;
+use linerate_analysis::histogram::{HIGH_NS, empty};
+
+use crate::object::mix;
+use crate::session::{Arrivals, Spacing};
+use crate::tally::{Sparse, sparse};
+
+/// Parts the schedule's random numbers from those of choices.
+const STREAM: u64 = 0x6f70_656e_206c_6f6f;
+
+/// One thread's instants, in order.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    begin_ns: u64,
+    spacing: Spacing,
+    /// Mean time between two of them.
+    gap_ns: f64,
+    /// Where the evenly spaced ones begin.
+    phase_ns: f64,
+    stream: u64,
+}
+
+/// A place on the schedule: so many instants lie behind, and the next comes so long after the begin.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    passed: u64,
+    next_ns: f64,
+}
+
+impl Schedule {
+    fn new(arrivals: Arrivals, begin_ns: u64, (worker, workers): (u32, u32), seed: u64) -> Self {
+        let between_ns = 1e9 / arrivals.per_s;
+        Schedule {
+            begin_ns,
+            spacing: arrivals.spacing,
+            gap_ns: between_ns * f64::from(workers.max(1)),
+            phase_ns: between_ns * f64::from(worker),
+            stream: mix(seed ^ STREAM, u64::from(worker)),
+        }
+    }
+
+    fn first(&self) -> Cursor {
+        let next_ns = match self.spacing {
+            Spacing::Constant => self.phase_ns,
+            Spacing::Poisson => self.random_gap_ns(0),
+        };
+        Cursor { passed: 0, next_ns }
+    }
+
+    fn after(&self, cursor: Cursor) -> Cursor {
+        let passed = cursor.passed + 1;
+        let next_ns = match self.spacing {
+            // Multiplied, not added up: an hour must not drift by the rounding of each step.
+            Spacing::Constant => self.phase_ns + self.gap_ns * passed as f64,
+            Spacing::Poisson => cursor.next_ns + self.random_gap_ns(passed),
+        };
+        Cursor { passed, next_ns }
+    }
+
+    /// An exponentially distributed gap that follows from its number.
+    fn random_gap_ns(&self, number: u64) -> f64 {
+        let share = (mix(self.stream, number) >> 11) as f64 / (1u64 << 53) as f64;
+        -(1.0 - share).ln() * self.gap_ns
+    }
+
+    fn at_ns(&self, cursor: Cursor) -> u64 {
+        self.begin_ns.saturating_add(cursor.next_ns as u64)
+    }
+}
+
+/// One thread's part of an open loop.
+pub(crate) struct OpenLoop {
+    schedule: Schedule,
+    /// The next request to start.
+    start: Cursor,
+    /// The next request to fall due, as of the last report.
+    due: Cursor,
+    /// Since when a slot has been free.
+    slot_free_ns: u64,
+    late: Histogram<u32>,
+}
+
+/// What one thread tells of an interval.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OpenReport {
+    pub(crate) due: u64,
+    pub(crate) backlog: u64,
+    pub(crate) in_flight: u32,
+    pub(crate) late: Sparse,
+}
+
+impl OpenLoop {
+    pub(crate) fn new(arrivals: Arrivals, begin_ns: u64, of: (u32, u32), seed: u64) -> Self {
+        let schedule = Schedule::new(arrivals, begin_ns, of, seed);
+        let (start, due) = (schedule.first(), schedule.first());
+        OpenLoop { schedule, start, due, slot_free_ns: begin_ns, late: Histogram::new_from(&empty()) }
+    }
+
+    /// When the next request is due: in the past where requests wait.
+    pub(crate) fn due_at_ns(&self) -> u64 {
+        self.schedule.at_ns(self.start)
+    }
+
+    /// Notes that the request due next starts now; returns when it was due. Before `resume_at_ns` no host was ready.
+    pub(crate) fn start(&mut self, now_ns: u64, resume_at_ns: u64) -> u64 {
+        let due_ns = self.due_at_ns();
+        self.start = self.schedule.after(self.start);
+        let could_ns = due_ns.max(self.slot_free_ns).max(resume_at_ns);
+        self.late.saturating_record(now_ns.saturating_sub(could_ns).min(HIGH_NS));
+        due_ns
+    }
+
+    /// Notes that a slot is free where none was.
+    pub(crate) fn slot_freed(&mut self, now_ns: u64) {
+        self.slot_free_ns = now_ns;
+    }
+
+    /// What happened up to an instant, since the last report.
+    pub(crate) fn report(&mut self, until_ns: u64, in_flight: u32) -> OpenReport {
+        let before = self.due.passed;
+        while self.schedule.at_ns(self.due) < until_ns {
+            self.due = self.schedule.after(self.due);
+        }
+        OpenReport {
+            due: self.due.passed - before,
+            // A report that is made late finds requests started that fell due after its interval.
+            backlog: self.due.passed.saturating_sub(self.start.passed),
+            in_flight,
+            late: sparse(&mut self.late),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(per_s: f64, spacing: Spacing, of: (u32, u32)) -> OpenLoop {
+        OpenLoop::new(Arrivals { per_s, spacing }, 1_000, of, 7)
+    }
+
+    /// Instants of all threads together, up to an instant, sorted.
+    fn instants(per_s: f64, spacing: Spacing, workers: u32, until_ns: u64) -> Vec<u64> {
+        let mut all = Vec::new();
+        for worker in 0..workers {
+            let mut one = open(per_s, spacing, (worker, workers));
+            while one.due_at_ns() <= until_ns {
+                all.push(one.start(until_ns, 0));
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn threads_share_an_even_schedule_without_gap_or_overlap() {
+        for workers in [1, 3, 8] {
+            let all = instants(1_000.0, Spacing::Constant, workers, 1_000 + 2_000_000_000);
+            assert_eq!(all.len(), 2_001, "{workers}");
+            assert!(all.windows(2).all(|w| (999_999..=1_000_001).contains(&(w[1] - w[0]))), "{workers}");
+        }
+    }
+
+    #[test]
+    fn an_hour_of_an_odd_rate_does_not_drift() {
+        let all = instants(333.3, Spacing::Constant, 3, 1_000 + 3_600_000_000_000);
+        assert_eq!(all.len(), 1_199_881);
+    }
+
+    #[test]
+    fn poisson_arrivals_have_their_rate_and_scatter_whatever_the_threads() {
+        for workers in [1, 4] {
+            let all = instants(1_000.0, Spacing::Poisson, workers, 1_000 + 20_000_000_000);
+            let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e6).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            // Of an exponential distribution, mean and standard deviation are equal; 20,000 gaps give 1 %.
+            assert!((0.97..1.03).contains(&mean) && (0.95..1.05).contains(&variance.sqrt()), "{mean} {variance}");
+            let long = gaps.iter().filter(|&&g| g > 3.0).count() as f64 / gaps.len() as f64;
+            assert!((0.04..0.06).contains(&long), "e⁻³ of the gaps exceed three times the mean: {long}");
+        }
+    }
+
+    #[test]
+    fn what_waits_is_counted_and_keeps_its_instants() {
+        for spacing in [Spacing::Constant, Spacing::Poisson] {
+            let mut free = open(100.0, spacing, (0, 1));
+            let mut stalled = open(100.0, spacing, (0, 1));
+            let until_ns = 1_000 + 1_000_000_000;
+            let mut expected = Vec::new();
+            while free.due_at_ns() < until_ns {
+                expected.push(free.start(free.due_at_ns(), 0));
+            }
+            let report = stalled.report(until_ns, 4);
+            assert_eq!((report.due, report.backlog, report.in_flight), (expected.len() as u64, report.due, 4));
+            let caught_up: Vec<u64> = expected.iter().map(|_| stalled.start(until_ns, 0)).collect();
+            assert_eq!(caught_up, expected, "{spacing:?}");
+            let next = stalled.report(until_ns, 0);
+            assert_eq!((next.due, next.backlog), (0, 0));
+        }
+    }
+
+    #[test]
+    fn only_what_linerate_could_have_started_counts_as_late() {
+        let mut open = open(1_000.0, Spacing::Constant, (0, 1));
+        // Due at 1 µs; started 5 µs later, with a slot and a host there.
+        open.start(6_000, 0);
+        // Due at 1.001 ms: no slot until 9 ms, and none but linerate's wake-up of 20 µs is late.
+        open.slot_freed(9_000_000);
+        open.start(9_020_000, 0);
+        // Due at 2.001 ms: no host was ready before the instant at which it started.
+        open.start(12_000_000, 12_000_000);
+        let late: Vec<u64> = open.report(12_000_000, 0).late.iter().map(|&(ns, _)| ns / 1_000).collect();
+        assert_eq!(late, [0, 5, 20]);
+    }
+}

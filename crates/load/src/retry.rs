@@ -1,0 +1,101 @@
+//! Requests that failed and wait to be made again.
+//!
+//! A request keeps its slot while it waits, so that there are never more of them than requests in flight, and its times
+//! count from its first attempt: what a retry hides from errors shows in latencies.
+
+use std::collections::VecDeque;
+
+use crate::failure::Failure;
+use crate::request::Ask;
+
+/// When a request began, and how often it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Since {
+    /// Start of its first attempt.
+    pub(crate) first_ns: u64,
+    /// When it was due, in an open loop.
+    pub(crate) intended_ns: Option<u64>,
+    /// Attempts that failed.
+    pub(crate) failed: u32,
+}
+
+impl Since {
+    /// A request that starts now.
+    pub(crate) const fn starting(now_ns: u64, intended_ns: Option<u64>) -> Self {
+        Since { first_ns: now_ns, intended_ns, failed: 0 }
+    }
+}
+
+/// Requests to make again, in the order in which they failed.
+pub(crate) struct Retries {
+    most: u32,
+    waiting: VecDeque<(Ask, Since)>,
+}
+
+impl Retries {
+    /// Each request is made again up to `most` times.
+    pub(crate) const fn new(most: u32) -> Self {
+        Retries { most, waiting: VecDeque::new() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes a request that failed, if it is to be made again.
+    pub(crate) fn take(&mut self, ask: Ask, since: Since, why: &Failure) -> bool {
+        let again = since.failed < self.most && why.is_worth_another_try();
+        if again {
+            self.waiting.push_back((ask, Since { failed: since.failed + 1, ..since }));
+        }
+        again
+    }
+
+    /// The next to make again.
+    pub(crate) fn next(&mut self) -> Option<(Ask, Since)> {
+        self.waiting.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::run::Op;
+
+    use super::*;
+    use crate::request::Subject;
+
+    #[test]
+    fn a_request_is_made_again_so_many_times_from_its_first_start_on() {
+        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
+        let mut retries = Retries::new(2);
+        let mut since = Since::starting(5, Some(3));
+        for failed in 1..=2 {
+            assert!(retries.take(ask, since, &Failure::Timeout));
+            (_, since) = retries.next().unwrap();
+            assert_eq!(since, Since { first_ns: 5, intended_ns: Some(3), failed });
+        }
+        assert!(!retries.take(ask, since, &Failure::Timeout) && retries.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_was_wrong_is_not_asked_away() {
+        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
+        let status = |status| Failure::Status(status, None);
+        for (why, again) in [
+            (Failure::Connect("refused"), true),
+            (Failure::Reset, true),
+            (Failure::Unanswered, true),
+            (Failure::Closed, true),
+            (status(503), true),
+            (status(429), true),
+            (status(404), false),
+            (status(403), false),
+            (Failure::WrongBody, false),
+            (Failure::ShortBody, false),
+            (Failure::LongBody, false),
+            (Failure::Redirect(307, "other".into()), false),
+        ] {
+            assert_eq!(Retries::new(1).take(ask, Since::starting(0, None), &why), again, "{why}");
+        }
+    }
+}
