@@ -4,7 +4,7 @@ CARGO ?= cargo
 MINIO_VERSION = v0.0.0-20260212201848-7aac2a2c5b7c
 SERVERS = $(CURDIR)/target/servers
 
-.PHONY: demo test test-system servers bench soak lint
+.PHONY: demo test test-system servers bench soak fuzz lint
 
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
@@ -35,8 +35,14 @@ SOAK_MINUTES ?= 60
 soak: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
 
+# What others send, made up by libFuzzer: each target for FUZZ_SECONDS. Needs a C++ compiler.
+FUZZ_SECONDS ?= 20
+fuzz:
+	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
+
 lint:
 	$(CARGO) fmt --check
+	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask arrows
 	$(CARGO) xtask tidy

@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, missing};
+use system_parts::{Minio, Namespaces, ends, missing};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -33,6 +33,11 @@ fn main() {
         trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
         trial("minio_over_tls_every_operation_and_payload_mode_verified", &["MinIO", "curl"], over_tls),
         trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
+        trial("minio_a_run_killed_with_9_is_true_and_can_be_cleaned", &["MinIO", "curl"], ends::killed_with_9),
+        trial("minio_versions_and_uploads_of_a_run_are_cleaned", &["MinIO", "curl"], ends::versions_and_uploads),
+        trial("minio_restarted_in_the_middle_is_missed_and_found_again", &["MinIO"], ends::restarted),
+        trial("minio_a_full_disk_ends_a_run_in_good_order", &["MinIO", "root", "unshare"], ends::full_disk),
+        trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),

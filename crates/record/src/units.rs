@@ -19,26 +19,29 @@ pub struct UnitError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-const BYTE_UNITS: [(&str, u64); 13] = [
+const BYTE_UNITS: [(&str, u64); 16] = [
     ("KIB", 1 << 10),
     ("MIB", 1 << 20),
     ("GIB", 1 << 30),
     ("TIB", 1 << 40),
+    ("PIB", 1 << 50),
     ("KB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
     ("TB", 1_000_000_000_000),
+    ("PB", 1_000_000_000_000_000),
     ("K", 1 << 10),
     ("M", 1 << 20),
     ("G", 1 << 30),
     ("T", 1 << 40),
+    ("P", 1 << 50),
     ("B", 1),
 ];
 
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G` or `T` is binary, as in warp.
+    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary, as in warp.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
         let upper = text.trim().to_ascii_uppercase();
@@ -319,6 +322,11 @@ mod tests {
             let _ = text.parse::<Bytes>();
             let _ = parse_duration(&text);
             let _ = text.parse::<Rate>();
+        }
+
+        #[test]
+        fn what_a_size_says_of_itself_is_a_size(bytes in 0u64..=i64::MAX as u64) {
+            prop_assert!(Bytes(bytes).to_string().parse::<Bytes>().is_ok(), "{}", Bytes(bytes));
         }
 
         #[test]

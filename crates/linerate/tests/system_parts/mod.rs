@@ -1,5 +1,6 @@
 //! A real MinIO and network namespaces for the system tests. All are ended and removed with the test.
 
+pub(crate) mod ends;
 mod minio;
 mod namespaces;
 

@@ -38,6 +38,7 @@ pub(super) fn of(
     client: &Counts,
     server: &Counts,
     beforehand: &Beforehand,
+    left: usize,
 ) -> Summary {
     let in_load: Vec<&Sample> = samples.iter().filter(|s| s.at_s <= options.duration().as_secs_f64()).collect();
     let mut checks = vec![memory(&in_load), descriptors(&in_load)];
@@ -47,6 +48,12 @@ pub(super) fn of(
         found: client.errors.to_string(),
         bound: "0".into(),
         kept: client.errors == 0 && client.requests.iter().all(|&n| n > 0),
+    });
+    checks.push(Check {
+        what: "objects left by linerate clean".into(),
+        found: left.to_string(),
+        bound: "0".into(),
+        kept: left == 0,
     });
     let passed = checks.iter().all(|check| check.kept);
     let rate = client.requests.iter().sum::<u64>() as f64 / options.duration().as_secs_f64();
@@ -170,7 +177,7 @@ mod tests {
     }
 
     fn passed(samples: &[Sample], client: &Counts, server: &Counts) -> bool {
-        of(&options(), samples, client, server, &Beforehand { objects: 5, bytes: 50 }).passed
+        of(&options(), samples, client, server, &Beforehand { objects: 5, bytes: 50 }, 0).passed
     }
 
     #[test]
