@@ -56,6 +56,8 @@ pub enum FindingKind {
     RateCapped,
     /// A folder was cut off in the middle of a run.
     Incomplete,
+    /// Another tool measured; what it did not record is absent.
+    Imported,
 }
 
 /// A claim about a run, with what it rests on and what to do about it.

@@ -9,6 +9,9 @@ use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count};
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
 
+/// What stands for facts that whoever measured did not write down.
+pub(crate) const NOT_RECORDED: &str = "not recorded";
+
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
 pub(crate) fn series_label(workload: &str, size: &str) -> String {
     let workload = if workload.contains(' ') { workload.to_owned() } else { workload.to_uppercase() };
@@ -145,6 +148,9 @@ pub(crate) fn target(target: &Target) -> String {
 
 /// `16 threads on 32 processors, 2 × 25.0 Gb/s`.
 pub(crate) fn client(threads: u32, machine: &Machine) -> String {
+    if threads == 0 && machine.cpus == 0 {
+        return NOT_RECORDED.to_owned();
+    }
     let threads = plural(u64::from(threads), "thread");
     let cpus = plural(u64::from(machine.cpus), "processor");
     format!("{threads} on {cpus}{}", link_speeds(&machine.nics))
