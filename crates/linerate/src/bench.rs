@@ -41,7 +41,7 @@ fn load(setup: &Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
     let mut objects = Objects::new(setup);
-    let mut recorder = Recorder::new(folder, manifest, setup.clock);
+    let mut recorder = Recorder::new(folder, manifest, setup);
     let driven = ceilings(setup, interrupted, &progress, &mut recorder)
         .and_then(|()| measure(setup, interrupted, &progress, &mut recorder, &mut objects));
     let mut findings = objects.clear_all(&progress);

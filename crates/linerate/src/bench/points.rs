@@ -1,5 +1,6 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::histogram::encode;
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 use crate::folder::RunFolder;
 use crate::grid::{self, Named, Timing};
 use crate::interrupt;
+use crate::metrics::Exporter;
 use crate::progress::Progress;
 
 /// Requests in flight while objects are written beforehand.
@@ -33,11 +35,12 @@ pub(super) struct Recorder {
     manifest: Manifest,
     clock: Clock,
     next_point: u32,
+    metrics: Option<Arc<Exporter>>,
 }
 
 impl Recorder {
-    pub(super) const fn new(folder: RunFolder, manifest: Manifest, clock: Clock) -> Self {
-        Recorder { folder, manifest, clock, next_point: 0 }
+    pub(super) fn new(folder: RunFolder, manifest: Manifest, setup: &Setup<'_>) -> Self {
+        Recorder { folder, manifest, clock: setup.clock, next_point: 0, metrics: setup.metrics.clone() }
     }
 
     pub(super) fn finding(&mut self, finding: &Finding) -> Result<(), Failure> {
@@ -61,14 +64,18 @@ impl Recorder {
         self.folder.points.push(&begin)?;
         let label = format!("{} {} × {}", spec.workload, spec.size, spec.concurrency);
         let (mut intervals, mut written) = (Vec::new(), Ok(()));
+        let metrics = self.metrics.clone();
+        metrics.iter().for_each(|m| m.begin(purpose, spec));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
+            metrics.iter().for_each(|m| m.interval(purpose, &figures));
             let interval = interval(point, figures);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
             }
             intervals.push(interval);
         })?;
+        metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections });

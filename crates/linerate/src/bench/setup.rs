@@ -21,6 +21,7 @@ use crate::cli::{BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Timing};
+use crate::metrics::{self, Exporter};
 use crate::{consent, credentials};
 
 /// How the size of objects that were there before is called in points.
@@ -40,6 +41,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) folder: PathBuf,
     pub(crate) existing: Arc<Vec<Existing>>,
     pub(crate) target_pid: Option<u32>,
+    pub(crate) metrics: Option<Arc<Exporter>>,
     id: String,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
@@ -81,7 +83,9 @@ impl<'a> Setup<'a> {
         };
         let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
         let timing = grid::timing(&flags.work, grid.points().len(), session.hosts.len(), ops);
+        let metrics = metrics(flags, &session, grid.points().len())?;
         Ok(Setup {
+            metrics,
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
             clock: Clock::start(),
@@ -217,6 +221,13 @@ impl<'a> Setup<'a> {
             list_existing: work.list_existing,
         }
     }
+}
+
+/// Serves figures while the run goes on, where that is asked for.
+fn metrics(flags: &BenchFlags, session: &Session, points: usize) -> Result<Option<Arc<Exporter>>, Failure> {
+    let hosts = || session.hosts.iter().map(|h| h.authority.clone()).collect();
+    let exporter = flags.output.metrics.map(|address| metrics::start(address, hosts(), points, flags.output.quiet));
+    Ok(exporter.transpose()?.map(Arc::new))
 }
 
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
