@@ -136,8 +136,9 @@ fn a_benchmark_file_of_warp_runs() {
     let home = tempdir().unwrap();
     let file = format!(
         "warp:\n  api: v1\n  benchmark: mixed\n  remote:\n    host: ['{}']\n    access-key: {ACCESS_KEY}\n    \
-         secret-key: '{SECRET_KEY}'\n    tls: false\n  params:\n    duration: 5m\n    concurrent: 3\n    objects: 30\n    \
-         obj:\n      size: 1KiB\n    distribution:\n      get: 60.0\n      put: 40.0\n      stat: 0\n      delete: 0\n",
+         secret-key: '{SECRET_KEY}'\n    tls: false\n  params:\n    duration: 5m\n    concurrent: 3\n    \
+         objects: 30\n    obj:\n      size: 1KiB\n    \
+         distribution:\n      get: 60.0\n      put: 40.0\n      stat: 0\n      delete: 0\n",
         target.address
     );
     write_below(home.path(), "file.yml", &file);
