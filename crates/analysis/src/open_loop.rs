@@ -197,7 +197,8 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
     let rate = count(open.asked_per_s);
     let mut found = Vec::new();
     if fell_behind(open) {
-        let busy = point.client_busy >= THREADS_BUSY;
+        let busy_share = point.client_busy.unwrap_or(0.0);
+        let busy = busy_share >= THREADS_BUSY;
         found.push(finding(
             FindingKind::FellBehind,
             format!(
@@ -212,7 +213,7 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
                 point.requests,
                 open.outstanding_first,
                 open.outstanding_last,
-                point.client_busy * 100.0
+                busy_share * 100.0
             ),
             "latencies from when requests were due grow with the length of such a point: ask for a lower --rate",
         ));
@@ -297,7 +298,7 @@ mod tests {
     fn who_is_suspected_follows_from_the_threads_time() {
         let mut lost = at(open(1_000, 5, 400), 60.0);
         assert!(findings("get", &lost)[0].claim.starts_with("the target"));
-        lost.client_busy = 0.97;
+        lost.client_busy = Some(0.97);
         assert!(findings("get", &lost)[0].claim.starts_with("linerate's threads"));
     }
 

@@ -184,10 +184,10 @@ pub struct Point {
     pub ttfb: Latency,
     /// Time to last byte.
     pub total: Latency,
-    /// Processor time of linerate.
-    pub client_cpu: CpuCost,
-    /// Mean share of their time that the event-loop threads ran, 0 to 1.
-    pub client_busy: f64,
+    /// Processor time of linerate; absent where another client drove the load.
+    pub client_cpu: Option<CpuCost>,
+    /// Mean share of their time that the event-loop threads ran, 0 to 1; absent where another client drove the load.
+    pub client_busy: Option<f64>,
     /// Processor time of the target, where it could be read.
     pub target_cpu: Option<CpuCost>,
     /// Mean share of all processors of this machine in use, 0 to 1; absent without readings.

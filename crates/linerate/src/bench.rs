@@ -48,7 +48,7 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
     let mut objects = Objects::new(setup);
-    let mut recorder = Recorder::new(folder, manifest, setup.clock);
+    let mut recorder = Recorder::new(folder, manifest, setup);
     let mut beside = None;
     let driven = ceilings(setup, interrupted, &progress, &mut recorder)
         .and_then(|()| canary::start(setup, &mut objects, interrupted, &progress))

@@ -13,6 +13,12 @@ use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
 use crate::timing::{Precision, WarmUp};
 
+use crate::import::ImportFlags;
+use crate::shell::{CompletionsFlags, ManFlags};
+
+/// The bucket, where none is named.
+pub(crate) const BUCKET: &str = "linerate-bench";
+
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done
@@ -45,6 +51,12 @@ pub(crate) enum Verb {
     Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.
     Target(TargetFlags),
+    /// Make a run folder of what another tool measured.
+    Import(ImportFlags),
+    /// Print the completions of a shell.
+    Completions(CompletionsFlags),
+    /// Write manual pages.
+    Man(ManFlags),
 }
 
 const BENCH_EXAMPLES: &str = "\
@@ -73,6 +85,10 @@ Disk: intervals are lengthened, down to four a point, so that those of a run fit
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub(crate) struct BenchFlags {
+    /// Flags from a YAML file in the layout of warp's `run`, where its keys mean the same. Flags given beside it go
+    /// before those of the file, and those before the environment.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: TargetChoice,
     #[command(flatten)]
@@ -110,6 +126,10 @@ pub(crate) struct TargetChoice {
     /// by is for the routes to say. [default: the route's]
     #[arg(long, value_name = "ADDR|INTERFACE,…")]
     pub(crate) source: Option<String>,
+    /// Host, keys and lookup of an alias of mc, and bucket and prefix where named: `MC_HOST_<NAME>`, or config.json in
+    /// MC_CONFIG_DIR or ~/.mc.
+    #[arg(long, value_name = "NAME[/BUCKET[/PREFIX]]", conflicts_with_all = ["host", "target", "drive"])]
+    pub(crate) alias: Option<String>,
     /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
     /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
     /// where no host is named]
@@ -131,7 +151,7 @@ pub(crate) struct TargetChoice {
     #[arg(long)]
     pub(crate) yes_load: bool,
     /// Bucket. Made where it does not exist, and then removed again at the end.
-    #[arg(long, default_value = "linerate-bench")]
+    #[arg(long, default_value = BUCKET)]
     pub(crate) bucket: String,
     /// Prefix of every key written; with --list-existing, of the objects to read.
     #[arg(long, default_value = "")]
@@ -144,7 +164,7 @@ pub(crate) struct TargetChoice {
     pub(crate) host_select: HostSelectFlag,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Credentials")]
 pub(crate) struct Keys {
     /// Access key. [env: WARP_ACCESS_KEY, AWS_ACCESS_KEY_ID]
@@ -157,6 +177,10 @@ pub(crate) struct Keys {
     /// Session token of temporary credentials. [env: WARP_SESSION_TOKEN, AWS_SESSION_TOKEN]
     #[arg(long, value_name = "TOKEN")]
     pub(crate) session_token: Option<String>,
+    /// Profile of ~/.aws/credentials and ~/.aws/config, for what no flag says. Read unasked, as `default`, where
+    /// neither flags nor the environment give keys. [env: AWS_PROFILE]
+    #[arg(long, value_name = "NAME", conflicts_with = "anonymous")]
+    pub(crate) profile: Option<String>,
     /// Region in signatures. [env: WARP_REGION, AWS_REGION, AWS_DEFAULT_REGION] [default: us-east-1]
     #[arg(long)]
     pub(crate) region: Option<String>,
@@ -175,6 +199,8 @@ pub(crate) struct Work {
     /// Weights of `--op mixed`.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
+    #[command(flatten)]
+    pub(crate) distrib: Distrib,
     /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
     /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
     /// (`4096:10740,8192:1685`).
@@ -233,7 +259,7 @@ pub(crate) struct Work {
     #[arg(long)]
     pub(crate) list_existing: bool,
     /// Leave the objects that the run wrote.
-    #[arg(long)]
+    #[arg(long, alias = "keep-data")]
     pub(crate) noclear: bool,
     /// Compare every byte read with what was written.
     #[arg(long)]
@@ -298,6 +324,23 @@ fn parse_error_limit(text: &str) -> Result<ErrorLimit, String> {
     limit.ok_or_else(|| "write a number of requests such as 100, or a share such as 1%".to_owned())
 }
 
+/// warp's way to write `--mix`.
+#[derive(Args, Debug)]
+pub(crate) struct Distrib {
+    /// Weight of GET in `--op mixed`, in place of --mix; what is not named keeps its default.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) get_distrib: Option<f64>,
+    /// Weight of STAT in `--op mixed`.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) stat_distrib: Option<f64>,
+    /// Weight of PUT in `--op mixed`.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) put_distrib: Option<f64>,
+    /// Weight of DELETE in `--op mixed`, at most that of PUT.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) delete_distrib: Option<f64>,
+}
+
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
@@ -310,6 +353,10 @@ pub(crate) struct Output {
     /// Print nothing but errors.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    /// Address on which OpenMetrics are served at /metrics while the run goes on, such as 127.0.0.1:9091; port 0 takes
+    /// a free one. Whoever reaches the address can read them.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Do not measure linerate's own ceiling against the null target first.
     #[arg(long)]
     pub(crate) no_ceiling: bool,
@@ -455,8 +502,10 @@ pub(crate) enum LookupFlag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HostSelectFlag {
     /// Each host in turn.
+    #[value(alias = "roundrobin")]
     RoundRobin,
     /// The host with the fewest requests in flight.
+    #[value(alias = "weighed")]
     LeastOutstanding,
 }
 
@@ -530,7 +579,7 @@ mod tests {
     /// Every flag of every verb says what it means, and no default contradicts its text.
     #[test]
     fn every_flag_teaches() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in Cli::command().get_subcommands().filter(|v| v.get_name() != "help") {
             assert!(verb.get_about().is_some(), "{}", verb.get_name());
             for arg in verb.get_arguments().filter(|a| a.get_id() != "help") {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -540,6 +589,26 @@ mod tests {
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
         }
+    }
+
+    /// The code, the help and the documents name the same exit codes and say the same of them.
+    #[test]
+    fn exit_codes_are_documented() {
+        let rows = |text: &str, cut: fn(&str) -> Option<(&str, &str)>| -> Vec<(u8, String)> {
+            let rows = text.lines().filter_map(cut);
+            rows.filter_map(|(code, meaning)| Some((code.trim().parse().ok()?, meaning.trim().to_owned()))).collect()
+        };
+        let of_help = rows(AFTER_HELP, |line| line.trim().split_once(' '));
+        let table: fn(&str) -> Option<(&str, &str)> =
+            |line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
+        assert_eq!(rows(include_str!("../../../docs/exit-codes.md"), table), of_help);
+        assert_eq!(rows(include_str!("../../../README.md"), table), of_help);
+        let consts = |line: &'static str| {
+            line.trim().strip_prefix("pub(crate) const ")?.strip_suffix(';')?.split_once(": u8 = ")
+        };
+        let of_code = include_str!("failure.rs").lines().filter_map(consts).map(|(_, code)| code.parse().unwrap());
+        let of_code: Vec<u8> = std::iter::once(0).chain(of_code).collect();
+        assert_eq!(of_code, of_help.iter().map(|row| row.0).collect::<Vec<_>>());
     }
 
     #[test]

@@ -40,6 +40,11 @@ fn main() {
         trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
+        trial(
+            "released_binary_measures_alone_in_an_empty_root",
+            &["make dist", "root", "unshare"],
+            system_parts::released::alone_in_an_empty_root,
+        ),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
     ];
     libtest_mimic::run(&arguments, trials).exit();

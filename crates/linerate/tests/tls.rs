@@ -94,7 +94,7 @@ fn a_target_of_its_own_over_tls_shows_what_tls_costs() {
         assert!(
             plain.requests > 0 && ceiling.point.requests > 0 && plain.error_count() + ceiling.point.error_count() == 0
         );
-        let (over, without) = (&ceiling.point.client_cpu, &plain.client_cpu);
+        let (over, without) = (ceiling.point.client_cpu.unwrap(), plain.client_cpu.unwrap());
         // Encrypting costs processor time wherever it is done, however busy the machine.
         assert!(ceiling.workload != "get" || over.s_per_gib > without.s_per_gib, "{over:?} {without:?}");
     }

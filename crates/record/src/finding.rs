@@ -98,6 +98,8 @@ pub enum FindingKind {
     Drift,
     /// The target turned requests away as too many.
     Throttled,
+    /// Another tool measured; what it did not record is absent.
+    Imported,
 }
 
 /// A claim about a run, with what it rests on and what to do about it.

@@ -104,6 +104,8 @@ pub fn bits_per_s(bits_per_s: f64) -> String {
 /// A count or rate of things: `912`, `14.2 k`, `3.10 M`.
 #[must_use]
 pub fn count(n: f64) -> String {
+    // The sum of nothing is -0.0, and prints as such.
+    let n = n + 0.0;
     if n < 10_000.0 {
         return if n >= 100.0 || n.fract() == 0.0 { format!("{n:.0}") } else { three_digits(n) };
     }

@@ -95,7 +95,7 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         &second,
         &latency(point, words::first_latency(point).p50_ns),
         &latency(point, words::first_latency(point).p99_ns),
-        &words::percent(point.client_busy),
+        &point.client_busy.map_or_else(|| ABSENT.to_owned(), words::percent),
     ])
 }
 
@@ -354,8 +354,8 @@ mod tests {
             open: None,
             ttfb: Default::default(),
             total: Default::default(),
-            client_cpu: Default::default(),
-            client_busy: 0.21,
+            client_cpu: Some(Default::default()),
+            client_busy: Some(0.21),
             target_cpu: None,
             machine_busy: None,
             ops: Vec::new(),

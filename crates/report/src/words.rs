@@ -12,6 +12,9 @@ use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
 
+/// What stands for facts that whoever measured did not write down.
+pub(crate) const NOT_RECORDED: &str = "not recorded";
+
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
 pub(crate) fn series_label(workload: &str, size: &str) -> String {
     let workload = if workload.contains(' ') { workload.to_owned() } else { workload.to_uppercase() };
@@ -254,20 +257,24 @@ pub(crate) fn tls(tls: &TlsUsed) -> String {
 
 /// What a ceiling over TLS costs this machine's processors, beside one without; nothing where TLS is not spoken.
 pub(crate) fn tls_cost(ceiling: &Ceiling, measure: Measure) -> String {
-    let Some(plain) = &ceiling.plain else { return String::new() };
-    match (measure, ceiling.point.client_cpu.s_per_gib, plain.client_cpu.s_per_gib) {
+    let without = ceiling.plain.as_ref().and_then(|plain| plain.client_cpu);
+    let Some((over, without)) = ceiling.point.client_cpu.zip(without) else { return String::new() };
+    match (measure, over.s_per_gib, without.s_per_gib) {
         (Measure::Bytes, Some(over), Some(without)) => {
             format!(", over TLS, at {over:.2} s of processor time per GiB ({without:.2} without TLS)")
         }
         _ => format!(
             ", over TLS, at {:.1} µs of processor time per request ({:.1} without TLS)",
-            ceiling.point.client_cpu.us_per_request, plain.client_cpu.us_per_request
+            over.us_per_request, without.us_per_request
         ),
     }
 }
 
 /// `16 threads on 32 processors, 2 × 25.0 Gb/s`.
 pub(crate) fn client(threads: u32, machine: &Machine) -> String {
+    if threads == 0 && machine.cpus == 0 {
+        return NOT_RECORDED.to_owned();
+    }
     let threads = plural(u64::from(threads), "thread");
     let cpus = plural(u64::from(machine.cpus), "processor");
     format!("{threads} on {cpus}{}", link_speeds(&machine.nics))

@@ -50,7 +50,8 @@ pub(super) fn softirq(run: &Run<'_>, label: &str, series: &Series) -> Option<Fin
 fn thread_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     let measured = run.measured(point.point);
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max()?;
-    if threads < 2 || point.client_busy >= limits::THREAD_FULL {
+    let mean = point.client_busy?;
+    if threads < 2 || mean >= limits::THREAD_FULL {
         // All of them full is another finding: the client is bound.
         return None;
     }
@@ -62,12 +63,12 @@ fn thread_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     (share >= FULL).then(|| Told {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
-        badness: share - point.client_busy,
+        badness: share - mean,
         claim: "one event-loop thread had no time left while others had".into(),
         evidence: format!(
             "thread {busiest} ran {:.0} % of its time, all {threads} {:.0} % on average",
             share.min(1.0) * 100.0,
-            point.client_busy * 100.0
+            mean * 100.0
         ),
     })
 }

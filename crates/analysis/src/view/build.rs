@@ -261,7 +261,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread }
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
-    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
+    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
     let intended = (histogram::summarize(&sum.ttfb_intended), histogram::summarize(&sum.total_intended));
     let slo = records.manifest.asked.slo.as_ref();
@@ -289,8 +289,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: histogram::summarize(&sum.total),
-        client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),
-        client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
+        client_cpu: threads.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
+        client_busy: threads.map(|threads| (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0)),
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
         ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,

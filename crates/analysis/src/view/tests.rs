@@ -34,8 +34,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
-        client_cpu: CpuCost::default(),
-        client_busy: 0.1,
+        client_cpu: Some(CpuCost::default()),
+        client_busy: Some(0.1),
         target_cpu: None,
         machine_busy: None,
         ops: Vec::new(),
@@ -191,8 +191,8 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert_eq!(last.requests_per_s.half_width_95, Some(0.0));
     assert_eq!(last.hosts.iter().map(|h| h.requests).sum::<u64>(), last.requests);
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
-    assert!((last.client_cpu.us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
-    assert!((last.client_busy - 0.1).abs() < 1e-9);
+    assert!((last.client_cpu.unwrap().us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
+    assert!((last.client_busy.unwrap() - 0.1).abs() < 1e-9);
     assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::Outcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bound::Target);
@@ -256,7 +256,8 @@ fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
     let ceiling = &view.ceilings[0];
     let plain = ceiling.plain.as_ref().unwrap();
     assert_eq!((ceiling.point.point, plain.point), (0, 1));
-    let (over, without) = (ceiling.point.client_cpu.s_per_gib.unwrap(), plain.client_cpu.s_per_gib.unwrap());
+    let (over, without) =
+        (ceiling.point.client_cpu.unwrap().s_per_gib.unwrap(), plain.client_cpu.unwrap().s_per_gib.unwrap());
     assert!((over / without - 4.0).abs() < 1e-9, "{over} {without}");
 }
 

@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::folder::RunFolder;
 use crate::grid::{self, Level, Levels, Named};
 use crate::interrupt;
+use crate::metrics::Exporter;
 use crate::progress::Progress;
 use crate::timing::Timing;
 
@@ -46,11 +47,13 @@ pub(super) struct Recorder {
     next_point: u32,
     /// Raised where the canary exceeds a bound.
     halted: Arc<AtomicBool>,
+    metrics: Option<Arc<Exporter>>,
 }
 
 impl Recorder {
-    pub(super) fn new(folder: RunFolder, manifest: Manifest, clock: Clock) -> Self {
-        Recorder { folder, manifest, clock, next_point: 0, halted: Arc::default() }
+    pub(super) fn new(folder: RunFolder, manifest: Manifest, setup: &Setup<'_>) -> Self {
+        let (clock, metrics) = (setup.clock, setup.metrics.clone());
+        Recorder { folder, manifest, clock, next_point: 0, halted: Arc::default(), metrics }
     }
 
     /// From now on, points end where this flag is raised.
@@ -86,8 +89,13 @@ impl Recorder {
         let label = spec.to_string();
         let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
         let mut watch = Watch::new(rule);
+        let metrics = self.metrics.clone();
+        metrics.iter().for_each(|m| m.begin(purpose, spec));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
+            // As far as is known so far.
+            let warms_up = (figures.from_ns / 1_000_000).saturating_sub(at_ms) < watch.warmup_ms();
+            metrics.iter().for_each(|m| m.interval(purpose, &figures, warms_up));
             let interval = interval(point, figures);
             let known = watch.push(&interval);
             if written.is_ok() {
@@ -102,6 +110,7 @@ impl Recorder {
             }
             if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
+        metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });

@@ -29,6 +29,7 @@ use crate::cli::{
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Level, Levels};
+use crate::metrics::{self, Exporter};
 use crate::timing::{self, Timing};
 use crate::{consent, credentials, sources, trust};
 
@@ -50,6 +51,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) folder: PathBuf,
     pub(crate) existing: Arc<Vec<Existing>>,
     pub(crate) target_pid: Option<u32>,
+    pub(crate) metrics: Option<Arc<Exporter>>,
     id: String,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
@@ -96,7 +98,9 @@ impl<'a> Setup<'a> {
         let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
         let points = grid.series().len() * timing::points_worth(&grid.levels);
         let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
+        let metrics = metrics(flags, &session, points)?;
         Ok(Setup {
+            metrics,
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
             clock: Clock::start(),
@@ -322,6 +326,13 @@ impl<'a> Setup<'a> {
             target_memory_bytes: self.flags.target.target_memory.map(|m| m.0),
         }
     }
+}
+
+/// Serves figures while the run goes on, where that is asked for.
+fn metrics(flags: &BenchFlags, session: &Session, points: usize) -> Result<Option<Arc<Exporter>>, Failure> {
+    let hosts = || session.hosts.iter().map(|h| h.authority.clone()).collect();
+    let exporter = flags.output.metrics.map(|address| metrics::start(address, hosts(), points, flags.output.quiet));
+    Ok(exporter.transpose()?.map(Arc::new))
 }
 
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
