@@ -9,7 +9,7 @@ SERVERS = $(CURDIR)/target/servers
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
 	$(CARGO) build --release -p linerate
-	target/release/linerate bench --target embedded --duration 2s --warmup 500ms --concurrent 1..32
+	target/release/linerate bench --target embedded --duration 1500ms
 
 # No root, and nothing on the machine is changed.
 test:

@@ -16,6 +16,10 @@ const RETRANSMITS_SHARE: f64 = 0.001;
 /// Shortest time without a sign of life that can mean a target that hangs.
 const HUNG_MIN_MS: u64 = 1_000;
 
+/// Shortest time in which requests fail and none succeeds that can mean a target that is lost: intervals are short, and
+/// one in which the only request that ended failed is none.
+const LOST_MIN_MS: u64 = 200;
+
 /// How a body that differs is counted.
 const WRONG_BODY: &str = "wrong body";
 
@@ -30,7 +34,8 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         all.extend(series.points.iter().filter_map(|p| request_errors(&label, p)));
         all.extend(series.points.iter().filter_map(|p| target_lost(&label, p, records)));
         all.extend(series.points.iter().filter_map(|p| ended_early(&label, p)));
-        all.extend(series.points.iter().filter_map(|p| not_steady(&label, p)));
+        all.extend(not_steady(&label, series));
+        all.extend(too_short(&label, series));
         all.extend(series.points.iter().flat_map(|p| open_loop::findings(&label, p)));
         all.extend(still_rising(&label, series, records));
         all.extend(bound_elsewhere(&label, series));
@@ -100,7 +105,7 @@ fn target_lost(label: &str, point: &Point, records: &Records) -> Option<Finding>
         let stretch_ms: u64 = stretch.iter().map(|i| i.to_ms - i.from_ms).sum();
         let failed = stretch.iter().flat_map(|i| &i.rows).any(|r| !r.errors.is_empty());
         let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
-        lost_ms += if failed || hung { stretch_ms } else { 0 };
+        lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
     // In an open loop of a low rate there may have been nothing to answer.
     if point.open.is_none() && point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
@@ -149,7 +154,8 @@ fn without_figures(view: &View, records: &Records) -> Vec<Finding> {
 /// Every kind of error of a point, its warm-up included.
 fn errors_of(records: &Records, point: u32) -> String {
     let mut kinds = BTreeMap::<&str, u64>::new();
-    for (kind, n) in records.intervals.iter().filter(|i| i.point == point).flat_map(|i| &i.rows).flat_map(|r| &r.errors)
+    for (kind, n) in
+        records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows()).flat_map(|r| &r.errors)
     {
         *kinds.entry(kind).or_default() += n;
     }
@@ -207,20 +213,40 @@ fn kinds_of(point: &Point) -> String {
     if kinds.is_empty() { String::new() } else { format!("; failed: {}", kinds.join(", ")) }
 }
 
-fn not_steady(label: &str, point: &Point) -> Option<Finding> {
-    (!point.steady).then(|| Finding {
+fn not_steady(label: &str, series: &Series) -> Option<Finding> {
+    let (points, evidence) = those(series, |p| !p.steady)?;
+    Some(Finding {
         kind: FindingKind::NotSteady,
         severity: Severity::Warning,
         confidence: Confidence::Likely,
-        points: vec![point.point],
-        claim: format!("throughput had not settled when the point ended ({label}, {} in flight)", point.concurrency),
-        evidence: format!(
-            "its later part differs from what came before; {:.1} s measured after {:.1} s of warm-up",
-            point.measured_ms as f64 / 1e3,
-            point.warmup_ms as f64 / 1e3
-        ),
+        points,
+        claim: format!("throughput had not settled when points ended ({label})"),
+        evidence: format!("its later part differs from what came before, {evidence}"),
         remedy: "see on the timeline how it moved, and give a longer --duration".into(),
     })
+}
+
+/// Points in which not every request in flight had the time to end once: what they moved is not what they did.
+fn too_short(label: &str, series: &Series) -> Option<Finding> {
+    let timed = |p: &Point| matches!(p.ended, Some(Ended::Duration)) && p.moved_bytes > 0 && p.error_count() == 0;
+    let (points, evidence) = those(series, |p| timed(p) && p.requests < u64::from(p.concurrency))?;
+    Some(Finding {
+        kind: FindingKind::TooShort,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points,
+        claim: format!("points were too short for their requests to end ({label})"),
+        evidence: format!("fewer requests ended than were in flight, {evidence}"),
+        remedy: "give a --duration of several times the latency".into(),
+    })
+}
+
+/// The points of a series of which something holds, and which they are in words.
+fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, String)> {
+    let held: Vec<&Point> = series.points.iter().filter(|p| holds(p)).collect();
+    let concurrencies: Vec<String> = held.iter().map(|p| p.concurrency.to_string()).collect();
+    let told = format!("at {} in flight", concurrencies.join(", "));
+    (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), told))
 }
 
 fn still_rising(label: &str, series: &Series, records: &Records) -> Option<Finding> {

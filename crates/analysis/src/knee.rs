@@ -13,7 +13,7 @@ mod candidates;
 mod concave;
 mod visits;
 
-use candidates::Candidates;
+use candidates::{Candidates, SURE, TOLD_AT};
 use visits::Rung;
 
 /// The share of the curve's maximum that is asked of the knee.
@@ -67,8 +67,6 @@ pub struct Ask {
     pub concurrency: u32,
     /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
     pub precision: f64,
-    /// Shortest time, warm-up included, in milliseconds: in less, a ± that is narrow is so by chance.
-    pub at_least_ms: u64,
     /// Longest time, warm-up included, in milliseconds.
     pub at_most_ms: u64,
 }
@@ -184,10 +182,9 @@ impl Search {
         let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
-        let whole = if precision > self.limits.precision { self.limits.point_ms / 2 } else { self.limits.point_ms };
+        let whole = if precision > self.limits.precision { self.limits.point_ms / 3 } else { self.limits.point_ms };
         let at_most_ms = whole.min(left);
-        let at_least_ms = visits::time_ms(&self.visits, precision).max(self.limits.point_ms / 5).min(at_most_ms);
-        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_least_ms, at_most_ms })
+        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
     }
 }
 
@@ -199,7 +196,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     grid.sort_unstable();
     grid.dedup();
     let rungs = visits::rungs(visits, &grid);
-    let candidates = candidates::weigh(&rungs, &grid);
+    let candidates = candidates::weigh(&rungs, &grid, TOLD_AT);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean));
@@ -244,28 +241,30 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
     (last.index < end && last.index < apparent.index + 4).then(|| ((last.index + 2).min(end), CLIMB_PRECISION))
 }
 
-/// The rung that would decide most: one never measured between candidates, else the least certain of those that
-/// decide. `None` where only neighbours are left, or all that decide are as precise as asked.
+/// The rung that would tell most: one never measured between candidates, else the one that decides between them, else
+/// one that decided and was visited once.
 fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
-    let found = candidates::weigh(rungs, grid);
+    let found = candidates::weigh(rungs, grid, SURE);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
-    let unseen = (found.lowest..=found.highest).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    // Between two rungs the curve may lie above the line, so the index below is looked at too.
+    let near = found.lowest.saturating_sub(1)..=found.highest;
+    let unseen = near.filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {
         return Some((index, limits.precision));
     }
-    if found.highest - found.lowest <= 1 {
-        return None;
+    if found.highest - found.lowest > 1
+        && let Some(index) = candidates::telling(rungs, grid, limits.precision, VISITS_MAX)
+    {
+        return Some((index, limits.precision));
     }
-    let vague = |r: &&Rung| r.visits < VISITS_MAX && 1.96 * r.error > limits.precision * r.throughput.mean;
-    let rung = deciding(rungs, &found).filter(vague).max_by(|a, b| a.error.total_cmp(&b.error))?;
-    Some((rung.index, limits.precision))
+    once(rungs, &found).map(|index| (index, limits.precision))
 }
 
-/// The rungs that decide between candidates: the candidates themselves, and those that may be the best.
-fn deciding<'a>(rungs: &'a [Rung], found: &Candidates) -> impl Iterator<Item = &'a Rung> {
-    let floor = rungs.iter().map(|r| r.throughput.mean - 1.96 * r.error).fold(0.0, f64::max);
-    let between = found.lowest..=found.highest;
-    rungs.iter().filter(move |r| between.contains(&r.index) || r.throughput.mean + 1.96 * r.error >= floor)
+/// The knee or the best rung, where it was visited but once: a visit does not know of what lasts longer than it does.
+fn once(rungs: &[Rung], found: &Candidates) -> Option<usize> {
+    let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))?;
+    let knee = rungs.iter().find(|r| r.index == found.median);
+    [Some(best), knee].into_iter().flatten().find(|r| r.visits < 2).map(|r| r.index)
 }
 
 #[cfg(test)]

@@ -27,8 +27,6 @@ pub struct Rule {
     pub warmup_ms: Option<u64>,
     /// Half the width of the 95 % interval, as a share of the mean, at which a point ends; `None` for never.
     pub precision: Option<f64>,
-    /// Time before which it does not end, in milliseconds.
-    pub at_least_ms: u64,
     /// Requests kept in flight.
     pub concurrency: u32,
 }
@@ -61,13 +59,13 @@ impl Watch {
 
     /// Takes the next interval; returns whether the point has been measured long enough.
     pub fn push(&mut self, interval: &Interval) -> bool {
-        let rows = &interval.rows;
+        let rows = || interval.whole_rows();
         self.sums.push(Sum {
             from_ms: interval.from_ms,
             to_ms: interval.to_ms,
-            requests: rows.iter().map(|r| r.requests).sum(),
-            bytes: rows.iter().map(|r| r.bytes).sum(),
-            moved_bytes: rows.iter().map(|r| r.moved_bytes).sum(),
+            requests: rows().map(|r| r.requests).sum(),
+            bytes: rows().map(|r| r.bytes).sum(),
+            moved_bytes: rows().map(|r| r.moved_bytes).sum(),
         });
         let n = self.sums.len();
         if n < self.next_look {
@@ -85,9 +83,7 @@ impl Watch {
         let measured = &values[found.cut..];
         let ended: u64 = self.sums[found.cut..].iter().map(|s| s.requests).sum();
         let estimate = mean_with_interval(measured);
-        let (first_ms, last_ms) = (self.sums.first().map_or(0, |s| s.from_ms), self.sums.last().map_or(0, |s| s.to_ms));
         found.settled
-            && last_ms - first_ms >= self.rule.at_least_ms
             && measured.len() >= FIRST_LOOK
             && ended >= TURNS_MIN * u64::from(self.rule.concurrency)
             && estimate.effective >= EFFECTIVE_MIN
@@ -201,7 +197,7 @@ mod tests {
         let runs = 500u32;
         let (mut covered, mut early, mut length) = (0u32, 0u32, 0);
         for seed in 0..u64::from(runs) {
-            let rule = Rule { warmup_ms: None, precision: Some(0.02), at_least_ms: 0, concurrency: 4 };
+            let rule = Rule { warmup_ms: None, precision: Some(0.02), concurrency: 4 };
             let mut watch = Watch::new(rule);
             early += u32::from(simulated(seed, deviation, correlation, warmup).any(|i| watch.push(&i)));
             length += watch.sums.len();
@@ -235,16 +231,13 @@ mod tests {
     fn a_quiet_point_ends_early_and_a_noisy_one_does_not() {
         let (_, early, length) = coverage(0.03, 0.0, 0);
         assert!(early > 0.99 && length < 60.0, "{early} {length}");
-        let rule = Rule { warmup_ms: None, precision: Some(0.02), at_least_ms: 8_000, concurrency: 4 };
-        let mut watch = Watch::new(rule);
-        assert!(simulated(5, 0.01, 0.0, 0).any(|i| watch.push(&i)) && watch.sums.len() >= 80, "not before its time");
         let (_, early, _) = coverage(0.5, 0.0, 0);
         assert!(early < 0.01, "{early}");
     }
 
     #[test]
     fn a_point_goes_on_where_no_precision_is_asked_for_or_no_request_ends() {
-        let fixed = Rule { warmup_ms: Some(1_000), precision: None, at_least_ms: 0, concurrency: 4 };
+        let fixed = Rule { warmup_ms: Some(1_000), precision: None, concurrency: 4 };
         let mut watch = Watch::new(fixed);
         assert!(!simulated(1, 0.0, 0.0, 0).any(|i| watch.push(&i)));
         assert_eq!((watch.warmup_ms(), watch.settled()), (1_000, true));
@@ -256,10 +249,10 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_told_in_milliseconds_from_the_points_first_interval() {
-        let mut watch = Watch::new(Rule { warmup_ms: None, precision: None, at_least_ms: 0, concurrency: 1 });
+        let mut watch = Watch::new(Rule { warmup_ms: None, precision: None, concurrency: 1 });
         simulated(3, 0.02, 0.0, 20).for_each(|i| _ = watch.push(&i));
         assert!((1_900..=2_500).contains(&watch.warmup_ms()), "{}", watch.warmup_ms());
-        let mut longer = Watch::new(Rule { warmup_ms: Some(60_000), precision: None, at_least_ms: 0, concurrency: 1 });
+        let mut longer = Watch::new(Rule { warmup_ms: Some(60_000), precision: None, concurrency: 1 });
         (0..5).for_each(|i| _ = longer.push(&interval(i, 9)));
         assert_eq!(longer.warmup_ms(), 500, "all of it is warm-up");
         assert_eq!(Watch::new(longer.rule).warmup_ms(), 0);

@@ -24,6 +24,9 @@ const LATE_MIN: usize = 3;
 /// Standard errors by which a warm-up must differ from the rest.
 const DIFFERS: f64 = 3.0;
 
+/// Values from which a late change is looked for: fewer move by chance.
+const LATE_LOOK: usize = 30;
+
 /// Standard errors by which a late change must differ, and the share of the mean: it is looked for in every point.
 const LATE_DIFFERS: f64 = 4.0;
 const LATE_SHARE: f64 = 0.05;
@@ -42,7 +45,7 @@ pub struct WarmUp {
 pub fn warm_up(values: &[f64]) -> WarmUp {
     let cut = least(values, REST_MIN, true).filter(|&cut| gap(values, cut, DIFFERS).is_some()).unwrap_or(0);
     let rest = &values[cut..];
-    let late = least(rest, LATE_MIN, false).filter(|&late| 2 * late > rest.len());
+    let late = least(rest, LATE_MIN, false).filter(|&late| rest.len() >= LATE_LOOK && 2 * late > rest.len());
     let changed = late.and_then(|late| gap(rest, late, LATE_DIFFERS)).is_some_and(|gap| gap >= LATE_SHARE);
     WarmUp { cut, settled: !changed }
 }

@@ -367,6 +367,9 @@ pub struct Ceiling {
     pub size: String,
     /// The point it was measured at.
     pub point: Point,
+    /// The same without TLS, in a run over TLS: what TLS costs is the difference in processor time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<Point>,
 }
 
 /// The run over time, in two tracks with a shared clock (milliseconds since the run began).

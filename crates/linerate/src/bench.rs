@@ -2,6 +2,7 @@
 
 mod canary;
 mod objects;
+mod parts;
 mod points;
 mod setup;
 mod steps;

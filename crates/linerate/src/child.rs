@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use linerate_load::sigv4::Credentials;
+use linerate_load::tls::{Trust, certificates_in_pem};
 
 use crate::cli::TargetKind;
 use crate::failure::Failure;
@@ -15,6 +16,8 @@ use crate::failure::Failure;
 pub(crate) struct TargetProcess {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Whom to believe, where it speaks TLS.
+    pub(crate) trust: Option<Trust>,
 }
 
 impl TargetProcess {
@@ -31,11 +34,12 @@ impl Drop for TargetProcess {
     }
 }
 
-/// Starts a target on a free port of 127.0.0.1.
+/// Starts a target on a free port of 127.0.0.1, with or without TLS.
 pub(crate) fn start(
     kind: TargetKind,
     drive: Option<&Path>,
     credentials: Option<&Credentials>,
+    tls: bool,
 ) -> Result<TargetProcess, Failure> {
     let name = match kind {
         TargetKind::Embedded => "embedded",
@@ -48,6 +52,9 @@ pub(crate) fn start(
     if let Some(drive) = drive {
         command.arg("--drive").arg(drive);
     }
+    if tls {
+        command.arg("--tls");
+    }
     // The keys that the child is to take are these, whatever the environment of this process names first.
     for name in ["WARP_ACCESS_KEY", "WARP_SECRET_KEY", "WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"] {
         command.env_remove(name);
@@ -59,15 +66,30 @@ pub(crate) fn start(
     // Ctrl-C on a terminal goes to the whole foreground group; the target must outlive it, for cleaning up.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-    let mut line = String::new();
-    let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
-    let address = line.trim().strip_prefix("listening ").and_then(|a| a.parse().ok());
-    match (told, address) {
-        (Some(Ok(_)), Some(address)) => Ok(TargetProcess { child, address }),
-        _ => {
+    match told(&mut child, tls) {
+        Ok((address, trust)) => Ok(TargetProcess { child, address, trust }),
+        Err(why) => {
             let _ = child.kill();
             let _ = child.wait();
-            Err(failed("it ended before it listened; what it said is above".into()))
+            Err(failed(why))
         }
     }
+}
+
+/// What a target says first: its address and, with TLS, where its authority's certificate is.
+fn told(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
+    let silent = || "it ended before it listened; what it said is above".to_owned();
+    let mut out = BufReader::new(child.stdout.take().ok_or_else(silent)?);
+    let mut next = |word: &str| {
+        let mut line = String::new();
+        let _ = out.read_line(&mut line);
+        line.trim_end().strip_prefix(word).map(str::to_owned).ok_or_else(silent)
+    };
+    let address = next("listening ")?.parse().map_err(|_| silent())?;
+    if !tls {
+        return Ok((address, None));
+    }
+    let path = next("ca ")?;
+    let pem = std::fs::read(&path).map_err(|error| format!("failed to read {path}: {error}"))?;
+    Ok((address, Some(Trust::Roots(certificates_in_pem(&pem)?))))
 }

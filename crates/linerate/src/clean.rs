@@ -8,12 +8,13 @@ use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Leftover};
 use linerate_load::hosts;
 use linerate_load::session::{HostSelect, Lookup, Payload, Session};
+use linerate_load::tls::Tls;
 use linerate_record::run::Manifest;
 use linerate_record::units::Rate;
 
 use crate::cli::CleanFlags;
 use crate::failure::Failure;
-use crate::{credentials, folder, report};
+use crate::{credentials, folder, report, trust};
 
 /// How often everything is gone through: an object may be stored late, and a listing may tell of one that is gone.
 const PASSES: usize = 3;
@@ -61,9 +62,20 @@ fn session(manifest: &Manifest, flags: &CleanFlags) -> Result<Session, Failure> 
         let why = format!("run.json: prefix {prefix:?} does not end in {own:?}, so it is not this run's own");
         return Err(Failure::NotARun { path: flags.run.clone(), why });
     }
+    let hosts = hosts::resolve(&hosts::parse(&target.hosts.join(","), target.tls.is_some())?.authorities)?;
+    let lookup = if target.lookup == "host" { Lookup::VirtualHost } else { Lookup::Path };
+    let tls = match &target.tls {
+        Some(_) => {
+            let trust = trust::find(flags.insecure, flags.ca_file.as_deref())?;
+            Some(Tls::new(trust, &hosts, lookup, &asked.bucket)?)
+        }
+        None => None,
+    };
     Ok(Session {
-        hosts: hosts::resolve(&hosts::parse(&target.hosts.join(","))?)?,
-        lookup: if target.lookup == "host" { Lookup::VirtualHost } else { Lookup::Path },
+        hosts,
+        tls,
+        sources: Vec::new(),
+        lookup,
         bucket: asked.bucket.clone(),
         run_prefix: asked.prefix.clone(),
         credentials: credentials::find(&flags.keys)?,

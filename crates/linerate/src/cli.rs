@@ -57,13 +57,15 @@ Examples:
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
       the highest rate at which 99 of 100 requests take no longer than 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
+  linerate bench --op multipart --obj.size 1GiB --part.size 64MiB --part.concurrent 4 --payload unsigned-trailer
+      objects uploaded in parts, as current AWS SDKs do; latencies of objects, and of parts in the page and the JSON
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
 2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
 of the run when it is reported (see Disk).
-Disk: at most 256 MiB of intervals per run folder, for which intervals are lengthened down to four a point; run.json
-states the bound.";
+Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
+0.5 to 3); run.json states what the largest rows could take.";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_EXAMPLES)]
@@ -81,10 +83,29 @@ pub(crate) struct BenchFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetChoice {
-    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port` or `file:PATH`
-    /// with one a line. [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
+    /// Hosts of the S3 target: `host:port`, a comma list, `minio-{1...16}:9000`, `http://host:port`,
+    /// `https://host:port` or `file:PATH` with one a line. The port is 80, or 443 with TLS, where none is given; of a
+    /// name with several addresses, the first that takes a connection is loaded.
+    /// [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
+    /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
+    #[arg(long, requires = "host")]
+    pub(crate) resolve_host: bool,
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Certificates to believe beside the system's: one or more in PEM form.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Believe any certificate, whoever issued it and for whatever name. The report says so.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Local addresses, or interfaces for their first address, that connections are made from in turn: one per NIC, so
+    /// that all are used where the target's replies go back to where requests came from. Which interface requests leave
+    /// by is for the routes to say. [default: the route's]
+    #[arg(long, value_name = "ADDR|INTERFACE,…")]
+    pub(crate) source: Option<String>,
     /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
     /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
     /// where no host is named]
@@ -139,13 +160,16 @@ pub(crate) struct Keys {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Work")]
 pub(crate) struct Work {
-    /// Operations, each measured on its own: get, put, stat (head), delete, list; or mixed.
+    /// Operations, each measured on its own: get, put, multipart (objects uploaded in parts), stat (head), delete,
+    /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
     /// Weights of `--op mixed`.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
-    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, or one weighted distribution (`4096:10740,8192:1685`).
+    /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
+    /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
+    /// (`4096:10740,8192:1685`).
     #[arg(long = "obj.size", value_name = "SIZES", default_value = "64KiB,4MiB")]
     pub(crate) obj_size: String,
     /// Read ranges of this length in place of whole objects, at random multiples of it.
@@ -173,6 +197,13 @@ pub(crate) struct Work {
     /// Most requests in flight that the search tries.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) max_concurrent: u32,
+    /// Length of the parts of multipart uploads, but for the last: 5 MiB to 5 GiB.
+    #[arg(long = "part.size", value_name = "SIZE", default_value = "16MiB")]
+    pub(crate) part_size: Bytes,
+    /// Parts of one object in flight at once. Each takes one of --concurrent, so that fewer objects are under way.
+    #[arg(long = "part.concurrent", value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) part_concurrent: u32,
     /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
     #[arg(long, value_parser = parse_duration, default_value = "10s")]
     pub(crate) duration: Duration,
@@ -187,6 +218,9 @@ pub(crate) struct Work {
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) objects: Option<u64>,
+    /// How objects are written beforehand: with one PUT each, or in parts.
+    #[arg(long, value_enum, default_value_t = WriteFlag::Put)]
+    pub(crate) write: WriteFlag,
     /// Read objects that are in the bucket already, below --prefix, in place of writing some. Never deletes them.
     #[arg(long)]
     pub(crate) list_existing: bool,
@@ -196,7 +230,7 @@ pub(crate) struct Work {
     /// Compare every byte read with what was written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Whether signatures cover bodies.
+    /// How the body of a PUT, or of a part, is sent, and what vouches for it: the value of `x-amz-content-sha256`.
     #[arg(long, value_enum, default_value_t = PayloadFlag::Signed)]
     pub(crate) payload: PayloadFlag,
     /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, against targets that
@@ -298,12 +332,19 @@ pub(crate) struct CleanFlags {
     /// List what would be deleted, and delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Certificates to trust beside the system's, in PEM, as for bench.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Do not verify the target's certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first.")]
+#[command(after_help = "The server ends when its standard input does. It prints `listening ADDRESS` first, and with \
+ --tls then `ca FILE`.")]
 pub(crate) struct TargetFlags {
     /// Which one.
     #[arg(value_enum)]
@@ -314,6 +355,10 @@ pub(crate) struct TargetFlags {
     /// Folder in which the embedded target makes its own sub-folder, removed at the end. [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) drive: Option<PathBuf>,
+    /// Speak TLS, with a certificate made at start for localhost and --listen; the certificate of the authority that
+    /// vouches for it is in a temporary file, removed at the end, for --ca-file.
+    #[arg(long)]
+    pub(crate) tls: bool,
     /// Threads of the null target. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
@@ -357,6 +402,21 @@ pub(crate) enum PayloadFlag {
     Signed,
     /// UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies.
     Unsigned,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before.
+    Streaming,
+    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over TLS.
+    /// AWS itself takes it over TLS only.
+    UnsignedTrailer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WriteFlag {
+    /// PutObject.
+    Put,
+    /// A multipart upload, with --part.size.
+    Multipart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

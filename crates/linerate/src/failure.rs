@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use linerate_load::bucket::BucketError;
 use linerate_load::hosts::HostsError;
 use linerate_load::point::PointError;
+use linerate_load::tls::TlsError;
 use linerate_record::units::Bytes;
 
 /// Exit codes, as `linerate --help` documents them.
@@ -33,6 +34,8 @@ pub(crate) enum Failure {
     Hosts(#[from] HostsError),
     #[error(transparent)]
     Bucket(#[from] BucketError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Point(#[from] PointError),
     #[error("failed to {what} {}: {source}", path.display())]
@@ -62,7 +65,7 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Usage(_) | Failure::NotARun { .. } => code::USAGE,
+            Failure::Usage(_) | Failure::NotARun { .. } | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
             Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,

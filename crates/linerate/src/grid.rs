@@ -152,10 +152,10 @@ fn workloads(ops: &str, mix: &str) -> Result<Vec<Named>, Failure> {
 }
 
 /// Reads `get=45,put=15`; the name tells the weights that are not zero.
-fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
+fn parse_mix(text: &str) -> Result<(String, [u32; Op::COUNT]), Failure> {
     let fail =
         |why: &str| Failure::usage(format!("invalid mix {text:?}: {why}, such as get=45,stat=30,put=15,delete=10"));
-    let mut weights = [0u32; 5];
+    let mut weights = [0u32; Op::COUNT];
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (op, weight) = part.split_once('=').ok_or_else(|| fail("write OP=WEIGHT pairs"))?;
         let op: Op = op.parse().map_err(Failure::usage)?;
@@ -165,8 +165,8 @@ fn parse_mix(text: &str) -> Result<(String, [u32; 5]), Failure> {
     if weights.iter().all(|&w| w == 0) {
         return Err(fail("give at least one weight above 0"));
     }
-    if weights[Op::Delete.index()] > weights[Op::Put.index()] {
-        return Err(fail("delete may not exceed put, since only objects of the run are deleted"));
+    if weights[Op::Delete.index()] > weights[Op::Put.index()] + weights[Op::Multipart.index()] {
+        return Err(fail("delete may not exceed put and multipart, since only objects of the run are deleted"));
     }
     let parts: Vec<String> =
         Op::ALL.iter().filter(|o| weights[o.index()] > 0).map(|o| format!("{o}={}", weights[o.index()])).collect();
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn mixes_read_by_name_and_never_delete_more_than_they_write() {
-        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0]));
+        assert_eq!(parse_mix("put=1, get=3").unwrap(), ("mixed get=3,put=1".into(), [3, 1, 0, 0, 0, 0, 0]));
         for (text, part) in [
             ("get", "OP=WEIGHT"),
             ("get=0", "above 0"),

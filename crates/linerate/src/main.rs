@@ -13,8 +13,10 @@ mod interrupt;
 mod progress;
 mod readings;
 mod report;
+mod sources;
 mod target;
 mod timing;
+mod trust;
 
 use std::process::ExitCode;
 

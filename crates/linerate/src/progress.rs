@@ -26,7 +26,9 @@ impl Progress {
         let bar = ProgressBar::new(u64::try_from(expected.as_millis()).unwrap_or(u64::MAX));
         bar.set_draw_target(if live { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
         // The template is a constant; were it wrong, the default look would do.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  {eta:>4} left  {wide_msg}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  at most {eta:>4} left  {wide_msg}")
+        {
             bar.set_style(style.progress_chars("━╸─"));
         }
         if live {
@@ -55,11 +57,12 @@ impl Progress {
         if !self.live {
             return;
         }
-        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| figures.rows.iter().map(f).sum::<u64>() as f64;
+        let rows = || figures.rows.iter().filter(|row| !row.op.is_detail());
+        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| rows().map(f).sum::<u64>() as f64;
         let mut total = linerate_analysis::histogram::empty();
-        figures.rows.iter().for_each(|row| total += &row.total);
+        rows().for_each(|row| total += &row.total);
         let requests = sum(|r| r.requests) / seconds;
-        let bytes = figures.rows.iter().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
+        let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
         let errors = sum(|r| r.errors.values().sum());
         let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
         let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };

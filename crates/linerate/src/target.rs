@@ -2,10 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use linerate_load::target::identity::{self, Identity};
 use linerate_load::target::{embedded, null};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::TempDir;
@@ -14,14 +15,14 @@ use crate::cli::{Keys, TargetFlags, TargetKind};
 use crate::credentials;
 use crate::failure::Failure;
 
-/// The folder that the embedded target made, for whoever ends the process to remove.
-type Made = Arc<Mutex<Option<TempDir>>>;
+/// The folders that the target made, for whoever ends the process to remove.
+type Made = Arc<Mutex<Vec<TempDir>>>;
 
 pub(crate) fn run(flags: &TargetFlags) -> Result<ExitCode, Failure> {
     let made = Made::default();
     end_with_input_or_signal(&made)?;
     match flags.kind {
-        TargetKind::Null => serve_null(flags),
+        TargetKind::Null => serve_null(flags, &made),
         TargetKind::Embedded => serve_embedded(flags, &made),
     }?;
     Ok(ExitCode::SUCCESS)
@@ -46,19 +47,48 @@ fn end_with_input_or_signal(made: &Made) -> Result<(), Failure> {
 }
 
 fn end(made: &Made) -> ! {
-    drop(made.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(std::mem::take(&mut *made.lock().unwrap_or_else(PoisonError::into_inner)));
     std::process::exit(0)
 }
 
-fn tell(address: SocketAddr) {
+fn tell(address: SocketAddr, ca: Option<&Path>) {
     let mut out = std::io::stdout();
+    let mut text = format!("listening {address}\n");
+    if let Some(path) = ca {
+        text.push_str(&format!("ca {}\n", path.display()));
+    }
     // Nobody listening is no reason to stop serving.
-    let _ = writeln!(out, "listening {address}").and_then(|()| out.flush());
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn serve_null(flags: &TargetFlags) -> Result<(), Failure> {
+/// Makes a folder that goes with the process.
+fn make_folder(parent: &Path, made: &Made) -> Result<PathBuf, String> {
+    let folder = tempfile::Builder::new()
+        .prefix("linerate-target-")
+        .tempdir_in(parent)
+        .map_err(|e| format!("cannot make a folder in {}: {e}", parent.display()))?;
+    let path = folder.path().to_owned();
+    made.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
+    Ok(path)
+}
+
+/// With `--tls`, makes the target's certificate and puts its authority's into a file.
+fn identify(flags: &TargetFlags, made: &Made) -> Result<Option<(Identity, PathBuf)>, String> {
+    if !flags.tls {
+        return Ok(None);
+    }
+    let identity = identity::make(flags.listen.ip())?;
+    let path = make_folder(&std::env::temp_dir(), made)?.join("ca.pem");
+    std::fs::write(&path, &identity.ca_pem).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    Ok(Some((identity, path)))
+}
+
+fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
+    let failed = |why: String| Failure::Child { kind: "null", why };
     let threads = flags.threads.unwrap_or_else(crate::grid::processors);
-    null::serve(flags.listen, threads, tell).map_err(|e| Failure::Child { kind: "null", why: e.to_string() })
+    let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
+    null::serve(flags.listen, threads, config, |address| tell(address, ca.as_deref()))
+        .map_err(|e| failed(e.to_string()))
 }
 
 fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
@@ -67,11 +97,8 @@ fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let credentials = credentials::find(&keys)?
         .ok_or_else(|| failed("it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()))?;
     let parent = flags.drive.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = tempfile::Builder::new()
-        .prefix("linerate-target-")
-        .tempdir_in(&parent)
-        .map_err(|e| failed(format!("cannot make a folder in {}: {e}", parent.display())))?;
-    let root: PathBuf = folder.path().to_owned();
-    *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
-    embedded::serve(&root, flags.listen, &credentials, tell).map_err(|e| failed(e.to_string()))
+    let root = make_folder(&parent, made).map_err(failed)?;
+    let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
+    embedded::serve(&root, flags.listen, &credentials, config, |address| tell(address, ca.as_deref()))
+        .map_err(|e| failed(e.to_string()))
 }

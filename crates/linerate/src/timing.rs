@@ -74,8 +74,6 @@ pub(crate) struct Timing {
     pub(crate) all: u64,
     /// Share of the mean at which a point ends.
     pub(crate) precision: Option<f64>,
-    /// Time before which it does not.
-    pub(crate) at_least_ms: u64,
     /// Largest size of `intervals.jsonl` in a run of so many points.
     pub(crate) bytes_max: u64,
 }
@@ -96,7 +94,6 @@ impl Timing {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
         self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
         self.precision = self.precision.map(|asked| asked.max(ask.precision));
-        self.at_least_ms = ask.at_least_ms;
         self
     }
 
@@ -110,8 +107,7 @@ impl Timing {
 
     /// When a point of this concurrency ends.
     pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
-        let Timing { warmup_ms, precision, at_least_ms, .. } = *self;
-        Rule { warmup_ms, precision, at_least_ms, concurrency }
+        Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
     }
 
     /// For points of deletes: what a warm-up deleted could not be deleted again.
@@ -164,7 +160,6 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         all,
         // Throughput is the schedule's: what is to be known well are latencies, which need the time.
         precision: work.precision.0.filter(|_| !work.is_open()),
-        at_least_ms: 0,
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }

@@ -21,6 +21,15 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
         "--op get,put --obj.size 1000,70000 --payload signed --unique tail",
         "--op get,put --obj.size 0,16,300000 --payload unsigned --unique full",
         "--op get,put --obj.size random:1-100000 --payload signed --unique full",
+        "--op get,put --obj.size 0,1000,65536,200000 --payload streaming",
+        "--op get,put --obj.size 0,1000,65536,5MiB --payload streaming-trailer",
+        "--op get,put --obj.size random:1-300000 --payload streaming-trailer --unique full",
+        "--op get,put --obj.size 0,1000,65537,300000 --payload unsigned-trailer",
+        "--op get,put --obj.size 150000 --payload unsigned-trailer --unique full",
+        "--op multipart --obj.size 0,1000",
+        "--op multipart,get --write multipart --obj.size 100000 --payload streaming-trailer --part.concurrent 2",
+        "--op multipart --obj.size lognormal:4KiB/1 --payload unsigned-trailer --unique full",
+        "--op mixed --mix get=4,multipart=3,delete=1 --obj.size 1000",
         "--op get --obj.size 200000 --range-size 30000",
         "--op stat,list,delete --obj.size 100",
         "--op mixed --obj.size 4096:3,8192:1 --mix get=4,put=3,stat=2,delete=1",
@@ -36,7 +45,53 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
             assert!(point.ttfb.p50_ns <= point.total.p50_ns && point.total.p50_ns > 0, "{flags}");
         }
         assert_eq!(objects(&target), Vec::<String>::new(), "{flags}");
+        assert_eq!(uploads(&target), Vec::<String>::new(), "{flags}");
     }
+}
+
+/// Parts and notes of multipart uploads that are neither completed nor aborted.
+fn uploads(target: &Served) -> Vec<String> {
+    let below = files_below(target.root.as_deref().expect("it has a folder"));
+    below.into_iter().filter(|f| f.contains("upload")).collect()
+}
+
+#[test]
+fn objects_of_several_parts_are_read_back_as_they_were_sent() {
+    for payload in ["signed", "streaming-trailer"] {
+        let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+        let target = Served::embedded(drive.path());
+        let flags = format!(
+            "--host {} --op get --write multipart --obj.size 11534337 --part.size 5MiB --part.concurrent 2 --objects 3 \
+             --payload {payload} --verify --concurrent 2 --duration 2s --warmup 0s --precision none --no-ceiling",
+            target.address
+        );
+        let view = bench_view(out.path(), &flags);
+        let asked = &view.run.asked;
+        assert_eq!((asked.part_bytes, asked.write.as_deref()), (Some(5 << 20), Some("multipart")));
+        assert!(points(&view)[0].requests > 0 && points(&view)[0].error_count() == 0, "{payload}");
+        assert_eq!(uploads(&target), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_upload_is_told_as_one_object_and_by_its_parts() {
+    let out = tempdir().unwrap();
+    let target = Served::null();
+    let flags = format!(
+        "--host {} --op multipart --obj.size 11MiB --part.size 5MiB --concurrent 2 --duration 2s --warmup 0s \
+         --precision none --no-ceiling",
+        target.address
+    );
+    let view = bench_view(out.path(), &flags);
+    let point = points(&view)[0];
+    let of = |op: Op| point.ops.iter().find(|o| o.op == op).unwrap();
+    let (whole, parts) = (of(Op::Multipart), of(Op::Part));
+    assert_eq!((point.requests, point.total.count), (whole.requests, whole.requests));
+    assert_eq!(point.bytes, whole.requests * (11 << 20));
+    // Three parts each; those of objects that were under way at the end are told too.
+    assert!(parts.requests >= 3 * whole.requests && parts.requests <= 3 * (whole.requests + 2), "{point:?}");
+    assert_eq!(whole.bytes_per_s, parts.bytes_per_s, "the bytes of an object move as its parts");
+    assert!(parts.total.p50_ns < whole.total.p50_ns);
 }
 
 /// Files that are objects: the embedded target's own notes begin with a dot.
@@ -175,6 +230,24 @@ fn interrupted_runs_clear_up_and_keep_what_was_measured() {
 }
 
 #[test]
+fn uploads_are_aborted_when_a_run_is_interrupted_even_where_objects_stay() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!(
+        "bench --host {} --op multipart --obj.size 60MiB --part.size 5MiB --concurrent 4 --duration 20s --noclear \
+         --warmup 0s --no-ceiling",
+        target.address
+    );
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let mut child = command.args(words(&flags)).arg("-o").arg(out.path()).stdout(Stdio::null()).spawn().unwrap();
+    eventually("parts to be sent", || uploads(&target).iter().any(|f| f.contains("part")));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(uploads(&target), Vec::<String>::new());
+}
+
+#[test]
 fn killed_runs_are_readable_and_their_target_goes_with_them() {
     let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
     let mut command = linerate();
@@ -249,6 +322,43 @@ fn a_host_that_dies_does_not_hold_the_others_up() {
 }
 
 #[test]
+fn the_knee_is_searched_within_its_bounds() {
+    let out = tempdir().unwrap();
+    let flags = "--op stat --obj.size 100 --objects 20 --duration 300ms --max-concurrent 8 --no-ceiling";
+    let view = bench_view(out.path(), flags);
+    let search = view.run.asked.search.as_ref().unwrap();
+    assert_eq!((search.highest, search.series_ms, search.series.len()), (8, 3_600, 1));
+    let series = &view.series[0];
+    assert!(view.run.complete && series.points.len() >= 3 && series.points.iter().all(|p| p.concurrency <= 8));
+    let spent_ms: u64 = series.points.iter().map(|p| p.warmup_ms + p.measured_ms).sum();
+    assert!(spent_ms <= search.series_ms, "{spent_ms}");
+    let knee = series.knee.as_ref().unwrap();
+    assert!(knee.lowest <= knee.concurrency && knee.concurrency <= knee.highest && knee.highest <= 8, "{knee:?}");
+    let lines = std::fs::read_to_string(out.path().join("points.jsonl")).unwrap();
+    assert!(lines.lines().last().unwrap().contains("\"event\":\"searched\""), "{lines}");
+    let text = linerate().arg("report").arg(out.path()).output().unwrap();
+    assert!(shown(&text).contains("knee at ") || shown(&text).contains("still rising at "), "{}", shown(&text));
+}
+
+#[test]
+fn points_end_when_they_are_precise_or_when_their_time_is_up_and_say_which() {
+    let (precise, whole) = (tempdir().unwrap(), tempdir().unwrap());
+    let flags = "--target null --op get --obj.size 4KiB --concurrent 2 --max-rate 2000/s --no-ceiling";
+    let view = bench_view(precise.path(), &format!("{flags} --duration 18s --precision 40%"));
+    let point = points(&view)[0];
+    assert_eq!(
+        (point.ended, view.run.asked.precision, view.run.asked.warmup_ms),
+        (Some(Ended::Precise), Some(0.4), None)
+    );
+    assert!(point.warmup_ms + point.measured_ms < 18_000 && view.run.complete, "{point:?}");
+    assert!(point.requests_per_s.half_width_95.unwrap() <= 0.4 * point.requests_per_s.mean, "{point:?}");
+    let view = bench_view(whole.path(), &format!("{flags} --duration 2s --precision none --warmup 200ms"));
+    let point = points(&view)[0];
+    assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(Ended::Duration), 200, 2_000));
+    assert!(view.timeline.load.iter().filter(|s| s.warmup).count() == 4, "its warm-up is on the timeline");
+}
+
+#[test]
 fn reports_come_in_every_format_and_agree() {
     let out = tempdir().unwrap();
     let view = bench_view(
@@ -286,7 +396,13 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--concurrent 0", 2, "invalid concurrency \"0\""),
         ("--mix get=1,delete=2 --op mixed", 2, "delete may not exceed put"),
         ("--host 127.0.0.1:9 --target null", 2, "cannot be used with"),
-        ("--host https://127.0.0.1", 2, "plain HTTP"),
+        ("--host https://127.0.0.1:9", 3, "failed to reach 127.0.0.1:9"),
+        ("--host https://127.0.0.1:9,http://127.0.0.1:9", 2, "is not spoken to as the others"),
+        ("--host 127.0.0.1:9 --insecure", 2, "--insecure is for TLS"),
+        ("--host 127.0.0.1:9 --tls --ca-file /does/not/exist", 2, "/does/not/exist"),
+        ("--host 127.0.0.1:9 --tls --ca-file /etc/hostname", 2, "/etc/hostname is no PEM certificate"),
+        ("--host 127.0.0.1:9 --tls --lookup host", 2, "linerate-bench.127.0.0.1"),
+        ("--host 127.0.0.1:9 --source 192.0.2.7", 2, "192.0.2.7"),
         ("--host n{1..3}", 2, "{FIRST...LAST}"),
         ("--host 192.0.2.1:9000", 2, "--yes-load"),
         ("--host 127.0.0.1:9", 3, "failed to reach 127.0.0.1:9"),
@@ -295,8 +411,18 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--bucket x", 2, "3 to 63"),
         ("--max-rate fast", 2, "fast"),
         ("--target-pid 4194305", 2, "no process"),
+        ("--op multipart --part.size 1MiB", 2, "5 MiB to 5 GiB"),
+        ("--op multipart --obj.size 100GiB --part.size 5MiB", 2, "--part.size 11 MiB or more"),
+        ("--op get --obj.size 6GiB", 2, "--write multipart"),
+        ("--op part", 2, "unknown operation \"part\""),
+        ("--obj.size lognormal:1MiB/9", 2, "up to 3"),
+        ("--payload streaming --anonymous --host 127.0.0.1:9", 2, "needs credentials"),
         ("--timeout 0s", 2, "fails every request"),
         ("--duration 5", 2, "30s"),
+        ("--duration 50ms", 2, "100ms or more"),
+        ("--warmup soon", 2, "auto"),
+        ("--precision 2", 2, "2%"),
+        ("--max-concurrent 0", 2, "0"),
         (taken.as_str(), 2, "not empty"),
     ] {
         let place = tempdir().unwrap();

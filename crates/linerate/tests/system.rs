@@ -24,11 +24,14 @@ fn main() {
     };
     let trials = vec![
         trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
+        trial("minio_every_payload_of_put_and_of_parts_verified", &["MinIO"], every_payload),
+        trial("minio_refuses_a_body_that_is_not_its_checksum", &["MinIO", "curl"], wrong_checksum),
         trial("minio_bytes_and_requests_equal_the_servers_metrics", &["MinIO"], bytes_equal),
         trial("minio_virtual_host_lookup_and_a_region_of_its_own", &["MinIO"], virtual_host_and_region),
         trial("minio_session_token_of_temporary_credentials", &["MinIO", "curl"], session_token),
         trial("minio_anonymous_reads_of_a_public_bucket", &["MinIO", "curl"], anonymous),
         trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
+        trial("minio_over_tls_every_operation_and_payload_mode_verified", &["MinIO", "curl"], over_tls),
         trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
@@ -62,6 +65,41 @@ fn every_operation() -> Result<(), Failed> {
         }
         assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
         assert!(!minio.has_bucket("linerate-bench"), "{flags}: the bucket that the run made is gone");
+    }
+    Ok(())
+}
+
+fn every_payload() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --verify";
+    for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
+        for flags in [
+            "--op put,get --obj.size 0,1,65536,300000 --objects 20",
+            "--op put,get --obj.size 5000001 --objects 20 --unique full",
+            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2 --objects 6",
+        ] {
+            let out = tempdir()?;
+            let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);
+            let view = minio.bench(out.path(), &flags)?;
+            for series in &view.series {
+                let point = &series.points[0];
+                assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
+                assert_eq!(point.bytes, point.requests * series.size.parse::<u64>()?, "{flags}");
+            }
+            assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
+            assert_eq!(minio.uploads(), Vec::<String>::new(), "{flags}");
+        }
+    }
+    Ok(())
+}
+
+fn wrong_checksum() -> Result<(), Failed> {
+    let minio = Minio::start(&[]);
+    minio.make_bucket("checked");
+    // CRC-32C of "hello": 0x9A71BB4C. The bodies that linerate sends are refused where theirs is wrong.
+    for (checksum, stored) in [("mnG7TA==", true), ("mnG7TQ==", false)] {
+        assert_eq!(minio.put_with_trailer("checked/x", "hello", checksum), stored, "{checksum}");
+        assert_eq!(minio.objects("checked").len(), 1, "only what is right is stored");
     }
     Ok(())
 }
@@ -155,11 +193,47 @@ fn two_addresses() -> Result<(), Failed> {
     Ok(())
 }
 
+/// How bodies may be signed and sent: each with every operation over TLS.
+const PAYLOAD_MODES: [&str; 2] = ["--payload signed", "--payload unsigned"];
+
+fn over_tls() -> Result<(), Failed> {
+    let minio = Minio::start_tls();
+    let ca = minio.ca.as_ref().ok_or("it speaks TLS")?.display().to_string();
+    for mode in PAYLOAD_MODES {
+        for work in [
+            "--op get,put --obj.size 0,1,16384,300000,5MiB --unique tail",
+            "--op get,put --obj.size 300000,1MiB --unique full",
+            "--op get --obj.size 5MiB --range-size 300000",
+            "--op stat,list,delete --obj.size 4096",
+            "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
+        ] {
+            let out = tempdir()?;
+            let host = format!("--host https://{} --ca-file {ca}", minio.address);
+            let flags = format!("{host} --concurrent 4 --verify {SHORT} {mode} {work}");
+            let view = minio.bench(out.path(), &flags)?;
+            for point in points(&view) {
+                assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
+                assert_eq!(point.total.count, point.requests, "{flags}");
+            }
+            assert!(view.run.target.tls.as_ref().is_some_and(|tls| tls.verified), "{:?}", view.run.target);
+            assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
+        }
+    }
+    // A plain client of it, and one that does not know its authority.
+    for (host, part) in [(minio.address.clone(), "HTTPS server"), (format!("https://{}", minio.address), "--ca-file")] {
+        let out = tempdir()?;
+        let output = bench_with(out.path(), &format!("--host {host} --op get {SHORT}"), &minio.keys());
+        assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+        assert!(shown(&output).contains(part), "{host}: {}", shown(&output));
+    }
+    Ok(())
+}
+
 fn killed() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
     let out = tempdir()?;
     let flags = format!(
-        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --no-ceiling",
+        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --precision none --no-ceiling",
         minio.address
     );
     let (folder, keys) = (out.path().to_owned(), minio.keys());
@@ -229,7 +303,8 @@ fn shaped() -> Result<(), Failed> {
     let out = tempdir()?;
     let folder = out.path().join("run");
     let flags = format!(
-        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --no-ceiling --yes-load",
+        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --precision none \
+         --no-ceiling --yes-load",
         null.address
     );
     let keys = [("AWS_ACCESS_KEY_ID", "a".to_owned()), ("AWS_SECRET_ACCESS_KEY", "b".to_owned())];

@@ -11,7 +11,7 @@ use crate::object::{ObjectId, mix};
 
 /// Length of the random pool. Bodies repeat with this period. It stays in a processor's second-level cache while it is
 /// sent over and over: from 64 MiB, which do not, sending costs half as much again.
-pub const POOL_BYTES: usize = 256 << 10;
+pub const POOL_BYTES: u64 = 256 << 10;
 
 /// Bytes at the end of a body that are its own.
 const TAIL_BYTES: u64 = 16;
@@ -25,6 +25,9 @@ const MIDSTATE_STEP_BYTES: u64 = 64 << 10;
 /// Most midstates kept: 112 bytes each.
 const MIDSTATES_MAX: u64 = 16_384;
 
+/// Data bytes of a chunk of a body that is sent in chunks: what the AWS SDKs use.
+pub const CHUNK_BYTES: u64 = 64 << 10;
+
 /// How bodies differ from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unique {
@@ -34,11 +37,36 @@ pub enum Unique {
     Full,
 }
 
+/// Bytes `start..start + length` of an object: all of it, or a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The object.
+    pub id: ObjectId,
+    /// Its size.
+    pub size_bytes: u64,
+    /// First byte.
+    pub start: u64,
+    /// How many.
+    pub length: u64,
+}
+
+impl Span {
+    /// A whole object.
+    #[must_use]
+    pub const fn whole(id: ObjectId, size_bytes: u64) -> Self {
+        Span { id, size_bytes, start: 0, length: size_bytes }
+    }
+}
+
 /// The bodies of a run.
 pub struct Bodies {
     seed: u64,
     unique: Unique,
     pool: Vec<u8>,
+    /// SHA-256 and CRC-32C of each chunk of the pool.
+    pool_chunks: Vec<([u8; 32], u32)>,
+    /// What a chunk that follows makes of each bit of a CRC-32C.
+    crc_shift: [u32; 32],
     /// Hashers that have taken the first so many bytes of a body, by rising length.
     midstates: Vec<(u64, Sha256)>,
 }
@@ -47,11 +75,14 @@ impl Bodies {
     /// Makes the pool, and midstates for the sizes announced and, where others may come, for those up to `others_max`.
     #[must_use]
     pub fn new(seed: u64, unique: Unique, announced_bytes: &[u64], others_max: Option<u64>) -> Self {
-        let mut pool = vec![0; POOL_BYTES];
+        let mut pool = vec![0; POOL_BYTES as usize];
         for (i, word) in pool.chunks_exact_mut(8).enumerate() {
             word.copy_from_slice(&mix(seed, i as u64 ^ 0xB0D1_0000_0000_0000).to_le_bytes());
         }
-        let mut bodies = Bodies { seed, unique, pool, midstates: Vec::new() };
+        let pool_chunks = pool.chunks(CHUNK_BYTES as usize).map(|c| (Sha256::digest(c).into(), crc32c::crc32c(c)));
+        let pool_chunks = pool_chunks.collect();
+        let crc_shift = std::array::from_fn(|bit| crc32c::crc32c_combine(1 << bit, 0, CHUNK_BYTES as usize));
+        let mut bodies = Bodies { seed, unique, pool, pool_chunks, crc_shift, midstates: Vec::new() };
         if unique == Unique::Tail {
             bodies.midstates = bodies.midstates_for(announced_bytes, others_max.unwrap_or(0));
         }
@@ -79,8 +110,8 @@ impl Bodies {
 
     /// Pool bytes from body offset `offset`: up to `most`, and up to the pool's end.
     fn pool_from(&self, offset: u64, most: u64) -> &[u8] {
-        let start = (offset % POOL_BYTES as u64) as usize;
-        let length = most.min((POOL_BYTES - start) as u64) as usize;
+        let start = (offset % POOL_BYTES) as usize;
+        let length = most.min(POOL_BYTES - start as u64) as usize;
         &self.pool[start..start + length]
     }
 
@@ -91,23 +122,72 @@ impl Bodies {
         tail
     }
 
-    /// SHA-256 of a body. With [`Unique::Tail`] and a size announced: three compressions.
+    /// SHA-256 of a body or a part of one. With [`Unique::Tail`], its length announced and its start a multiple of the
+    /// pool's length: three compressions.
     #[must_use]
-    pub fn sha256(&self, id: ObjectId, size_bytes: u64) -> [u8; 32] {
-        let prefix = if self.unique == Unique::Tail { size_bytes.saturating_sub(TAIL_BYTES) } else { 0 };
+    pub fn sha256(&self, span: Span) -> [u8; 32] {
+        let prefix = if span.start.is_multiple_of(POOL_BYTES) { self.pooled_bytes(span) } else { 0 };
         let nearest = self.midstates.partition_point(|&(length, _)| length <= prefix);
-        let (mut offset, mut hasher) = match nearest.checked_sub(1).map(|i| &self.midstates[i]) {
+        let (offset, mut hasher) = match nearest.checked_sub(1).map(|i| &self.midstates[i]) {
             Some((length, hasher)) => (*length, hasher.clone()),
             None => (0, Sha256::new()),
         };
-        let mut block = [0; BLOCK_BYTES as usize];
-        while offset < size_bytes {
-            let most = (size_bytes - offset).min(BLOCK_BYTES) as usize;
-            self.fill(id, size_bytes, offset, &mut block[..most]);
-            hasher.update(&block[..most]);
-            offset += most as u64;
-        }
+        let rest = Span { start: span.start + offset, length: span.length - offset, ..span };
+        self.each_block(rest, |block| hasher.update(block));
         hasher.finalize().into()
+    }
+
+    /// SHA-256 of a chunk, where asked, and its bytes added to a CRC-32C, where asked. With [`Unique::Tail`], a chunk
+    /// that lies in the pool as a whole costs neither.
+    pub fn digest_chunk(&self, chunk: Span, sha256: Option<&mut [u8; 32]>, crc32c: Option<&mut u32>) {
+        let whole = chunk.length == CHUNK_BYTES && self.pooled_bytes(chunk) == CHUNK_BYTES;
+        if whole && chunk.start.is_multiple_of(CHUNK_BYTES) {
+            let (of_sha256, of_crc32c) = &self.pool_chunks[(chunk.start % POOL_BYTES / CHUNK_BYTES) as usize];
+            if let Some(sha256) = sha256 {
+                *sha256 = *of_sha256;
+            }
+            if let Some(crc) = crc32c {
+                *crc = self.crc_behind_chunk(*crc) ^ of_crc32c;
+            }
+            return;
+        }
+        let (mut hasher, mut crc) = (sha256.is_some().then(Sha256::new), crc32c.as_deref().copied());
+        self.each_block(chunk, |block| {
+            if let Some(hasher) = &mut hasher {
+                hasher.update(block);
+            }
+            crc = crc.map(|crc| crc32c::crc32c_append(crc, block));
+        });
+        if let (Some(out), Some(hasher)) = (sha256, hasher) {
+            *out = hasher.finalize().into();
+        }
+        if let (Some(out), Some(crc)) = (crc32c, crc) {
+            *out = crc;
+        }
+    }
+
+    /// The CRC-32C of two strings is that of the first, moved by the length of the second, XOR that of the second. The
+    /// move is linear in the bits of the first, and for one length it is this table.
+    fn crc_behind_chunk(&self, crc: u32) -> u32 {
+        (0..32).filter(|bit| crc >> bit & 1 == 1).fold(0, |sum, bit| sum ^ self.crc_shift[bit])
+    }
+
+    /// How many bytes from a span's start on are the pool's own.
+    fn pooled_bytes(&self, span: Span) -> u64 {
+        match self.unique {
+            Unique::Tail => span.size_bytes.saturating_sub(TAIL_BYTES).saturating_sub(span.start).min(span.length),
+            Unique::Full => 0,
+        }
+    }
+
+    fn each_block(&self, span: Span, mut take: impl FnMut(&[u8])) {
+        let (mut at, mut block) = (0, [0; BLOCK_BYTES as usize]);
+        while at < span.length {
+            let most = (span.length - at).min(BLOCK_BYTES) as usize;
+            self.fill(span.id, span.size_bytes, span.start + at, &mut block[..most]);
+            take(&block[..most]);
+            at += most as u64;
+        }
     }
 
     /// The next bytes of a body from `offset` that can be sent from where they lie, at most `most` of them; empty where
@@ -220,7 +300,7 @@ mod tests {
 
     #[test]
     fn full_uniqueness_shares_no_block_between_objects_or_within_one() {
-        let size = POOL_BYTES as u64 * 2 + 4096;
+        let size = POOL_BYTES * 2 + 4096;
         let bodies = Bodies::new(3, Unique::Full, &[], None);
         let mut blocks = std::collections::HashSet::new();
         for id in [A, B] {
@@ -234,12 +314,41 @@ mod tests {
     fn bodies_do_not_compress() {
         let bodies = Bodies::new(3, Unique::Tail, &[], None);
         let mut seen = [0u32; 256];
-        for byte in whole(&bodies, A, POOL_BYTES as u64) {
+        for byte in whole(&bodies, A, POOL_BYTES) {
             seen[usize::from(byte)] += 1;
         }
         let expected = POOL_BYTES as f64 / 256.0;
         let chi2: f64 = seen.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
         assert!((150.0..400.0).contains(&chi2), "255 degrees of freedom: {chi2}");
+    }
+
+    #[test]
+    fn digests_of_chunks_are_those_of_their_bytes_wherever_they_begin() {
+        for unique in [Unique::Tail, Unique::Full] {
+            let bodies = Bodies::new(5, unique, &[], None);
+            for (size, start, length) in [
+                (1u64 << 20, 0u64, 1u64 << 20),
+                ((1 << 20) + 16, 0, 1 << 20),
+                (700_001, 0, 700_001),
+                (1 << 20, 1 << 18, 400_000),
+                (900_000, 12_345, 500_000),
+                (5, 0, 5),
+            ] {
+                let body = whole(&bodies, A, size);
+                let span = Span { id: A, size_bytes: size, start, length };
+                let (mut crc, mut at) = (0, 0);
+                while at < length {
+                    let chunk = Span { start: start + at, length: CHUNK_BYTES.min(length - at), ..span };
+                    let mut sha256 = [0; 32];
+                    bodies.digest_chunk(chunk, Some(&mut sha256), Some(&mut crc));
+                    let bytes = &body[chunk.start as usize..][..chunk.length as usize];
+                    assert_eq!(sha256, <[u8; 32]>::from(Sha256::digest(bytes)), "{unique:?} {chunk:?}");
+                    at += chunk.length;
+                }
+                let bytes = &body[start as usize..][..length as usize];
+                assert_eq!(crc, crc32c::crc32c(bytes), "{unique:?} {size} {start} {length}");
+            }
+        }
     }
 
     proptest! {
@@ -257,11 +366,16 @@ mod tests {
             let bodies = Bodies::new(11, unique, if announced { &list } else { &[] }, (!announced).then_some(size));
             let id = ObjectId { set: 2, seq };
             let body = whole(&bodies, id, size);
-            prop_assert_eq!(bodies.sha256(id, size), <[u8; 32]>::from(Sha256::digest(&body)));
+            prop_assert_eq!(bodies.sha256(Span::whole(id, size)), <[u8; 32]>::from(Sha256::digest(&body)));
             let offset = (cut * size as f64) as u64;
             let mut piece = vec![0; (size - offset) as usize];
             bodies.fill(id, size, offset, &mut piece);
             prop_assert_eq!(&piece, &body[offset as usize..]);
+            let rest = Span { id, size_bytes: size, start: offset, length: size - offset };
+            prop_assert_eq!(bodies.sha256(rest), <[u8; 32]>::from(Sha256::digest(&piece)));
+            let from_pool = Span { start: offset - offset % POOL_BYTES, length: (size - offset) / 2, ..rest };
+            let bytes = &body[from_pool.start as usize..][..from_pool.length as usize];
+            prop_assert_eq!(bodies.sha256(from_pool), <[u8; 32]>::from(Sha256::digest(bytes)));
             let resident = bodies.resident(size, offset, u64::MAX);
             prop_assert_eq!(resident, &body[offset as usize..][..resident.len()]);
             prop_assert!(bodies.matches(id, size, offset, &piece));

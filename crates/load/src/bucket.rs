@@ -1,9 +1,9 @@
 //! The cold path: bucket calls before and after a load, one at a time over a blocking connection.
 
 mod leftovers;
+mod uploads;
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -14,10 +14,12 @@ use crate::failure::s3_code;
 use crate::hosts::host_header;
 use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
-use crate::request::push_signature;
+use crate::request::{Extra, push_signature};
 use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX};
 use crate::session::{Existing, Lookup, Session};
 use crate::sigv4::{Canonical, Signer, hex, push_encoded_path, push_encoded_query};
+use crate::tls::{Negotiated, Stream, fault, remedy};
+use crate::transport::dial_blocking;
 
 pub use leftovers::Leftover;
 
@@ -38,8 +40,18 @@ pub enum BucketError {
         /// Why.
         source: io::Error,
     },
+    /// A TLS handshake that failed.
+    #[error("failed to speak TLS with {host}: {why}; {remedy}")]
+    Tls {
+        /// `host:port`.
+        host: String,
+        /// Why.
+        why: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// An answer that is not HTTP.
-    #[error("{host} does not speak HTTP: {why}; is the port right, and is it plain HTTP?")]
+    #[error("{host} does not speak HTTP: {why}; is the port right, and is it plain HTTP? TLS is https://, or --tls")]
     NotHttp {
         /// `host:port`.
         host: String,
@@ -66,6 +78,9 @@ pub enum BucketError {
     },
 }
 
+/// Longest time for a connection, and for its TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Shortest time that a call may take, whatever `--timeout` says of requests: it may delete a thousand objects.
 const CALL_TIMEOUT_MIN: Duration = Duration::from_secs(60);
 
@@ -91,17 +106,17 @@ impl Answer {
 pub struct Bucket<'a> {
     session: &'a Session,
     host: usize,
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
 }
 
 impl<'a> Bucket<'a> {
     /// Connects to host number `host`.
     ///
     /// # Errors
-    /// [`BucketError::Unreachable`].
+    /// [`BucketError::Unreachable`] or [`BucketError::Tls`].
     pub fn connect(session: &'a Session, host: usize) -> Result<Self, BucketError> {
         let mut bucket = Bucket { session, host, stream: None };
-        bucket.stream = Some(bucket.open().map_err(|source| bucket.unreachable(source))?);
+        bucket.stream = Some(bucket.open()?);
         Ok(bucket)
     }
 
@@ -120,13 +135,46 @@ impl<'a> Bucket<'a> {
         last
     }
 
-    fn open(&self) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect_timeout(&self.session.hosts[self.host].address, Duration::from_secs(5))?;
+    /// What TLS agreed on, where it is spoken.
+    #[must_use]
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        match self.stream.as_ref()? {
+            Stream::Plain(_) => None,
+            Stream::Tls(stream) => Negotiated::of(&stream.conn),
+        }
+    }
+
+    fn open(&self) -> Result<Stream, BucketError> {
+        let address = self.session.hosts[self.host].address;
+        let unreachable = |source| self.unreachable(source);
+        let socket = dial_blocking(address, self.session.source(address, 0), CONNECT_TIMEOUT).map_err(unreachable)?;
+        let timeouts = |timeout| socket.set_read_timeout(timeout).and_then(|()| socket.set_write_timeout(timeout));
+        timeouts(Some(CONNECT_TIMEOUT)).map_err(unreachable)?;
         let timeout = Some(Duration::from_nanos(self.session.timeout_ns).max(CALL_TIMEOUT_MIN));
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(timeout)?;
-        stream.set_write_timeout(timeout)?;
-        Ok(stream)
+        let Some(tls) = &self.session.tls else {
+            timeouts(timeout).map_err(unreachable)?;
+            return Ok(Stream::Plain(socket));
+        };
+        let stream = tls.shake_hands(self.host, socket).map_err(|error| self.not_shaken(&error))?;
+        let timeouts = stream.sock.set_read_timeout(timeout).and_then(|()| stream.sock.set_write_timeout(timeout));
+        timeouts.map_err(unreachable)?;
+        Ok(Stream::Tls(Box::new(stream)))
+    }
+
+    fn not_shaken(&self, error: &io::Error) -> BucketError {
+        let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let (why, remedy) = match of_tls {
+            Some(inner) => (inner.to_string(), remedy(fault(inner, false))),
+            None if is_closed(error.kind()) => {
+                ("it closed during the handshake".to_owned(), remedy("closed during the handshake"))
+            }
+            None if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                let waited = format!("it did not answer within {} s", CONNECT_TIMEOUT.as_secs());
+                (waited, remedy("closed during the handshake"))
+            }
+            None => (error.to_string(), remedy("")),
+        };
+        BucketError::Tls { host: self.session.hosts[self.host].authority.clone(), why, remedy }
     }
 
     fn unreachable(&self, source: io::Error) -> BucketError {
@@ -139,6 +187,11 @@ impl<'a> Bucket<'a> {
     /// [`BucketError`], also where access is denied.
     pub fn exists(&mut self) -> Result<(bool, Option<String>), BucketError> {
         let answer = self.call("HEAD", b"", &[], &[])?;
+        // What servers in Go say in plain HTTP on a port that speaks TLS.
+        if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
+            let host = self.session.hosts[self.host].authority.clone();
+            return Err(BucketError::NotHttp { host, why: "it is an HTTPS server".into() });
+        }
         match answer.status {
             404 => Ok((false, answer.server)),
             // HEAD carries no code: tell what it usually means.
@@ -317,10 +370,13 @@ impl<'a> Bucket<'a> {
         }
         // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
         if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
-            let stream = self.open().map_err(|source| self.unreachable(source))?;
+            let stream = self.open()?;
             answered = self.exchange(stream, &request, body, to_head);
         }
         answered.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                self.not_shaken(&error)
+            }
             io::ErrorKind::InvalidData => {
                 BucketError::NotHttp { host: self.session.hosts[self.host].authority.clone(), why: error.to_string() }
             }
@@ -329,9 +385,10 @@ impl<'a> Bucket<'a> {
     }
 
     /// One request and its answer; keeps the connection where the host does.
-    fn exchange(&mut self, mut stream: TcpStream, request: &[u8], body: &[u8], to_head: bool) -> io::Result<Answer> {
+    fn exchange(&mut self, mut stream: Stream, request: &[u8], body: &[u8], to_head: bool) -> io::Result<Answer> {
         stream.write_all(request)?;
         stream.write_all(body)?;
+        stream.flush()?;
         let answer = read_answer(&mut stream, to_head)?;
         self.stream = answer.keep_alive.then_some(stream);
         Ok(answer)
@@ -339,7 +396,7 @@ impl<'a> Bucket<'a> {
 
     fn request(&self, key: &str, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let session = self.session;
-        let authority = host_header(&session.hosts[self.host].authority);
+        let authority = host_header(&session.hosts[self.host].authority, session.tls.is_some());
         let (host, mut path) = match session.lookup {
             Lookup::Path => (authority.to_owned(), b"/".to_vec()),
             Lookup::VirtualHost => (format!("{}.{authority}", session.bucket), b"/".to_vec()),
@@ -373,7 +430,7 @@ impl<'a> Bucket<'a> {
             signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
             let payload_hash = hex(&sha2::Sha256::digest(body).into());
             let canonical = Canonical { method, path: &path, query, headers: &[], payload_hash: &payload_hash };
-            push_signature(&signer, canonical, host.as_bytes(), &mut Vec::new(), &mut out);
+            push_signature(&signer, canonical, host.as_bytes(), &Extra::default(), &mut Vec::new(), &mut out);
         }
         out.extend_from_slice(b"\r\n\r\n");
         out
@@ -387,7 +444,7 @@ const fn is_closed(kind: io::ErrorKind) -> bool {
 
 /// One read. With a time limit set, a signal interrupts it even where system calls are restarted: Ctrl-C while clearing
 /// up must not end the clearing.
-fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_some(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -397,7 +454,7 @@ fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Reads one answer, however it is framed.
-fn read_answer(stream: &mut TcpStream, to_head: bool) -> io::Result<Answer> {
+fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
     let invalid = |why: response::Malformed| io::Error::new(io::ErrorKind::InvalidData, why.to_string());
     let too_long = || io::Error::new(io::ErrorKind::InvalidData, "the answer is too long");
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);

@@ -63,7 +63,8 @@ impl<'a> Choice<'a> {
         };
         let plain = |subject| Chosen { op, subject, range: None };
         match op {
-            Op::Put => self.next_put().map(plain),
+            // A part is never drawn: it follows from its upload.
+            Op::Put | Op::Multipart | Op::Part => self.next_put().map(plain),
             Op::List => Some(plain(Subject::Bucket)),
             Op::Stat => Some(plain(self.draw_object())),
             Op::Get => {
@@ -75,13 +76,16 @@ impl<'a> Choice<'a> {
                 // Before anything was written there is nothing to delete: write first, so that the shares even out.
                 Workload::Mixed(_) => match self.deletable.pop_front() {
                     Some(id) => Some(plain(self.own(id))),
-                    None => self.next_put().map(|subject| Chosen { op: Op::Put, subject, range: None }),
+                    None => {
+                        let op = if self.plan.workload.has(Op::Put) { Op::Put } else { Op::Multipart };
+                        self.next_put().map(|subject| Chosen { op, subject, range: None })
+                    }
                 },
             },
         }
     }
 
-    /// Notes that a PUT has succeeded.
+    /// Notes that an object was written.
     pub(crate) fn written(&mut self, subject: Subject) {
         if let (Subject::Own { id, .. }, Workload::Mixed(_)) = (subject, &self.plan.workload)
             && self.deletable.len() < DELETABLE_MAX
@@ -95,7 +99,7 @@ impl<'a> Choice<'a> {
         mix(self.stream, self.draws)
     }
 
-    fn draw_op(&mut self, weights: [u32; 5]) -> Op {
+    fn draw_op(&mut self, weights: [u32; Op::COUNT]) -> Op {
         let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
         let mut at = self.draw() % total.max(1);
         for (op, weight) in Op::ALL.into_iter().zip(weights) {
@@ -202,7 +206,8 @@ mod tests {
     #[test]
     fn a_mix_keeps_its_weights_and_deletes_only_what_it_wrote() {
         let session = session();
-        let plan = Plan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0])) };
+        let plan =
+            Plan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0, 0, 0])) };
         let none = AtomicU64::new(0);
         let mut choice = Choice::new(&given(&plan, &session, &none, (0, 1)));
         let (mut ops, mut written) = (HashMap::new(), std::collections::HashSet::new());

@@ -6,24 +6,22 @@
 //! of connections allow.
 
 use std::io::IoSlice;
-use std::mem::MaybeUninit;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr};
 
 use linerate_record::run::Op;
 use rustix::io::Errno;
-use rustix::net::sockopt;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, connect, recv, sendmsg,
-    socket_with,
-};
 
-use crate::body::{Bodies, POOL_BYTES};
+use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
+use crate::channel::{Sent, Wire};
 use crate::failure::{Failure, location_host, retry_after_ns, s3_code};
-use crate::request::{Ask, Subject};
+use crate::multipart::{REPLY_BYTES_MAX, judge};
+use crate::request::{Ask, Outgoing, Subject};
 use crate::response::{self, Chunks, Framing, Malformed};
 use crate::retry::Since;
+use crate::streaming::{Layout, Piece, STREAM_PIECES_MAX, Stream};
 use crate::sys::set_receive_low_water;
+use crate::tls::Tls;
+use crate::transport::{ClientTransport, dial};
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
 const HEAD_READ_BYTES: usize = 8 << 10;
@@ -46,7 +44,7 @@ pub(crate) const fn low_water_share(connections: u32) -> u64 {
 
 /// Most pieces of a body handed to the kernel in one call. Each call pushes what it was given, so that few and large
 /// ones are cheaper.
-const PIECES: usize = 64;
+const PIECES: usize = STREAM_PIECES_MAX + 1;
 
 /// Buffers of one thread, shared by its connections.
 pub(crate) struct Buffers {
@@ -60,6 +58,8 @@ pub(crate) struct Buffers {
     pub(crate) head: Vec<u8>,
     /// Body bytes that had to be made.
     made: Vec<u8>,
+    /// Records of TLS.
+    wire: Wire,
 }
 
 impl Buffers {
@@ -71,6 +71,7 @@ impl Buffers {
             low_water_max,
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],
+            wire: Wire::default(),
         }
     }
 }
@@ -78,8 +79,10 @@ impl Buffers {
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The handshake.
+    /// The connection.
     Connecting,
+    /// The peer's part of the TLS handshake.
+    Handshake,
     /// The next request.
     Idle,
     /// Room to send, or an early reply.
@@ -103,7 +106,9 @@ pub(crate) struct Exchange {
     /// Where a redirect leads.
     location: Option<String>,
     first_byte_ns: u64,
-    body_sent: u64,
+    layout: Layout,
+    /// Bytes sent behind the head: of the body, and of its frames where it goes out in chunks.
+    sent: u64,
     status: u16,
     keep_alive: bool,
     framing: Framing,
@@ -111,6 +116,8 @@ pub(crate) struct Exchange {
     received: u64,
     wrong: bool,
     code: Option<String>,
+    /// What a call of a multipart upload was answered: the body, or a part's `ETag`.
+    pub(crate) reply: Vec<u8>,
     /// Body bytes that were counted as moved already.
     pub(crate) counted_bytes: i64,
 }
@@ -125,7 +132,8 @@ impl Exchange {
             retry_after_ns: None,
             location: None,
             first_byte_ns: 0,
-            body_sent: 0,
+            layout: Layout::empty(),
+            sent: 0,
             status: 0,
             keep_alive: false,
             framing: Framing::Length(0),
@@ -133,19 +141,25 @@ impl Exchange {
             received: 0,
             wrong: false,
             code: None,
+            reply: Vec::new(),
             counted_bytes: 0,
         }
     }
 
-    fn body_bytes(&self) -> u64 {
-        if self.ask.op == Op::Put { self.ask.subject.size_bytes() } else { 0 }
+    /// Whether something is left to send behind the head.
+    fn unsent(&self) -> bool {
+        self.sent < self.layout.wire_bytes()
+    }
+
+    fn body_sent(&self) -> u64 {
+        self.layout.body_bytes(self.sent)
     }
 
     /// Body bytes that have moved so far.
     pub(crate) fn moved_bytes(&self) -> i64 {
         let moved = match self.ask.op {
             Op::Get if (200..300).contains(&self.status) => self.received,
-            Op::Put => self.body_sent,
+            Op::Put | Op::Part => self.body_sent(),
             _ => 0,
         };
         i64::try_from(moved).unwrap_or(i64::MAX)
@@ -170,7 +184,7 @@ impl Exchange {
 
     /// Whether received bytes can go unseen.
     fn discards(&self) -> bool {
-        !self.verify && self.status < 300 && matches!(self.framing, Framing::Length(_))
+        !self.verify && self.ask.call.is_none() && self.status < 300 && matches!(self.framing, Framing::Length(_))
     }
 }
 
@@ -193,16 +207,9 @@ pub(crate) enum Progress {
     Failed { why: Failure, reusable: bool },
 }
 
-/// What one call to send did.
-struct Sent {
-    bytes: usize,
-    /// The socket's buffer took less than it was given: only an event tells of room again.
-    full: bool,
-}
-
 /// One connection.
 pub(crate) struct Connection {
-    pub(crate) socket: OwnedFd,
+    pub(crate) transport: ClientTransport,
     pub(crate) host: u32,
     pub(crate) phase: Phase,
     pub(crate) exchange: Exchange,
@@ -213,22 +220,23 @@ pub(crate) struct Connection {
     unsent: Vec<u8>,
     /// A response's head that came in parts.
     partial: Vec<u8>,
+    /// The body on its way, where it goes out in chunks; made with the first one.
+    stream: Option<Box<Stream>>,
 }
 
 impl Connection {
-    /// Starts a connection; it is usable once it becomes writable.
-    pub(crate) fn open(address: SocketAddr, host: u32, exchange: Exchange) -> Result<Self, Failure> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(connect_failure)?;
-        // Heads and short bodies go out in one call each; waiting for more would only add Nagle's delay.
-        sockopt::set_tcp_nodelay(&socket, true).map_err(connect_failure)?;
-        match connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(errno) => return Err(connect_failure(errno)),
-        }
+    /// Starts a connection to a host; it is usable once it is established.
+    pub(crate) fn open(
+        address: SocketAddr,
+        source: Option<IpAddr>,
+        tls: Option<&Tls>,
+        host: u32,
+        exchange: Exchange,
+    ) -> Result<Self, Failure> {
+        let side = tls.map(|tls| tls.client(host as usize)).transpose().map_err(|_| Failure::Tls("protocol error"))?;
+        let socket = dial(address, source).map_err(connect_failure)?;
         Ok(Connection {
-            socket,
+            transport: ClientTransport::new(socket, side),
             host,
             phase: Phase::Connecting,
             exchange,
@@ -236,20 +244,40 @@ impl Connection {
             low_water: 1,
             unsent: Vec::new(),
             partial: Vec::new(),
+            stream: None,
         })
     }
 
-    /// Whether the handshake succeeded.
-    pub(crate) fn connected(&self) -> Result<(), Failure> {
-        match sockopt::socket_error(&self.socket) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(errno)) | Err(errno) => Err(connect_failure(errno)),
+    /// Whether a request can be sent: the connection is there, and TLS's handshake is done.
+    pub(crate) fn establish(&mut self, buffers: &mut Buffers) -> Result<bool, Failure> {
+        let established = self.transport.establish(&mut buffers.wire);
+        if established == Ok(false) {
+            self.phase = Phase::Handshake;
         }
+        let of_socket = |errno| match self.phase {
+            Phase::Handshake => Failure::Tls("closed during the handshake"),
+            _ => connect_failure(errno),
+        };
+        established.map_err(|errno| self.transport.fault().map_or_else(|| of_socket(errno), Failure::Tls))
+    }
+
+    /// Whether an event on an idle connection was TLS's own, such as a session ticket.
+    pub(crate) fn still_idle(&mut self, buffers: &mut Buffers) -> bool {
+        matches!(self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire), Err(Errno::AGAIN))
+    }
+
+    /// Whether an event should tell of room to send.
+    pub(crate) fn needs_room(&self) -> bool {
+        self.phase == Phase::Sending || self.transport.has_unsent()
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
-    pub(crate) fn start(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
         self.phase = Phase::Sending;
+        self.exchange.layout = outgoing.layout;
+        if outgoing.layout.is_chunked() {
+            self.stream.get_or_insert_default().begin(outgoing.signer);
+        }
         self.unsent.clear();
         self.partial.clear();
         let head = std::mem::take(&mut buffers.head);
@@ -260,7 +288,7 @@ impl Connection {
                 Progress::Waiting
             }
             Ok(Sent { bytes, full }) => {
-                self.exchange.body_sent = (bytes - head.len()) as u64;
+                self.exchange.sent = (bytes - head.len()) as u64;
                 if full { Progress::Waiting } else { self.send_rest(bodies, buffers) }
             }
             Err(Errno::AGAIN) => {
@@ -275,7 +303,7 @@ impl Connection {
 
     /// Goes on sending until all is sent or the socket's buffer is full.
     pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
-        while !self.unsent.is_empty() || self.exchange.body_sent < self.exchange.body_bytes() {
+        while !self.unsent.is_empty() || self.exchange.unsent() || self.transport.has_unsent() {
             let unsent = std::mem::take(&mut self.unsent);
             let sent = self.send_once(&unsent, bodies, buffers);
             self.unsent = unsent;
@@ -283,7 +311,7 @@ impl Connection {
                 Ok(Sent { bytes, full }) => {
                     let of_head = bytes.min(self.unsent.len());
                     self.unsent.drain(..of_head);
-                    self.exchange.body_sent += (bytes - of_head) as u64;
+                    self.exchange.sent += (bytes - of_head) as u64;
                     if full {
                         return Progress::Waiting;
                     }
@@ -297,41 +325,61 @@ impl Connection {
         Progress::Waiting
     }
 
-    /// One `sendmsg` of a head and the next pieces of the body.
-    fn send_once(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
-        // Most requests need three pieces; clearing room for 64 of them would show at 4 KiB.
-        if self.exchange.body_bytes() <= POOL_BYTES as u64 {
-            self.send_pieces::<4>(head, bodies, buffers)
-        } else {
-            self.send_pieces::<PIECES>(head, bodies, buffers)
+    /// One call that sends a head and the next pieces of the body.
+    fn send_once(&mut self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+        // Most requests need few pieces; clearing room for 64 of them would show at 4 KiB.
+        let layout = &self.exchange.layout;
+        match (layout.is_chunked(), layout.length()) {
+            (false, ..=POOL_BYTES) => self.send_pieces::<4>(head, bodies, buffers),
+            (true, ..=CHUNK_BYTES) => self.send_pieces::<6>(head, bodies, buffers),
+            _ => self.send_pieces::<PIECES>(head, bodies, buffers),
         }
     }
 
-    fn send_pieces<const N: usize>(&self, head: &[u8], bodies: &Bodies, buffers: &mut Buffers) -> Result<Sent, Errno> {
+    fn send_pieces<const N: usize>(
+        &mut self,
+        head: &[u8],
+        bodies: &Bodies,
+        buffers: &mut Buffers,
+    ) -> Result<Sent, Errno> {
         let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
-        if let (Op::Put, Subject::Own { id, size_bytes }) = (self.exchange.ask.op, self.exchange.ask.subject) {
-            let mut offset = self.exchange.body_sent;
-            while count < N - 1 {
-                let resident = bodies.resident(size_bytes, offset, size_bytes - offset);
-                if resident.is_empty() {
-                    break;
+        let Exchange { ask, layout, sent, .. } = &self.exchange;
+        match (ask.body(), self.stream.as_deref_mut()) {
+            (Some(span), Some(stream)) if layout.is_chunked() => {
+                let mut chunks = [Piece::Made { start: 0, end: 0 }; N];
+                let most = &mut chunks[1..];
+                let gathered = stream.gather((*layout, span, *sent), bodies, most, &mut buffers.made);
+                for piece in &chunks[1..=gathered] {
+                    pieces[count] = IoSlice::new(match *piece {
+                        Piece::Pool { offset, length } => bodies.resident(span.size_bytes, offset, length),
+                        Piece::Made { start, end } => &buffers.made[start..end],
+                    });
+                    count += 1;
                 }
-                pieces[count] = IoSlice::new(resident);
-                offset += resident.len() as u64;
-                count += 1;
             }
-            let left = (size_bytes - offset).min(buffers.made.len() as u64) as usize;
-            if left > 0 && bodies.resident(size_bytes, offset, 1).is_empty() {
-                bodies.fill(id, size_bytes, offset, &mut buffers.made[..left]);
-                pieces[count] = IoSlice::new(&buffers.made[..left]);
-                count += 1;
+            (Some(span), _) => {
+                let (mut offset, end) = (span.start + sent, span.start + span.length);
+                while count < N - 1 {
+                    let resident = bodies.resident(span.size_bytes, offset, end - offset);
+                    if resident.is_empty() {
+                        break;
+                    }
+                    pieces[count] = IoSlice::new(resident);
+                    offset += resident.len() as u64;
+                    count += 1;
+                }
+                let left = (end - offset).min(buffers.made.len() as u64) as usize;
+                if left > 0 && bodies.resident(span.size_bytes, offset, 1).is_empty() {
+                    bodies.fill(span.id, span.size_bytes, offset, &mut buffers.made[..left]);
+                    pieces[count] = IoSlice::new(&buffers.made[..left]);
+                    count += 1;
+                }
             }
+            (None, _) => {}
         }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let bytes = sendmsg(&self.socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)?;
-        Ok(Sent { bytes, full: bytes < pieces[..count].iter().map(|p| p.len()).sum() })
+        self.transport.send(&pieces[..count], &mut buffers.wire)
     }
 
     /// Takes what has arrived. `now_ns` is the instant at which the event was seen.
@@ -353,7 +401,7 @@ impl Connection {
     }
 
     fn receive_head(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
-        let (_, n) = recv(&self.socket, &mut buffers.input[..HEAD_READ_BYTES], RecvFlags::DONTWAIT)?;
+        let n = self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire)?;
         if n == 0 {
             let answered = self.exchange.first_byte_ns > 0;
             let why = if answered { Failure::Closed } else { Failure::Unanswered };
@@ -384,6 +432,11 @@ impl Connection {
                     if head.status >= 300 {
                         note_refusal(&mut self.exchange, &bytes[..head.head_bytes]);
                     }
+                    if self.exchange.ask.op == Op::Part
+                        && let Some(etag) = response::header(bytes, "etag")
+                    {
+                        self.exchange.reply.extend_from_slice(etag.as_bytes());
+                    }
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
                     break self.take_body(&bytes[head.head_bytes..], early, bodies, buffers.low_water_max);
@@ -400,20 +453,17 @@ impl Connection {
         if self.exchange.discards() {
             let Framing::Length(length) = self.exchange.framing else { return Ok(None) };
             let left = length - self.exchange.received;
-            let room: &mut [MaybeUninit<u8>] = buffers.discard.spare_capacity_mut();
-            // One byte more than is due tells of a body that is too long.
-            let most = room.len().min(usize::try_from(left.saturating_add(1)).unwrap_or(usize::MAX));
-            let (_, n) = recv(&self.socket, &mut room[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
+            let n = self.transport.discard(buffers.discard.spare_capacity_mut(), left, &mut buffers.wire)?;
             if n == 0 {
                 return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
             }
-            let taken = left.min(n as u64);
-            self.exchange.received += taken;
-            return Ok(Some(self.after_body(n - taken as usize, buffers.low_water_max)));
+            let of_body = left.min(n as u64);
+            self.exchange.received += of_body;
+            return Ok(Some(self.after_body(n - of_body as usize, buffers.low_water_max)));
         }
-        let (_, n) = recv(&self.socket, &mut buffers.input[..], RecvFlags::DONTWAIT)?;
+        let n = self.transport.read(&mut buffers.input, usize::MAX, &mut buffers.wire)?;
         if n == 0 {
-            let whole = self.exchange.framing == Framing::UntilClose;
+            let whole = self.exchange.framing == Framing::UntilClose && self.transport.ended_by_peer();
             let closed = Progress::Failed { why: Failure::Closed, reusable: false };
             return Ok(Some(if whole { self.finish(0) } else { closed }));
         }
@@ -466,7 +516,7 @@ impl Connection {
         if self.exchange.discards()
             && let Framing::Length(length) = self.exchange.framing
         {
-            let left = length - self.exchange.received;
+            let left = self.transport.awaited(length - self.exchange.received);
             if left >= LOW_WATER_FROM_BYTES || left < self.low_water {
                 self.set_low_water(left.min(low_water_max));
             }
@@ -475,7 +525,7 @@ impl Connection {
     }
 
     fn set_low_water(&mut self, bytes: u64) {
-        if bytes != self.low_water && set_receive_low_water(&self.socket, bytes as u32).is_ok() {
+        if bytes != self.low_water && set_receive_low_water(&self.transport, bytes as u32).is_ok() {
             self.low_water = bytes;
         }
     }
@@ -496,7 +546,7 @@ impl Connection {
         if !(200..300).contains(&exchange.status) {
             return fail(Failure::Status(exchange.status, exchange.code.clone()));
         }
-        if exchange.body_sent < exchange.body_bytes() {
+        if exchange.unsent() {
             return Progress::Failed { why: Failure::EarlyReply, reusable: false };
         }
         let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
@@ -512,16 +562,28 @@ impl Connection {
         if exchange.wrong {
             return fail(Failure::WrongBody);
         }
+        if let Some(call) = exchange.ask.call
+            && let Err(why) = judge(call.step, &exchange.reply)
+        {
+            return fail(why);
+        }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,
-            Op::Put => exchange.body_sent,
-            Op::Stat | Op::Delete | Op::List => 0,
+            Op::Put | Op::Part => exchange.body_sent(),
+            Op::Stat | Op::Delete | Op::List | Op::Multipart => 0,
         };
         Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
     }
 
+    /// The checksum of the body that was sent, where one followed it.
+    pub(crate) fn checksum(&self) -> Option<[u8; 8]> {
+        let stream = self.stream.as_deref().filter(|_| self.exchange.layout.has_trailer());
+        stream.map(Stream::checksum)
+    }
+
     fn broken(&self) -> Progress {
-        Progress::Failed { why: Failure::Reset, reusable: false }
+        let why = self.transport.fault().map_or(Failure::Reset, Failure::Tls);
+        Progress::Failed { why, reusable: false }
     }
 }
 
@@ -544,6 +606,9 @@ fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
     {
         let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
         exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
+    } else if exchange.ask.op == Op::Multipart {
+        let room = REPLY_BYTES_MAX.saturating_sub(exchange.reply.len());
+        exchange.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
     exchange.received += bytes.len() as u64;
 }

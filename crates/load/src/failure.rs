@@ -9,6 +9,8 @@ use crate::response::Malformed;
 pub enum Failure {
     /// No connection.
     Connect(&'static str),
+    /// No TLS handshake, or records that are not what TLS lets them be.
+    Tls(&'static str),
     /// No whole response in the time allowed.
     Timeout,
     /// The connection broke.
@@ -32,6 +34,8 @@ pub enum Failure {
     WrongRange,
     /// The body is not what was written.
     WrongBody,
+    /// The reply lacks what it must hold.
+    Lacking(&'static str),
     /// The server answered before it had the whole body, and closed.
     EarlyReply,
 }
@@ -39,7 +43,7 @@ pub enum Failure {
 impl Failure {
     /// Whether there is no connection, or none any more.
     pub(crate) const fn is_broken_connection(&self) -> bool {
-        matches!(self, Failure::Connect(_) | Failure::Closed | Failure::Unanswered | Failure::Reset)
+        matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Unanswered | Failure::Reset)
     }
 
     /// Whether the same request may succeed when it is made again. An answer that was wrong is not asked away.
@@ -65,6 +69,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Connect(why) => write!(f, "connect: {why}"),
+            Failure::Tls(why) => write!(f, "tls: {why}"),
             Failure::Timeout => f.write_str("timeout"),
             Failure::Reset => f.write_str("connection reset"),
             Failure::Unanswered => f.write_str("closed without a reply"),
@@ -77,6 +82,7 @@ impl fmt::Display for Failure {
             Failure::LongBody => f.write_str("long body"),
             Failure::WrongRange => f.write_str("wrong range"),
             Failure::WrongBody => f.write_str("wrong body"),
+            Failure::Lacking(what) => write!(f, "reply without {what}"),
             Failure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }

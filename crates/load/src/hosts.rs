@@ -19,7 +19,7 @@ pub struct Host {
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
     /// Nothing named.
-    #[error("no host in {0:?}: write host:port, a comma list, minio-{{1...4}}:9000, file:PATH or http://host:port")]
+    #[error("no host in {0:?}: write host:port, a comma list, minio-{{1...4}}:9000, file:PATH or https://host:port")]
     Empty(String),
     /// A range that is none.
     #[error(
@@ -27,11 +27,11 @@ pub enum HostsError {
     )]
     Range(String),
     /// A URL with a scheme or parts that do not fit.
-    #[error("invalid host {0:?}: write http://host:port or host:port, without a path")]
+    #[error("invalid host {0:?}: write https://host:port, http://host:port or host:port, without a path")]
     Url(String),
-    /// TLS was asked for.
-    #[error("host {0:?} asks for TLS, and this build of linerate speaks plain HTTP only: give an http:// endpoint")]
-    Tls(String),
+    /// Some with TLS, some without.
+    #[error("host {0:?} is not spoken to as the others are: write https:// or http:// before all of them, or --tls")]
+    Scheme(String),
     /// Too many.
     #[error("{0:?} names more than {HOSTS_MAX} hosts")]
     TooMany(String),
@@ -53,12 +53,22 @@ pub enum HostsError {
     },
 }
 
-/// Reads `--host`: a comma list of `host[:port]`, `http://host[:port]`, with `{1...16}` ranges, or `file:PATH` with one
-/// such entry a line. The port is 80 where none is given, as for any HTTP URL.
+/// Hosts as they were named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// `host:port` of each.
+    pub authorities: Vec<String>,
+    /// Whether TLS is spoken with them.
+    pub tls: bool,
+}
+
+/// Reads `--host`: a comma list of `host[:port]`, `http://host[:port]` or `https://host[:port]`, with `{1...16}`
+/// ranges, or `file:PATH` with one such entry a line. With `tls`, hosts without a scheme speak TLS too. The port is 80
+/// or, with TLS, 443 where none is given, as for any URL.
 ///
 /// # Errors
 /// [`HostsError`], quoting the entry at fault.
-pub fn parse(text: &str) -> Result<Vec<String>, HostsError> {
+pub fn parse(text: &str, tls: bool) -> Result<Named, HostsError> {
     let mut hosts = Vec::new();
     for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         if let Some(path) = entry.strip_prefix("file:") {
@@ -77,7 +87,9 @@ pub fn parse(text: &str) -> Result<Vec<String>, HostsError> {
     if hosts.is_empty() {
         return Err(HostsError::Empty(text.to_owned()));
     }
-    hosts.iter().map(|h| authority(h)).collect()
+    let tls = tls || hosts[0].starts_with("https://");
+    let authorities = hosts.iter().map(|h| authority(h, tls)).collect::<Result<_, _>>()?;
+    Ok(Named { authorities, tls })
 }
 
 /// Expands each `{FIRST...LAST}` of an entry; numbers keep the width of `FIRST` where that has leading zeros.
@@ -107,11 +119,12 @@ fn expand(entry: &str, out: &mut Vec<String>) -> Result<(), HostsError> {
 }
 
 /// `host:port` of an entry that may be a URL.
-fn authority(entry: &str) -> Result<String, HostsError> {
+fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
     let fail = || HostsError::Url(entry.to_owned());
     let rest = match entry.split_once("://") {
-        Some(("http", rest)) => rest,
-        Some(("https", _)) => return Err(HostsError::Tls(entry.to_owned())),
+        Some(("http", rest)) if !tls => rest,
+        Some(("https", rest)) if tls => rest,
+        Some(("http" | "https", _)) => return Err(HostsError::Scheme(entry.to_owned())),
         Some(_) => return Err(fail()),
         None => entry,
     };
@@ -133,7 +146,7 @@ fn authority(entry: &str) -> Result<String, HostsError> {
     if host.is_empty() {
         return Err(fail());
     }
-    let port: u16 = if port.is_empty() { 80 } else { port.parse().map_err(|_| fail())? };
+    let port: u16 = if port.is_empty() { default_port(tls) } else { port.parse().map_err(|_| fail())? };
     Ok(format!("{host}:{port}"))
 }
 
@@ -158,10 +171,39 @@ pub fn resolve(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
     authorities.iter().map(one).collect()
 }
 
-/// What a `Host` header says: the port is left out where it is HTTP's own, as clients and signatures do.
+/// Finds every address of each `host:port`: a host for each, under the same name.
+///
+/// # Errors
+/// [`HostsError::Resolve`] for the first name that has no address, [`HostsError::TooMany`].
+pub fn resolve_all(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
+    let mut hosts = Vec::<Host>::new();
+    for authority in authorities {
+        let failed = |source| HostsError::Resolve { host: authority.clone(), source };
+        let before = hosts.len();
+        for address in authority.to_socket_addrs().map_err(failed)? {
+            let host = Host { authority: authority.clone(), address };
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        if hosts.len() == before && !hosts.iter().any(|h| h.authority == *authority) {
+            return Err(failed(std::io::Error::other("the name has no address")));
+        }
+        if hosts.len() > HOSTS_MAX {
+            return Err(HostsError::TooMany(authority.clone()));
+        }
+    }
+    Ok(hosts)
+}
+
+const fn default_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
+
+/// What a `Host` header says: the port is left out where it is the protocol's own, as clients and signatures do.
 #[must_use]
-pub fn host_header(authority: &str) -> &str {
-    authority.strip_suffix(":80").unwrap_or(authority)
+pub fn host_header(authority: &str, tls: bool) -> &str {
+    authority.strip_suffix(if tls { ":443" } else { ":80" }).unwrap_or(authority)
 }
 
 #[cfg(test)]
@@ -178,9 +220,16 @@ mod tests {
             ("r{1...2}n{1...2}", "r1n1:80 r1n2:80 r2n1:80 r2n2:80"),
             ("http://a:9000/", "a:9000"),
             ("http://n{1...2}:9000", "n1:9000 n2:9000"),
+            ("https://a,https://b:9000/", "a:443 b:9000"),
+            ("https://n{1...2}", "n1:443 n2:443"),
             ("[::1]:9000,::1,http://[fe80::1]", "[::1]:9000 [::1]:80 [fe80::1]:80"),
         ] {
-            assert_eq!(parse(text).unwrap().join(" "), expected, "{text}");
+            let named = parse(text, false).unwrap();
+            assert_eq!(
+                (named.authorities.join(" "), named.tls),
+                (expected.into(), text.starts_with("https")),
+                "{text}"
+            );
         }
     }
 
@@ -189,7 +238,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# storage nodes\na:1\n\nb{1...2}:2\n").unwrap();
         let text = format!("file:{}", file.path().display());
-        assert_eq!(parse(&text).unwrap(), ["a:1", "b1:2", "b2:2"]);
+        assert_eq!(parse(&text, true).unwrap().authorities, ["a:1", "b1:2", "b2:2"]);
     }
 
     #[test]
@@ -200,7 +249,9 @@ mod tests {
             ("n{1..3}", "{FIRST...LAST}"),
             ("n{3...1}", "not above"),
             ("n{1...3", "n{1...3"),
-            ("https://a", "TLS"),
+            ("https://a,http://b", "http://b"),
+            ("https://a,ftp://b", "ftp://b"),
+            ("http://a,https://b", "--tls"),
             ("ftp://a", "ftp://a"),
             ("a:99999", "a:99999"),
             ("http://a/bucket", "without a path"),
@@ -210,9 +261,16 @@ mod tests {
             ("file:/does/not/exist", "/does/not/exist"),
             (":9000", ":9000"),
         ] {
-            let error = parse(text).expect_err(text).to_string();
+            let error = parse(text, false).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn tls_asked_for_goes_for_hosts_without_a_scheme_and_not_against_one() {
+        let named = parse("a,https://b:9,[::1]", true).unwrap();
+        assert_eq!((named.authorities.join(" ").as_str(), named.tls), ("a:443 b:9 [::1]:443", true));
+        assert!(parse("http://a", true).unwrap_err().to_string().contains("--tls"));
     }
 
     #[test]
@@ -228,6 +286,10 @@ mod tests {
         let hosts = resolve(&["127.0.0.1:9000".into(), "[::1]:80".into()]).unwrap();
         assert_eq!(hosts[0].address, "127.0.0.1:9000".parse().unwrap());
         assert!(resolve(&["no-such-host.invalid:1".into()]).is_err());
-        assert_eq!((host_header("a:80"), host_header("a:8080")), ("a", "a:8080"));
+        for (authority, tls, header) in
+            [("a:80", false, "a"), ("a:8080", false, "a:8080"), ("a:443", true, "a"), ("a:80", true, "a:80")]
+        {
+            assert_eq!(host_header(authority, tls), header);
+        }
     }
 }

@@ -7,12 +7,14 @@
 mod arrivals;
 pub mod body;
 pub mod bucket;
+mod channel;
 mod choice;
 pub mod clock;
 mod connection;
 pub mod failure;
 pub mod hosts;
 pub mod listing;
+pub mod multipart;
 pub mod object;
 pub mod pace;
 pub mod point;
@@ -23,9 +25,12 @@ mod retry;
 pub mod session;
 pub mod sigv4;
 pub mod sizes;
+mod streaming;
 pub mod sys;
 mod tally;
 pub mod target;
 #[cfg(test)]
 mod test_session;
+pub mod tls;
+mod transport;
 mod worker;

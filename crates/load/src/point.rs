@@ -12,6 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::arrivals::OpenReport;
 use crate::clock::Clock;
+use crate::multipart::Unfinished;
 use crate::rest::RETRY_AFTER_MAX_NS;
 use crate::session::{ErrorLimit, Plan, Session, Until};
 use crate::sys::process_cpu_ns;
@@ -94,7 +95,7 @@ pub struct FigureRow {
 }
 
 /// How a point ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointOutcome {
     /// Why.
     pub ended: Ended,
@@ -104,6 +105,8 @@ pub struct PointOutcome {
     pub connections: u64,
     /// Writes that had not ended when their connection was given up: the target may store them later.
     pub unended_writes: u64,
+    /// Multipart uploads that were neither completed nor aborted.
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// A point that could not be driven.
@@ -287,9 +290,11 @@ impl<'a> Merge<'a> {
             rows: merge_rows(reports),
         };
         (self.client_cpu_ns, self.target_cpu_ns) = (client_cpu_ns, target_cpu_ns);
-        let failed = figures.rows.iter().flat_map(|r| r.errors.values()).sum::<u64>();
+        // Parts are told in their uploads.
+        let whole = || figures.rows.iter().filter(|row| !row.op.is_detail());
+        let failed = whole().flat_map(|r| r.errors.values()).sum::<u64>();
         self.failed += failed;
-        self.succeeded += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+        self.succeeded += whole().map(|r| r.requests).sum::<u64>();
         if figures.rows.iter().any(|r| r.requests > 0 || r.moved_bytes > 0) {
             (self.last_alive_ns, self.failures_since, self.throttled_since) = (to_ns, 0, 0);
         } else {
@@ -319,6 +324,7 @@ impl<'a> Merge<'a> {
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
+            unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
         }
     }
 }

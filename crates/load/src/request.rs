@@ -1,11 +1,15 @@
 //! Requests on the wire: written into a reused buffer, signed, without allocation.
 
 use linerate_record::run::Op;
+use sha2::{Digest, Sha256};
 
+use crate::body::Span;
 use crate::hosts::host_header;
+use crate::multipart::{Call, Step};
 use crate::object::{ObjectId, push_decimal, push_key};
 use crate::session::{Lookup, Payload, Session};
-use crate::sigv4::{Canonical, EMPTY_SHA256_HEX, Signer, UNSIGNED_PAYLOAD, hex, push_encoded_path, push_encoded_query};
+use crate::sigv4::{Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, hex, push_encoded_path, push_encoded_query};
+use crate::streaming::Layout;
 
 /// Keys asked for in one page of a listing: S3's own limit.
 const LIST_KEYS_MAX: u64 = 1000;
@@ -38,6 +42,46 @@ pub(crate) struct Ask {
     pub(crate) range: Option<Range>,
     /// Number of the host.
     pub(crate) host: u32,
+    /// Which call of a multipart upload it is.
+    pub(crate) call: Option<Call>,
+}
+
+impl Ask {
+    /// What a request sends of an object.
+    pub(crate) const fn body(&self) -> Option<Span> {
+        match (self.op, self.subject) {
+            (Op::Put, Subject::Own { id, size_bytes }) => Some(Span::whole(id, size_bytes)),
+            (Op::Part, Subject::Own { id, size_bytes }) => match self.range {
+                Some(Range { start, length }) => Some(Span { id, size_bytes, start, length }),
+                None => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Body bytes that it is about, in either direction.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        let whole = if self.op == Op::Multipart { 0 } else { self.subject.size_bytes() };
+        self.range.map_or(whole, |r| r.length)
+    }
+}
+
+/// What a request says that does not follow from what it is about.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Texts<'a> {
+    /// The key of a [`Subject::Existing`].
+    pub(crate) key: &'a str,
+    /// The id of its upload, encoded for a query.
+    pub(crate) upload_id: &'a [u8],
+    /// A document that it sends; it goes out with the head.
+    pub(crate) document: &'a [u8],
+}
+
+/// How the body of a request goes out.
+pub(crate) struct Outgoing {
+    pub(crate) layout: Layout,
+    /// What signs its chunks.
+    pub(crate) signer: Option<ChunkSigner>,
 }
 
 /// Bytes `start..start + length` of an object.
@@ -57,15 +101,18 @@ pub(crate) struct Requests<'a> {
     root: Vec<u8>,
     run_prefix_encoded: String,
     list_query: Vec<u8>,
+    query: Vec<u8>,
     path: Vec<u8>,
     scratch: Vec<u8>,
+    decoded_length: Vec<u8>,
 }
 
 impl<'a> Requests<'a> {
     pub(crate) fn new(session: &'a Session) -> Self {
+        let tls = session.tls.is_some();
         let authority = |h: &crate::hosts::Host| match session.lookup {
-            Lookup::Path => host_header(&h.authority).to_owned(),
-            Lookup::VirtualHost => format!("{}.{}", session.bucket, host_header(&h.authority)),
+            Lookup::Path => host_header(&h.authority, tls).to_owned(),
+            Lookup::VirtualHost => format!("{}.{}", session.bucket, host_header(&h.authority, tls)),
         };
         let mut root = b"/".to_vec();
         if session.lookup == Lookup::Path {
@@ -85,48 +132,79 @@ impl<'a> Requests<'a> {
             root,
             run_prefix_encoded: String::from_utf8_lossy(&prefix).into_owned(),
             list_query,
+            query: Vec::with_capacity(256),
             path: Vec::with_capacity(512),
             scratch: Vec::with_capacity(1024),
+            decoded_length: Vec::with_capacity(20),
         }
     }
 
-    /// Writes the head of a request into `out`, which is cleared first. `key` is the key of a [`Subject::Existing`].
-    pub(crate) fn write(&mut self, ask: Ask, key: &str, unix_s: u64, out: &mut Vec<u8>) {
-        let Ask { op, subject, range, host } = ask;
-        self.set_path(subject, key);
-        let body_hash = match (op, subject, self.session.payload) {
-            (Op::Put, Subject::Own { id, size_bytes }, Payload::Signed) if self.signer.is_some() => {
-                hex(&self.session.bodies.sha256(id, size_bytes))
-            }
+    /// Writes the head of a request into `out`, which is cleared first, and tells how its body is to be sent.
+    pub(crate) fn write(&mut self, ask: Ask, texts: Texts<'_>, unix_s: u64, out: &mut Vec<u8>) -> Outgoing {
+        let Ask { op, subject, range, host, call } = ask;
+        self.set_path(subject, texts.key);
+        self.set_query(op, call, texts.upload_id);
+        let (body, payload) = (ask.body(), self.session.payload);
+        let layout = body.map_or(Layout::empty(), |span| Layout::new(payload, span.length));
+        let body_hash = match body {
+            Some(span) if payload == Payload::Signed && self.signer.is_some() => hex(&self.session.bodies.sha256(span)),
+            _ if !texts.document.is_empty() => hex(&Sha256::digest(texts.document).into()),
             _ => *EMPTY_SHA256_HEX,
         };
-        let unsigned = op == Op::Put && self.session.payload == Payload::Unsigned;
-        let payload_hash = if unsigned { UNSIGNED_PAYLOAD } else { &body_hash[..] };
-        let query: &[u8] = if op == Op::List { &self.list_query } else { b"" };
+        let payload_hash = body.and(payload.content_sha256()).unwrap_or(&body_hash);
+        let (method, query) = (method(op, call), &self.query[..]);
         let host = self.host_headers[host as usize].as_bytes();
 
         out.clear();
-        push_all(out, &[method(op).as_bytes(), b" ", &self.path]);
+        push_all(out, &[method.as_bytes(), b" ", &self.path]);
         if !query.is_empty() {
             push_all(out, &[b"?", query]);
         }
         push_all(out, &[b" HTTP/1.1\r\nHost: ", host, b"\r\nUser-Agent: linerate/", VERSION]);
-        if op == Op::Put {
+        if body.is_some() || op == Op::Multipart {
             out.extend_from_slice(b"\r\nContent-Length: ");
-            push_decimal(subject.size_bytes(), out);
+            push_decimal(layout.wire_bytes() + texts.document.len() as u64, out);
         }
-        if let Some(range) = range {
+        self.decoded_length.clear();
+        if body.is_some() && payload.is_chunked() {
+            out.extend_from_slice(b"\r\nContent-Encoding: aws-chunked");
+            push_decimal(layout.length(), &mut self.decoded_length);
+        }
+        if let (Op::Get, Some(range)) = (op, range) {
             out.extend_from_slice(b"\r\nRange: bytes=");
             push_decimal(range.start, out);
             out.push(b'-');
             push_decimal(range.start + range.length - 1, out);
         }
+        let mut chunk_signer = None;
         if let Some(signer) = &mut self.signer {
             signer.set_time(unix_s);
-            let canonical = Canonical { method: method(op), path: &self.path, query, headers: &[], payload_hash };
-            push_signature(signer, canonical, host, &mut self.scratch, out);
+            let canonical = Canonical { method, path: &self.path, query, headers: &[], payload_hash };
+            let trailer: &[u8] = if body.is_some() && payload.has_trailer() { b"x-amz-checksum-crc32c" } else { b"" };
+            // A target that is told a checksum per part must know from the beginning which.
+            let creates = call.is_some_and(|c| c.step == Step::Create) && payload.has_trailer();
+            let checksum: &[u8] = if creates { b"CRC32C" } else { b"" };
+            let extra = Extra { checksum, decoded_length: &self.decoded_length, trailer };
+            let seed = push_signature(signer, canonical, host, &extra, &mut self.scratch, out);
+            chunk_signer = (layout.is_chunked() && payload.signs()).then(|| signer.chunks(seed));
         }
-        out.extend_from_slice(b"\r\n\r\n");
+        push_all(out, &[b"\r\n\r\n", texts.document]);
+        Outgoing { layout, signer: chunk_signer }
+    }
+
+    fn set_query(&mut self, op: Op, call: Option<Call>, upload_id: &[u8]) {
+        self.query.clear();
+        match call.map(|c| c.step) {
+            None if op == Op::List => self.query.extend_from_slice(&self.list_query),
+            None => {}
+            Some(Step::Create) => self.query.extend_from_slice(b"uploads="),
+            Some(Step::Part(number)) => {
+                self.query.extend_from_slice(b"partNumber=");
+                push_decimal(u64::from(number), &mut self.query);
+                push_all(&mut self.query, &[b"&uploadId=", upload_id]);
+            }
+            Some(Step::Complete | Step::Abort) => push_all(&mut self.query, &[b"uploadId=", upload_id]),
+        }
     }
 
     fn set_path(&mut self, subject: Subject, key: &str) {
@@ -143,10 +221,12 @@ impl<'a> Requests<'a> {
 
 const VERSION: &[u8] = env!("CARGO_PKG_VERSION").as_bytes();
 
-const fn method(op: Op) -> &'static str {
+fn method(op: Op, call: Option<Call>) -> &'static str {
     match op {
         Op::Get | Op::List => "GET",
-        Op::Put => "PUT",
+        Op::Put | Op::Part => "PUT",
+        Op::Multipart if call.is_some_and(|c| c.step == Step::Abort) => "DELETE",
+        Op::Multipart => "POST",
         Op::Stat => "HEAD",
         Op::Delete => "DELETE",
     }
@@ -158,27 +238,45 @@ fn push_all(out: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// Appends the `x-amz-*` and `Authorization` headers of a request; the headers of `request` are set here.
+/// Headers that some requests have; empty where one has not.
+#[derive(Default)]
+pub(crate) struct Extra<'a> {
+    /// The checksum that parts of an upload will have.
+    pub(crate) checksum: &'a [u8],
+    /// Length of a body that is sent in chunks, without their frames.
+    pub(crate) decoded_length: &'a [u8],
+    /// Name of the header that follows the body.
+    pub(crate) trailer: &'a [u8],
+}
+
+/// Appends the `x-amz-*` and `Authorization` headers of a request, and returns its signature; the headers of `request`
+/// are set here.
 pub(crate) fn push_signature(
     signer: &Signer,
     request: Canonical<'_>,
     host: &[u8],
+    extra: &Extra<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
-) {
-    let date = signer.amz_date().as_bytes();
-    push_all(out, &[b"\r\nx-amz-content-sha256: ", request.payload_hash, b"\r\nx-amz-date: ", date]);
-    let token = signer.session_token().map(|t| t.reveal().as_bytes());
-    let headers: [(&str, &[u8]); 4] = [
+) -> [u8; 64] {
+    // By rising name, as they are signed.
+    let possible: [(&str, &[u8]); 7] = [
         ("host", host),
+        ("x-amz-checksum-algorithm", extra.checksum),
         ("x-amz-content-sha256", request.payload_hash),
-        ("x-amz-date", date),
-        ("x-amz-security-token", token.unwrap_or_default()),
+        ("x-amz-date", signer.amz_date().as_bytes()),
+        ("x-amz-decoded-content-length", extra.decoded_length),
+        ("x-amz-security-token", signer.session_token().map_or(b"", |t| t.reveal().as_bytes())),
+        ("x-amz-trailer", extra.trailer),
     ];
-    if let Some(token) = token {
-        push_all(out, &[b"\r\nx-amz-security-token: ", token]);
+    let (mut headers, mut count) = (possible, 0);
+    for (name, value) in possible.into_iter().filter(|(_, value)| !value.is_empty()) {
+        headers[count] = (name, value);
+        count += 1;
+        if name != "host" {
+            push_all(out, &[b"\r\n", name.as_bytes(), b": ", value]);
+        }
     }
-    let headers = if token.is_some() { &headers[..] } else { &headers[..3] };
     out.extend_from_slice(b"\r\nAuthorization: ");
-    signer.authorize(&Canonical { headers, ..request }, scratch, out);
+    signer.authorize(&Canonical { headers: &headers[..count], ..request }, scratch, out)
 }

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_request_is_made_again_so_many_times_from_its_first_start_on() {
-        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0 };
+        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
         let mut retries = Retries::new(2);
         let mut since = Since::starting(5, Some(3));
         for failed in 1..=2 {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_wrong_is_not_asked_away() {
-        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0 };
+        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
         let status = |status| Failure::Status(status, None);
         for (why, again) in [
             (Failure::Connect("refused"), true),

@@ -1,5 +1,6 @@
 //! What is the same for every request of a run, and what differs from point to point.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use linerate_record::run::Op;
@@ -7,8 +8,10 @@ use linerate_record::units::Rate;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
-use crate::sigv4::Credentials;
+use crate::multipart::Parts;
+use crate::sigv4::{Credentials, UNSIGNED_PAYLOAD};
 use crate::sizes::Sizes;
+use crate::tls::Tls;
 
 /// How a bucket is named in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +22,51 @@ pub enum Lookup {
     VirtualHost,
 }
 
-/// Whether a signature covers the body.
+/// How a body is sent, and what vouches for it: the value of `x-amz-content-sha256` says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// `x-amz-content-sha256` holds the body's SHA-256.
+    /// The body's SHA-256.
     Signed,
     /// `UNSIGNED-PAYLOAD`.
     Unsigned,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: chunks, each with a signature over the one before.
+    Streaming,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: signed chunks, and a signed CRC-32C behind them.
+    StreamingTrailer,
+    /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`: plain chunks, and a CRC-32C behind them.
+    UnsignedTrailer,
+}
+
+impl Payload {
+    /// Whether bodies are sent in chunks.
+    #[must_use]
+    pub const fn is_chunked(self) -> bool {
+        matches!(self, Payload::Streaming | Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// Whether signatures cover bodies.
+    #[must_use]
+    pub const fn signs(self) -> bool {
+        matches!(self, Payload::Signed | Payload::Streaming | Payload::StreamingTrailer)
+    }
+
+    /// Whether a checksum follows bodies.
+    #[must_use]
+    pub const fn has_trailer(self) -> bool {
+        matches!(self, Payload::StreamingTrailer | Payload::UnsignedTrailer)
+    }
+
+    /// What `x-amz-content-sha256` says, where it is not the body's own hash.
+    #[must_use]
+    pub const fn content_sha256(self) -> Option<&'static [u8]> {
+        match self {
+            Payload::Signed => None,
+            Payload::Unsigned => Some(UNSIGNED_PAYLOAD),
+            Payload::Streaming => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+            Payload::StreamingTrailer => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+            Payload::UnsignedTrailer => Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+        }
+    }
 }
 
 /// Which host gets the next request.
@@ -42,6 +83,10 @@ pub enum HostSelect {
 pub struct Session {
     /// Where requests go.
     pub hosts: Vec<Host>,
+    /// How TLS is spoken with the hosts; `None` is plain HTTP.
+    pub tls: Option<Tls>,
+    /// Local addresses that connections are made from in turn; where there are none, the route gives one.
+    pub sources: Vec<IpAddr>,
     /// How the bucket is named.
     pub lookup: Lookup,
     /// Bucket.
@@ -52,7 +97,7 @@ pub struct Session {
     pub credentials: Option<Credentials>,
     /// Region in signatures.
     pub region: String,
-    /// Whether signatures cover bodies.
+    /// How bodies are sent.
     pub payload: Payload,
     /// Bodies to write and to compare with.
     pub bodies: Arc<Bodies>,
@@ -62,6 +107,15 @@ pub struct Session {
     pub timeout_ns: u64,
     /// Seed of sizes and choices.
     pub seed: u64,
+}
+
+impl Session {
+    /// The local address of connection number `turn` to an address: those of its family take turns.
+    pub(crate) fn source(&self, address: SocketAddr, turn: u64) -> Option<IpAddr> {
+        let fits = |source: &&IpAddr| source.is_ipv4() == address.is_ipv4();
+        let count = self.sources.iter().filter(fits).count() as u64;
+        self.sources.iter().filter(fits).nth(turn.checked_rem(count)? as usize).copied()
+    }
 }
 
 /// An object that was at the target before the run.
@@ -79,10 +133,16 @@ pub enum Workload {
     /// One only.
     Single(Op),
     /// Drawn at random by weight, in the order of [`Op::ALL`].
-    Mixed([u32; 5]),
+    Mixed([u32; Op::COUNT]),
 }
 
 impl Workload {
+    /// Whether it writes objects.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.has(Op::Put) || self.has(Op::Multipart)
+    }
+
     /// Whether the workload contains an operation.
     #[must_use]
     pub const fn has(&self, op: Op) -> bool {
@@ -164,6 +224,8 @@ pub struct Plan {
     pub write_set: u32,
     /// What is read, headed and deleted.
     pub source: Source,
+    /// How objects are cut for multipart uploads.
+    pub parts: Parts,
     /// Length of a range to read in place of a whole object.
     pub range_bytes: Option<u64>,
     /// Whether bodies read are compared with what was written.

@@ -8,6 +8,7 @@
 //! tests below.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -17,6 +18,9 @@ pub const EMPTY_SHA256_HEX: &[u8; 64] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41
 
 /// The payload hash of a request whose body is not signed.
 pub const UNSIGNED_PAYLOAD: &[u8] = b"UNSIGNED-PAYLOAD";
+
+/// Length of `x-amz-date`: `20130524T000000Z`.
+const AMZ_DATE_BYTES: usize = 16;
 
 /// A value that never shows itself in logs, debug output or panics.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,8 +79,40 @@ pub struct Signer {
     service: &'static str,
     unix_s: u64,
     amz_date: String,
-    scope: String,
+    scope: Arc<str>,
     day_key: Hmac<Sha256>,
+}
+
+/// What signs the chunks of one request's body, each signature over the one before: the request's own date, scope and
+/// key, which the signer may have left behind by the time that a later chunk is sent.
+#[derive(Clone)]
+pub struct ChunkSigner {
+    amz_date: [u8; AMZ_DATE_BYTES],
+    scope: Arc<str>,
+    day_key: Hmac<Sha256>,
+    last: [u8; 64],
+}
+
+impl ChunkSigner {
+    /// The signature of the next chunk, by the chunk's SHA-256.
+    pub fn chunk(&mut self, sha256: &[u8; 32]) -> [u8; 64] {
+        self.sign(b"AWS4-HMAC-SHA256-PAYLOAD\n", &[EMPTY_SHA256_HEX, b"\n", &hex(sha256)])
+    }
+
+    /// The signature of the trailing headers, each `name:value` with a line feed at its end.
+    pub fn trailer(&mut self, headers: &[u8]) -> [u8; 64] {
+        self.sign(b"AWS4-HMAC-SHA256-TRAILER\n", &[&hex(&Sha256::digest(headers).into())])
+    }
+
+    fn sign(&mut self, algorithm: &[u8], what: &[&[u8]]) -> [u8; 64] {
+        let mut mac = self.day_key.clone();
+        for part in [algorithm, &self.amz_date, b"\n", self.scope.as_bytes(), b"\n", &self.last, b"\n"] {
+            mac.update(part);
+        }
+        what.iter().for_each(|part| mac.update(part));
+        self.last = hex(&mac.finalize().into_bytes().into());
+        self.last
+    }
 }
 
 impl Signer {
@@ -93,7 +129,7 @@ impl Signer {
             service,
             unix_s: u64::MAX,
             amz_date: String::new(),
-            scope: String::new(),
+            scope: "".into(),
             day_key: keyed(b"unset"),
         };
         signer.set_time(0);
@@ -113,7 +149,7 @@ impl Signer {
         self.amz_date = amz_date;
         if new_day {
             let day = &self.amz_date[..8];
-            self.scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
+            self.scope = format!("{day}/{}/{}/aws4_request", self.region, self.service).into();
             let mut key =
                 hmac(&keyed(format!("AWS4{}", self.credentials.secret_key.reveal()).as_bytes()), day.as_bytes());
             for part in [self.region.as_str(), self.service, "aws4_request"] {
@@ -135,8 +171,17 @@ impl Signer {
         self.credentials.session_token.as_ref()
     }
 
-    /// Appends the value of the `Authorization` header for a request to `out`; `scratch` is overwritten.
-    pub fn authorize(&self, request: &Canonical<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    /// What signs the chunks of a request that this signer has just signed; `seed` is the request's signature.
+    #[must_use]
+    pub fn chunks(&self, seed: [u8; 64]) -> ChunkSigner {
+        let mut amz_date = [0; AMZ_DATE_BYTES];
+        amz_date.copy_from_slice(self.amz_date.as_bytes());
+        ChunkSigner { amz_date, scope: Arc::clone(&self.scope), day_key: self.day_key.clone(), last: seed }
+    }
+
+    /// Appends the value of the `Authorization` header for a request to `out`, and returns the signature in it;
+    /// `scratch` is overwritten.
+    pub fn authorize(&self, request: &Canonical<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> [u8; 64] {
         let signature = self.signature(request, scratch);
         out.extend_from_slice(b"AWS4-HMAC-SHA256 Credential=");
         out.extend_from_slice(self.credentials.access_key.as_bytes());
@@ -146,6 +191,7 @@ impl Signer {
         push_names(request.headers, out);
         out.extend_from_slice(b", Signature=");
         out.extend_from_slice(&signature);
+        signature
     }
 
     fn signature(&self, request: &Canonical<'_>, text: &mut Vec<u8>) -> [u8; 64] {

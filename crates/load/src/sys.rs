@@ -1,6 +1,6 @@
 //! System calls that no safe crate wraps: the only `unsafe` of linerate.
 
-#![expect(unsafe_code, reason = "two system calls that rustix does not offer")]
+#![expect(unsafe_code, reason = "system calls that rustix does not offer")]
 
 use std::io;
 use std::mem::size_of;
@@ -12,13 +12,25 @@ use std::os::fd::{AsFd, AsRawFd};
 /// # Errors
 /// That of `setsockopt`.
 pub fn set_receive_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
-    let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set_number(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, i32::try_from(bytes).unwrap_or(i32::MAX))
+}
+
+/// Sets `IP_BIND_ADDRESS_NO_PORT`: a local port is chosen when the socket connects, so that one port serves many
+/// destinations, and not when it is bound to an address.
+///
+/// # Errors
+/// That of `setsockopt`.
+pub(crate) fn set_bind_address_no_port(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which outlives the call; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
+            level,
+            option,
             (&raw const value).cast(),
             size_of::<i32>() as libc::socklen_t,
         )

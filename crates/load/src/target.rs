@@ -2,4 +2,5 @@
 //! from the load's.
 
 pub mod embedded;
+pub mod identity;
 pub mod null;

@@ -6,12 +6,15 @@ use linerate_record::run::Op;
 
 use crate::body::{Bodies, Unique};
 use crate::hosts::Host;
+use crate::multipart::Parts;
 use crate::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 
 /// A session against nothing.
 pub(crate) fn session() -> Session {
     Session {
         hosts: vec![Host { authority: "127.0.0.1:9".into(), address: ([127, 0, 0, 1], 9).into() }],
+        tls: None,
+        sources: Vec::new(),
         lookup: Lookup::Path,
         bucket: "bucket".into(),
         run_prefix: "run/".into(),
@@ -37,6 +40,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         error_limit: None,
         threads: 1,
         write_set: 1,
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         range_bytes: None,
         verify: false,
         until: Until::Intervals(1),

@@ -1,5 +1,7 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod uploads;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -10,17 +12,19 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::arrivals::{OpenLoop, OpenReport};
-use crate::choice::Choice;
+use crate::choice::{Choice, Chosen};
 use crate::clock::{Clock, unix_base_ns};
 use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
+use crate::multipart::{Unfinished, Uploads};
 use crate::pace::Pace;
-use crate::request::{Ask, Requests, Subject};
+use crate::request::{Ask, Requests, Subject, Texts};
 use crate::rest::Rests;
 use crate::retry::{Retries, Since};
 use crate::session::{HostSelect, Plan, Session, Source, Until};
 use crate::sys::wake_on_time;
 use crate::tally::{Drained, Tally, Times};
+use crate::tls::Tls;
 
 /// Most events taken from the kernel at once.
 const EVENTS: usize = 256;
@@ -53,6 +57,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) connections: u64,
     /// Writes given up before they ended.
     pub(crate) unended_writes: u64,
+    /// Multipart uploads that may be at the target.
+    pub(crate) unfinished: Vec<Unfinished>,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
 }
@@ -97,8 +103,11 @@ struct Worker<'a> {
     open_slots: u32,
     in_flight: u32,
     choice: Choice<'a>,
+    uploads: Uploads,
     requests: Requests<'a>,
     buffers: Buffers,
+    /// TLS with sessions of this thread's own.
+    tls: Option<Tls>,
     tally: Tally,
     pace: Pace,
     /// In an open loop.
@@ -140,8 +149,10 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         open_slots: given.slots,
         in_flight: 0,
         choice: Choice::new(&given),
+        uploads: Uploads::new(given.plan.parts),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency)),
+        tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
         open_loop,
@@ -176,10 +187,12 @@ impl Worker<'_> {
         }
         self.tick(self.given.clock.now_ns(), true);
         self.drain(&mut events)?;
+        let (unfinished, forgotten) = self.uploads.take_unfinished();
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
             connections: self.connections,
-            unended_writes: self.unended_writes,
+            unended_writes: self.unended_writes + forgotten,
+            unfinished,
             exhausted: self.exhausted,
         })
     }
@@ -190,7 +203,7 @@ impl Worker<'_> {
     }
 
     fn ended(&self) -> bool {
-        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (self.exhausted && self.in_flight == 0)
+        self.time_is_up() || self.given.stop.load(Ordering::Relaxed) || (!self.has_work() && self.in_flight == 0)
     }
 
     /// Sleeps until something happens or something is due.
@@ -198,6 +211,9 @@ impl Worker<'_> {
         let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
         if self.open_slots > 0 && !self.exhausted && !self.draining {
             due_ns = due_ns.min(self.rests.resume_at_ns().max(self.due_at_ns()));
+        }
+        if self.open_slots > 0 && self.uploads.is_ready() && !self.draining {
+            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.pace.free_at_ns()));
         }
         if !self.retries.is_empty() && !self.draining {
             due_ns = due_ns.min(self.rests.resume_at_ns());
@@ -229,15 +245,19 @@ impl Worker<'_> {
         let bodies = &self.given.session.bodies;
         let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
         let progress = match connection.phase {
-            Phase::Connecting => match connection.connected() {
+            Phase::Connecting | Phase::Handshake => match connection.establish(&mut self.buffers) {
                 Err(why) => Progress::Failed { why, reusable: false },
-                Ok(()) => {
+                Ok(false) => Progress::Waiting,
+                Ok(true) => {
                     self.begin(place);
                     return;
                 }
             },
-            // Whatever an idle connection says, it cannot be used any more.
+            // Whatever an idle connection says, it cannot be used any more, but for TLS's own talk.
             Phase::Idle => {
+                if self.tls.is_some() && connection.still_idle(&mut self.buffers) {
+                    return;
+                }
                 let host = connection.host as usize;
                 self.idle[host].retain(|&p| p != place);
                 self.close(place);
@@ -260,9 +280,11 @@ impl Worker<'_> {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
         };
-        self.requests.write(exchange.ask, key, unix_s, &mut self.buffers.head);
+        let (upload_id, document) = exchange.ask.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
+        let texts = Texts { key, upload_id, document };
+        let outgoing = self.requests.write(exchange.ask, texts, unix_s, &mut self.buffers.head);
         let started_ns = exchange.started_ns;
-        let progress = connection.start(&self.given.session.bodies, &mut self.buffers);
+        let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
     }
 
@@ -287,7 +309,7 @@ impl Worker<'_> {
         match &why {
             None => self.free_slot(now_ns),
             Some(why) => {
-                self.unended_writes += u64::from(ask.op == Op::Put && *why == Failure::Timeout);
+                self.unended_writes += u64::from(ask.may_be_stored() && *why == Failure::Timeout);
                 self.failed(ask, since, why, retry_after_ns);
             }
         }
@@ -305,11 +327,12 @@ impl Worker<'_> {
         let exchange = &mut connection.exchange;
         let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
-        let (host, op) = (connection.host, exchange.ask.op);
+        let (host, ask) = (connection.host, exchange.ask);
         if fresh != 0 {
             self.tick(now_ns, false);
             if !self.draining && !self.time_is_up() {
-                self.tally.moved(host, op, fresh);
+                self.tally.moved(host, ask.op, fresh);
+                self.moved_of_upload(ask, fresh);
             }
         }
     }
@@ -317,6 +340,10 @@ impl Worker<'_> {
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places[place].connection.as_ref() else { return };
         let exchange = &connection.exchange;
+        if exchange.ask.call.is_some() {
+            self.call_succeeded(place, bytes, first_byte_ns, now_ns);
+            return;
+        }
         let (op, subject, begun) = (exchange.ask.op, exchange.ask.subject, exchange.since);
         let host = connection.host;
         if op == Op::Put {
@@ -339,7 +366,8 @@ impl Worker<'_> {
         // Failures are rare: the clock is read for each, since some come long after their event was seen.
         let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
-        let counts = !self.draining && !self.time_is_up();
+        // That an upload could not be aborted is no failure of the load: it is aborted again at the end.
+        let counts = self.counts() && !ask.aborts();
         let again = counts && self.retries.take(ask, since, why);
         if counts {
             let kind = why.to_string();
@@ -354,6 +382,7 @@ impl Worker<'_> {
         }
         self.rests.failed(ask.host as usize, why, retry_after_ns, now_ns);
         if !again {
+            self.upload_failed(ask, why);
             self.free_slot(now_ns);
         }
     }
@@ -381,36 +410,51 @@ impl Worker<'_> {
             let host = self.pick_host(now_ns);
             self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
         }
+        // An upload under way goes first: what it asks for was due with its object.
+        while self.open_slots > 0
+            && self.rests.resume_at_ns().max(self.pace.free_at_ns()) <= now_ns
+            && let Some(ask) = self.uploads.next()
+        {
+            self.start(ask, Since::starting(now_ns, None), now_ns);
+        }
         while self.open_slots > 0
             && !self.exhausted
             && self.rests.resume_at_ns() <= now_ns
             && self.due_at_ns() <= now_ns
-            && !self.time_is_up()
         {
             self.start_one(now_ns);
         }
-        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && !self.exhausted {
+        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && self.has_work() {
             self.held_back = self.held_back.max(self.open_slots);
         }
     }
 
     fn start_one(&mut self, now_ns: u64) {
-        let host = self.pick_host(now_ns);
-        let Some(chosen) = self.choice.next() else {
+        let host = self.pick_host(now_ns) as u32;
+        let Some(Chosen { op, subject, range }) = self.choice.next() else {
             self.exhausted = true;
             return;
         };
-        let ask = Ask { op: chosen.op, subject: chosen.subject, range: chosen.range, host: host as u32 };
         let (mut now_ns, mut intended_ns) = (now_ns, None);
         if let Some(open_loop) = &mut self.open_loop {
             // Of several that are due together, each starts a little later than the one before.
             now_ns = self.given.clock.now_ns();
             intended_ns = Some(open_loop.start(now_ns, self.rests.resume_at_ns()));
         }
-        self.pace.spend(now_ns, chosen.range.map_or_else(|| chosen.subject.size_bytes(), |r| r.length));
+        let since = Since::starting(now_ns, intended_ns);
+        let ask = match (op, subject) {
+            (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, since),
+            _ => Ask { op, subject, range, host, call: None },
+        };
+        self.start(ask, since, now_ns);
+    }
+
+    /// Takes a slot for a request.
+    fn start(&mut self, ask: Ask, since: Since, now_ns: u64) {
+        self.pace.spend(now_ns, ask.size_bytes());
         self.open_slots -= 1;
         self.in_flight += 1;
-        self.send(host, ask, Since::starting(now_ns, intended_ns), now_ns);
+        self.send(ask.host as usize, ask, since, now_ns);
     }
 
     /// Sends a request on a connection that is idle, or on a new one.
@@ -443,7 +487,9 @@ impl Worker<'_> {
 
     fn open(&mut self, host: usize, exchange: Exchange) {
         let (ask, since) = (exchange.ask, exchange.since);
-        let opened = Connection::open(self.given.session.hosts[host].address, host as u32, exchange);
+        let address = self.given.session.hosts[host].address;
+        let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
+        let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
         let added = opened.and_then(|connection| {
             let place = self.free_places.pop().unwrap_or_else(|| {
                 self.places.push(Place { connection: None, generation: 0 });
@@ -451,7 +497,7 @@ impl Worker<'_> {
             });
             let data = EventData::new_u64(key(place, self.places[place].generation));
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP;
-            epoll::add(&self.epoll, &connection.socket, data, flags).map_err(|_| Failure::Connect("failed"))?;
+            epoll::add(&self.epoll, &connection.transport, data, flags).map_err(|_| Failure::Connect("failed"))?;
             self.places[place].connection = Some(connection);
             Ok(())
         });
@@ -468,12 +514,12 @@ impl Worker<'_> {
     fn watch(&mut self, place: usize) {
         let generation = self.places[place].generation;
         let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let wants_out = connection.phase == Phase::Sending;
+        let wants_out = connection.needs_room();
         if wants_out != connection.wants_out {
             let mut flags = EventFlags::IN | EventFlags::RDHUP;
             flags.set(EventFlags::OUT, wants_out);
             let data = EventData::new_u64(key(place, generation));
-            if epoll::modify(&self.epoll, &connection.socket, data, flags).is_ok() {
+            if epoll::modify(&self.epoll, &connection.transport, data, flags).is_ok() {
                 connection.wants_out = wants_out;
             }
         }
@@ -540,8 +586,7 @@ impl Worker<'_> {
         loop {
             let now_ns = self.given.clock.now_ns();
             let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let open =
-                writes.filter(|c| c.phase != Phase::Idle && matches!(c.exchange.ask.op, Op::Put | Op::Delete)).count();
+            let open = writes.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes()).count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
                 self.unended_writes += open as u64;
                 return Ok(());

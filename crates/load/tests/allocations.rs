@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
+use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 use linerate_load::sigv4::{Credentials, Secret};
@@ -23,12 +24,12 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn serve() -> SocketAddr {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        null::serve(([127, 0, 0, 1], 0).into(), 1, |address| tell.send(address).expect("the test waits"))
+        null::serve(([127, 0, 0, 1], 0).into(), 1, None, |address| tell.send(address).expect("the test waits"))
     });
     told.recv().expect("it listens")
 }
 
-fn session(address: SocketAddr, announced: &[u64]) -> Session {
+fn session(address: SocketAddr, payload: Payload, announced: &[u64]) -> Session {
     let key = Credentials {
         access_key: "AK".into(),
         secret_key: Secret::new("secret".into()),
@@ -36,12 +37,14 @@ fn session(address: SocketAddr, announced: &[u64]) -> Session {
     };
     Session {
         hosts: vec![Host { authority: address.to_string(), address }],
+        tls: None,
+        sources: Vec::new(),
         lookup: Lookup::Path,
         bucket: "bucket".into(),
         run_prefix: "run/".into(),
         credentials: Some(key),
         region: "us-east-1".into(),
-        payload: Payload::Signed,
+        payload,
         bodies: Arc::new(Bodies::new(1, Unique::Tail, announced, None)),
         host_select: HostSelect::RoundRobin,
         timeout_ns: 10_000_000_000,
@@ -50,9 +53,9 @@ fn session(address: SocketAddr, announced: &[u64]) -> Session {
 }
 
 /// Requests that succeeded in so many intervals of 50 ms, and allocations of the whole process meanwhile.
-fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, usize) {
+fn measured(address: SocketAddr, (op, payload): (Op, Payload), size: &str, intervals: u64) -> (u64, usize) {
     let sizes: linerate_load::sizes::Sizes = size.parse().expect("a size");
-    let session = session(address, &sizes.each());
+    let session = session(address, payload, &sizes.each());
     let plan = Plan {
         workload: Workload::Single(op),
         sizes,
@@ -63,6 +66,7 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
         threads: 1,
         write_set: 1,
         source: Source::Set { set: 0, count: 1000 },
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         range_bytes: None,
         verify: false,
         until: Until::Intervals(intervals),
@@ -84,15 +88,24 @@ fn measured(address: SocketAddr, op: Op, size: &str, intervals: u64) -> (u64, us
 #[test]
 fn requests_allocate_nothing() {
     let address = serve();
-    let cells = [(Op::Get, "4096"), (Op::Put, "4096"), (Op::Get, "300000"), (Op::Put, "300000"), (Op::Stat, "1")];
-    for (op, size) in cells {
+    for (op, payload, size) in [
+        (Op::Get, Payload::Signed, "4096"),
+        (Op::Put, Payload::Signed, "4096"),
+        (Op::Get, Payload::Signed, "300000"),
+        (Op::Put, Payload::Signed, "300000"),
+        (Op::Put, Payload::StreamingTrailer, "4096"),
+        (Op::Put, Payload::StreamingTrailer, "135000"),
+        (Op::Put, Payload::UnsignedTrailer, "135000"),
+        (Op::Stat, Payload::Signed, "1"),
+    ] {
+        let kind = format!("{op} {payload:?} {size}");
         // A point allocates when it starts and a little per interval: the longer of two tells what a request costs.
-        let (few, of_few) = measured(address, op, size, 2);
-        let (many, of_many) = measured(address, op, size, 12);
-        assert!(many > few + 200 && few > 0, "{op} {size}: {few} and {many} requests");
+        let (few, of_few) = measured(address, (op, payload), size, 2);
+        let (many, of_many) = measured(address, (op, payload), size, 12);
+        assert!(many > few + 200 && few > 0, "{kind}: {few} and {many} requests");
         let beyond_intervals = (of_many as f64 - of_few as f64) - 10.0 * 40.0;
         let per_request = beyond_intervals / (many - few) as f64;
-        assert!(per_request < 0.05, "{op} {size}: {per_request} per request, {of_few} and {of_many} in all");
-        println!("{op} {size}: {} allocations for {} more requests", of_many - of_few.min(of_many), many - few);
+        assert!(per_request < 0.05, "{kind}: {per_request} per request, {of_few} and {of_many} in all");
+        println!("{kind}: {} allocations for {} more requests", of_many - of_few.min(of_many), many - few);
     }
 }

@@ -15,6 +15,7 @@ use linerate_analysis::histogram::{Latencies, empty};
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
+use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, drive};
 use linerate_load::session::{
     Arrivals, ErrorLimit, HostSelect, Lookup, Payload, Plan, Session, Source, Spacing, Until, Workload,
@@ -28,6 +29,8 @@ const PUT: Op = Op::Put;
 fn session(address: SocketAddr, timeout: Duration) -> Session {
     Session {
         hosts: vec![Host { authority: address.to_string(), address }],
+        tls: None,
+        sources: Vec::new(),
         lookup: Lookup::Path,
         bucket: "bucket".into(),
         run_prefix: "run/".into(),
@@ -52,6 +55,7 @@ fn plan(op: Op, size_bytes: u64) -> Plan {
         error_limit: None,
         threads: 1,
         write_set: 1,
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         source: Source::Set { set: 0, count: 8 },
         range_bytes: None,
         verify: false,

@@ -54,6 +54,8 @@ pub enum FindingKind {
     EndedEarly,
     /// Throughput was still changing when a point ended.
     NotSteady,
+    /// Not every request in flight ended once while a point was measured.
+    TooShort,
     /// A reading of this machine could not be had.
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.
@@ -64,6 +66,8 @@ pub enum FindingKind {
     LeftBehind,
     /// `--max-rate` bound a point, so that it says nothing about the target.
     RateCapped,
+    /// The target's certificate was not verified.
+    Unverified,
     /// A folder was cut off in the middle of a run.
     Incomplete,
 }

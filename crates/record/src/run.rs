@@ -47,11 +47,18 @@ pub enum Op {
     Delete,
     /// `ListObjectsV2`, one page.
     List,
+    /// A multipart upload, from its creation to its completion.
+    Multipart,
+    /// `UploadPart`, as a part of a multipart upload.
+    Part,
 }
 
 impl Op {
     /// Every operation, in the order in which reports list them.
-    pub const ALL: [Op; 5] = [Op::Get, Op::Put, Op::Stat, Op::Delete, Op::List];
+    pub const ALL: [Op; 7] = [Op::Get, Op::Put, Op::Stat, Op::Delete, Op::List, Op::Multipart, Op::Part];
+
+    /// How many there are.
+    pub const COUNT: usize = Op::ALL.len();
 
     /// The name used in flags, folders and reports.
     #[must_use]
@@ -62,6 +69,8 @@ impl Op {
             Op::Stat => "stat",
             Op::Delete => "delete",
             Op::List => "list",
+            Op::Multipart => "multipart",
+            Op::Part => "part",
         }
     }
 
@@ -74,7 +83,14 @@ impl Op {
     /// Whether an operation moves object bodies, so that its throughput is told in bytes.
     #[must_use]
     pub const fn moves_bodies(self) -> bool {
-        matches!(self, Op::Get | Op::Put)
+        matches!(self, Op::Get | Op::Put | Op::Multipart | Op::Part)
+    }
+
+    /// Whether its requests are parts of another operation's: their rows are told beside that one's, and are in no sum
+    /// with it.
+    #[must_use]
+    pub const fn is_detail(self) -> bool {
+        matches!(self, Op::Part)
     }
 }
 
@@ -86,7 +102,7 @@ impl fmt::Display for Op {
 
 /// A word that names no operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown operation {0:?}: use get, put, stat (or head), delete, list or mixed")]
+#[error("unknown operation {0:?}: use get, put, multipart, stat (or head), delete, list or mixed")]
 pub struct UnknownOp(pub String);
 
 impl FromStr for Op {
@@ -99,6 +115,7 @@ impl FromStr for Op {
             "stat" | "head" => Ok(Op::Stat),
             "delete" => Ok(Op::Delete),
             "list" => Ok(Op::List),
+            "multipart" => Ok(Op::Multipart),
             _ => Err(UnknownOp(text.to_owned())),
         }
     }
@@ -160,8 +177,17 @@ pub struct Asked {
     pub bucket: String,
     /// Key prefix below which the run writes.
     pub prefix: String,
-    /// `signed` or `unsigned`.
+    /// `signed`, `unsigned`, `streaming`, `streaming-trailer` or `unsigned-trailer`.
     pub payload: String,
+    /// Length of a part of multipart uploads, in bytes; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<u64>,
+    /// Parts of one object in flight at once; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_concurrent: Option<u32>,
+    /// `multipart` where objects to read or to delete were written so beforehand; absent for `put`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
     /// `tail` or `full`: how bodies differ from each other.
     pub unique: String,
     /// Whether bodies read are compared with what was written.
@@ -187,6 +213,9 @@ pub struct Asked {
     pub error_limit: Option<String>,
     /// `round-robin` or `least-outstanding`.
     pub host_select: String,
+    /// Local addresses that connections were made from in turn; empty where the routes gave one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     /// Whether objects were left at the target.
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
@@ -233,7 +262,7 @@ pub struct SeriesSpec {
 /// One cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
-    /// `get`, `put`, `stat`, `delete`, `list`, or `mixed get=45,put=15,…`.
+    /// `get`, `put`, `stat`, `delete`, `list`, `multipart`, or `mixed get=45,put=15,…`.
     pub workload: String,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
@@ -258,7 +287,8 @@ impl fmt::Display for PointSpec {
 pub struct Target {
     /// `s3` for `--host`, `embedded` or `null`.
     pub kind: String,
-    /// `host:port` of each host, in the order of the host numbers in [`Row`].
+    /// `host:port` of each host, in the order of the host numbers in [`Row`]; followed by the address in brackets where
+    /// several addresses of one name were loaded.
     pub hosts: Vec<String>,
     /// The `Server` header of the first reply, where there was one.
     pub server: Option<String>,
@@ -271,6 +301,20 @@ pub struct Target {
     /// Whether there was no bucket, so that the run made it: recorded before it does.
     #[serde(default)]
     pub bucket_made: bool,
+    /// TLS, where it was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsUsed>,
+}
+
+/// How TLS was spoken with a target: what its first host agreed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsUsed {
+    /// `TLSv1.3` or `TLSv1.2`.
+    pub version: String,
+    /// The cipher suite, as IANA names it.
+    pub cipher: String,
+    /// Whether certificates were verified.
+    pub verified: bool,
 }
 
 /// A line of `points.jsonl`.
@@ -301,8 +345,11 @@ pub struct Searched {
 pub enum Purpose {
     /// Part of the grid that the user asked for.
     Measure,
-    /// Against the null target: what linerate itself can drive.
+    /// Against the null target: what linerate itself can drive, over TLS where the run speaks it.
     Ceiling,
+    /// The same without TLS, in a run that speaks it: the difference is what TLS costs.
+    #[serde(rename = "plain-ceiling")]
+    PlainCeiling,
 }
 
 /// A point begins.
@@ -385,6 +432,13 @@ pub struct Interval {
     pub rows: Vec<Row>,
 }
 
+impl Interval {
+    /// The rows that add up: those of parts are told beside those of their uploads.
+    pub fn whole_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.op.is_detail())
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 const fn is_zero(n: &u32) -> bool {
     *n == 0
@@ -458,7 +512,8 @@ mod tests {
     fn ops_round_trip_and_keep_their_index() {
         for (i, op) in Op::ALL.into_iter().enumerate() {
             assert_eq!(op.index(), i);
-            assert_eq!(op.name().parse::<Op>(), Ok(op));
+            // Parts are told, and asked for only as a part of multipart.
+            assert_eq!(op.name().parse::<Op>().ok(), (!op.is_detail()).then_some(op));
         }
         assert_eq!("HEAD".parse::<Op>(), Ok(Op::Stat));
         let error = "gte".parse::<Op>().unwrap_err().to_string();

@@ -66,6 +66,9 @@ pub fn csv(view: &View) -> String {
     }
     for ceiling in &view.ceilings {
         push_row(&mut text, &row(&ceiling.workload, &ceiling.size, &ceiling.point, "ceiling"));
+        if let Some(plain) = &ceiling.plain {
+            push_row(&mut text, &row(&ceiling.workload, &ceiling.size, plain, "plain-ceiling"));
+        }
     }
     text
 }

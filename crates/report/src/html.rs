@@ -32,7 +32,8 @@ const EXACT_POINTS_MAX: usize = 100;
 /// `data-ready="true"` and their number in `data-charts`; `data-error` appears if the script failed.
 #[must_use]
 pub fn html(view: &View) -> String {
-    let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + view.ceilings.len();
+    let ceilings = view.ceilings.iter().map(|ceiling| 1 + usize::from(ceiling.plain.is_some())).sum::<usize>();
+    let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + ceilings;
     let exact = if count <= EXACT_POINTS_MAX { Exact::Carried } else { Exact::Left };
     filled(PAGE, |name| match name {
         "title" => escaped(&format!("{} · linerate", view.run.id)),

@@ -204,9 +204,10 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look)
     }
     if let Some(ceiling) = ceiling {
         let told = format!(
-            "linerate alone drives {} against the null target, {} in flight{}",
+            "linerate alone drives {} against the null target, {} in flight{}{}",
             words::throughput(&ceiling.point, series.measure),
             ceiling.point.concurrency,
+            words::tls_cost(ceiling, series.measure),
             words::ceiling_note(verify)
         );
         text.push_str(&hanging("   own", 8, &told, look));

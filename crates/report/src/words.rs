@@ -3,10 +3,10 @@
 use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::slo::{self, Sustained};
 use linerate_analysis::usl::{Fit, Range};
-use linerate_analysis::view::{Bound, Estimate, Latency, Measure, Point, Scaling};
+use linerate_analysis::view::{Bound, Ceiling, Estimate, Latency, Measure, Point, Scaling};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
-use linerate_record::run::{Ended, Target};
+use linerate_record::run::{Ended, Target, TlsUsed};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 /// What stands in place of a figure that is not known.
@@ -232,8 +232,29 @@ pub(crate) fn target(target: &Target) -> String {
         (kind, _) => format!("{kind} target"),
     };
     let server = target.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
+    let tls = target.tls.as_ref().map_or_else(String::new, |tls| format!(", {}", tls.version));
     let place = if target.on_this_machine { ", on this machine" } else { "" };
-    format!("{what}{server}{place}")
+    format!("{what}{server}{tls}{place}")
+}
+
+/// `TLSv1.3, TLS_AES_128_GCM_SHA256, certificate verified`.
+pub(crate) fn tls(tls: &TlsUsed) -> String {
+    let verified = if tls.verified { "verified" } else { "not verified" };
+    format!("{}, {}, certificate {verified}", tls.version, tls.cipher)
+}
+
+/// What a ceiling over TLS costs this machine's processors, beside one without; nothing where TLS is not spoken.
+pub(crate) fn tls_cost(ceiling: &Ceiling, measure: Measure) -> String {
+    let Some(plain) = &ceiling.plain else { return String::new() };
+    match (measure, ceiling.point.client_cpu.s_per_gib, plain.client_cpu.s_per_gib) {
+        (Measure::Bytes, Some(over), Some(without)) => {
+            format!(", over TLS, at {over:.2} s of processor time per GiB ({without:.2} without TLS)")
+        }
+        _ => format!(
+            ", over TLS, at {:.1} µs of processor time per request ({:.1} without TLS)",
+            ceiling.point.client_cpu.us_per_request, plain.client_cpu.us_per_request
+        ),
+    }
 }
 
 /// `16 threads on 32 processors, 2 × 25.0 Gb/s`.

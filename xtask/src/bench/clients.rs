@@ -134,6 +134,7 @@ fn linerate_command(run: &Run<'_>, payload: &str) -> Command {
     command.args(["--obj.size", &run.size(), "--objects", &run.objects.to_string()]);
     command.args(["--concurrent", &CONCURRENCY.to_string(), "--threads", &THREADS.to_string()]);
     command.args(["--duration", &format!("{}s", run.seconds), "--warmup", &format!("{}ms", WARMUP.as_millis())]);
+    command.args(["--precision", "none"]);
     command.args(["--target-pid", &run.server_pid.to_string()]).arg("-o").arg(run.scratch.join("linerate"));
     command.envs([("AWS_ACCESS_KEY_ID", &run.keys.access), ("AWS_SECRET_ACCESS_KEY", &run.keys.secret)]);
     command

@@ -13,6 +13,8 @@ pub(super) struct Concave {
     coefficients: Vec<f64>,
     /// Covariance of the coefficients for the knots as they are.
     covariance: Vec<Vec<f64>>,
+    /// Relative variance of one visit, on average.
+    visit_variance: f64,
     /// Sum of squares of the residuals, in standard errors.
     pub(super) chi_square: f64,
     /// Points less coefficients.
@@ -34,11 +36,25 @@ impl Concave {
 
     /// Standard error of the difference between the curve at two concurrencies.
     pub(super) fn error_between(&self, one: u32, other: u32) -> f64 {
-        let (a, b) = (f64::from(one).ln(), f64::from(other).ln());
-        let difference: Vec<f64> =
-            columns(a, &self.knots).iter().zip(columns(b, &self.knots)).map(|(a, b)| a - b).collect();
-        let spread: Vec<f64> = self.covariance.iter().map(|row| product(row, &difference)).collect();
-        product(&spread, &difference).max(0.0).sqrt()
+        let difference = self.difference(one, other);
+        product(&self.spread(&difference), &difference).max(0.0).sqrt()
+    }
+
+    /// By how much another visit of `rung`, as uncertain as the visits so far, would lower the variance of that
+    /// difference.
+    pub(super) fn gain(&self, rung: u32, one: u32, other: u32) -> f64 {
+        let place = columns(f64::from(rung).ln(), &self.knots);
+        let spread = self.spread(&place);
+        product(&spread, &self.difference(one, other)).powi(2) / (self.visit_variance + product(&spread, &place))
+    }
+
+    fn difference(&self, one: u32, other: u32) -> Vec<f64> {
+        let at = |concurrency: u32| columns(f64::from(concurrency).ln(), &self.knots);
+        at(one).iter().zip(at(other)).map(|(a, b)| a - b).collect()
+    }
+
+    fn spread(&self, columns: &[f64]) -> Vec<f64> {
+        self.covariance.iter().map(|row| product(row, columns)).collect()
     }
 }
 
@@ -78,16 +94,22 @@ pub(super) fn fit(rungs: &[Rung]) -> Option<Concave> {
     let residual = |p: &Place| p.y - product(&columns(p.x, &knots), &coefficients);
     let chi_square = places.iter().map(|p| residual(p).powi(2) * p.weight).sum();
     let degrees = places.len().saturating_sub(coefficients.len());
-    Some(Concave { knots, coefficients, covariance, chi_square, degrees })
+    let visits: f64 = rungs.iter().map(|r| f64::from(r.visits.max(1))).sum();
+    let weight: f64 = places.iter().map(|p| p.weight).sum();
+    Some(Concave { knots, coefficients, covariance, visit_variance: visits / weight, chi_square, degrees })
 }
 
 /// The place where another knot would better the fit most; `None` where none would.
 fn wanting(places: &[Place], knots: &[f64], coefficients: &[f64]) -> Option<f64> {
+    let off: Vec<f64> = places.iter().map(|p| p.y - product(&columns(p.x, knots), coefficients)).collect();
     let pull = |knot: f64| -> f64 {
-        let bend = |p: &Place| -(p.x - knot).max(0.0) * p.weight.sqrt();
-        let off = |p: &Place| (p.y - product(&columns(p.x, knots), coefficients)) * p.weight.sqrt();
-        let length = places.iter().map(|p| bend(p).powi(2)).sum::<f64>().sqrt();
-        places.iter().map(|p| bend(p) * off(p)).sum::<f64>() / length
+        let (mut along, mut length) = (0.0, 0.0);
+        for (place, off) in places.iter().zip(&off).filter(|(p, _)| p.x > knot) {
+            let bend = knot - place.x;
+            along += bend * off * place.weight;
+            length += bend * bend * place.weight;
+        }
+        along / length.sqrt()
     };
     let inner = &places[1..places.len() - 1];
     let open = inner.iter().map(|p| p.x).filter(|x| !knots.contains(x));

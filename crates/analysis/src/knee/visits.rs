@@ -53,23 +53,15 @@ fn usual(visits: &[Measured]) -> Option<f64> {
 }
 
 /// Standard error of one visit's mean. A visit that ended as soon as it looked precise looks more precise than it is,
-/// so its scatter is shrunk towards that of all.
+/// so its scatter is drawn towards that of all, and is not taken to be less.
 fn error_within(visit: &Measured, usual: Option<f64>) -> f64 {
     let own = scatter(visit);
     let scatter = match (own, usual) {
-        (Some((own, freedom)), Some(usual)) => (own * freedom + usual * SHRINK) / (freedom + SHRINK),
+        (Some((own, freedom)), Some(usual)) => ((own * freedom + usual * SHRINK) / (freedom + SHRINK)).max(usual),
         (None, Some(usual)) => usual,
         _ => return ERROR_UNKNOWN * visit.throughput.mean,
     };
     visit.throughput.mean * (scatter / f64::from(visit.throughput.intervals.max(1))).sqrt().max(ERROR_FLOOR)
-}
-
-/// How long a point takes to a precision by the scatter so far, in milliseconds; 0 where nothing is known.
-pub(super) fn time_ms(visits: &[Measured], precision: f64) -> u64 {
-    let (spent, intervals) =
-        visits.iter().fold((0, 0), |(ms, n), v| (ms + v.spent_ms, n + u64::from(v.throughput.intervals)));
-    let needed = usual(visits).map_or(0.0, |scatter| scatter * (1.96 / precision).powi(2));
-    (needed * spent as f64 / intervals.max(1) as f64) as u64
 }
 
 /// Weight of each visit: its share of the intervals. Weights by the visits' own variances would favour one that is

@@ -53,9 +53,17 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         let Some(mut point) = point(records, begin, intervals)? else { continue };
         point.machine_busy = limits::machine_busy(&machine_samples, intervals);
         let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
-        if begin.purpose == Purpose::Ceiling {
-            ceilings.push(Ceiling { workload, size, point });
-            continue;
+        match begin.purpose {
+            Purpose::Measure => {}
+            Purpose::Ceiling => {
+                ceilings.push(Ceiling { workload, size, point, plain: None });
+                continue;
+            }
+            Purpose::PlainCeiling => {
+                let over_tls = ceilings.iter_mut().find(|c| c.workload == workload && c.size == size);
+                over_tls.into_iter().for_each(|ceiling| ceiling.plain = Some(point.clone()));
+                continue;
+            }
         }
         match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
             Some(series) => series.points.push(point),
@@ -122,7 +130,7 @@ fn rule(records: &Records, begin: &PointBegin) -> Rule {
     let asked = &records.manifest.asked;
     let deletes = begin.spec.workload == Op::Delete.name();
     let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
-    Rule { warmup_ms, precision: asked.precision, at_least_ms: 0, concurrency: begin.spec.concurrency }
+    Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
 }
 
 fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> Watch {
@@ -242,10 +250,10 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     }
     let measured_ms: u64 = measured.iter().map(|i| i.to_ms - i.from_ms).sum();
     let seconds = measured_ms as f64 / 1e3;
-    let rows: Vec<&Row> = measured.iter().flat_map(|i| &i.rows).collect();
+    let rows: Vec<&Row> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = Sum::of(rows.iter().copied())?;
     let per_second = |what: fn(&Row) -> f64| {
-        let rate = |i: &&Interval| i.rows.iter().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
+        let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
         let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
@@ -285,7 +293,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
-        ops: ops(&rows, seconds)?,
+        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
         hosts: hosts(records, &rows, seconds)?,
         errors: sum.errors,
     }))

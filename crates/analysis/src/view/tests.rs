@@ -7,7 +7,7 @@ use linerate_record::machine::{Machine, Nic};
 use linerate_record::reading::{CpuTimes, NicCounters, Reading};
 use linerate_record::run::{
     Asked, EncodedHistogram, Ended, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
-    SCHEMA, Target,
+    SCHEMA, SearchSpec, Searched, SeriesSpec, Target,
 };
 
 use super::*;
@@ -99,6 +99,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 region: "us-east-1".into(),
                 on_this_machine: false,
                 bucket_made: false,
+                tls: None,
             },
             machine: Machine { cpus: 2, ..Machine::default() },
             interval_ms: 100,
@@ -147,6 +148,9 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         bucket: "b".into(),
         prefix: String::new(),
         payload: "signed".into(),
+        part_bytes: None,
+        part_concurrent: None,
+        write: None,
         unique: "tail".into(),
         verify: false,
         range_bytes: None,
@@ -159,6 +163,7 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         retries: 0,
         error_limit: None,
         host_select: "round-robin".into(),
+        sources: Vec::new(),
         noclear: false,
         list_existing: false,
     }
@@ -366,4 +371,65 @@ fn a_long_run_keeps_its_timeline_bounded() {
     assert!(view.timeline.machine.len() <= timeline::MACHINE_SAMPLES_MAX);
     let mean = view.timeline.load.iter().map(|s| s.requests_per_s).sum::<f64>() / view.timeline.load.len() as f64;
     assert!((mean - 100.0).abs() < 1e-6, "grouping keeps the mean: {mean}");
+}
+
+#[test]
+fn a_folder_of_schema_1_keeps_its_flagged_warm_up_out() {
+    let mut records = records(&[1, 2], |_| 5);
+    let new = build(&records).unwrap();
+    records.manifest.schema = 1;
+    for line in &mut records.points {
+        if let PointLine::End(end) = line {
+            end.warmup_ms = None;
+        }
+    }
+    records.intervals.iter_mut().filter(|i| i.from_ms % 1_100 == 0).for_each(|i| i.warmup = true);
+    let old = build(&records).unwrap();
+    assert_eq!(old.series, new.series);
+    assert_eq!(old.series[0].points[1].warmup_ms, 100);
+    assert!(old.timeline.load.iter().filter(|s| s.warmup).count() == 2);
+}
+
+#[test]
+fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
+    let mut records = records(&[4], |_| 5);
+    records.manifest.asked.warmup_ms = None;
+    let template = records.intervals[0].clone();
+    let interval = |i: u64| {
+        let mut one = Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() };
+        // A level from 1 s on, around which it alternates a little.
+        let requests = if i < 10 { 2 } else { 50 + i % 2 };
+        one.rows = vec![row(0, requests, 1 << 20, 1_000_000)];
+        one
+    };
+    records.intervals = (0..60).map(interval).collect();
+    records.points.truncate(1);
+    let view = build(&records).unwrap();
+    let point = &view.series[0].points[0];
+    assert_eq!((point.warmup_ms, point.measured_ms, point.ended, point.steady), (1_000, 5_000, None, true));
+    records.intervals.iter_mut().skip(45).for_each(|i| i.rows = vec![row(0, 90, 1 << 20, 1_000_000)]);
+    let view = build(&records).unwrap();
+    assert!(!view.series[0].points[0].steady && kinds(&view).contains(&FindingKind::NotSteady));
+}
+
+#[test]
+fn a_search_is_complete_when_every_series_says_so() {
+    let mut records = records(&[1, 2], |_| 5);
+    let series = SeriesSpec { workload: "get".into(), size: "1MiB".into() };
+    let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
+    (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
+    assert!(!build(&records).unwrap().run.complete);
+    records.points.push(PointLine::Searched(Searched { at_ms: 2_200, series }));
+    let view = build(&records).unwrap();
+    assert!(view.run.complete && !kinds(&view).contains(&FindingKind::Incomplete));
+}
+
+#[test]
+fn points_too_short_for_their_requests_are_named() {
+    let mut records = records(&[1, 400], |_| 5);
+    let view = build(&records).unwrap();
+    let told = view.findings.iter().find(|f| f.kind == FindingKind::TooShort).unwrap();
+    assert!(told.points == [1] && told.evidence.contains("at 400 in flight"), "{told:?}");
+    records.intervals.iter_mut().for_each(|i| i.rows.clear());
+    assert!(!kinds(&build(&records).unwrap()).contains(&FindingKind::TooShort), "that is a target that was lost");
 }

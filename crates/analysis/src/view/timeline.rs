@@ -50,7 +50,7 @@ fn sample(intervals: &[Interval]) -> Result<Option<LoadSample>, DecodeError> {
     if seconds <= 0.0 {
         return Ok(None);
     }
-    let rows = || intervals.iter().flat_map(|i| &i.rows);
+    let rows = || intervals.iter().flat_map(Interval::whole_rows);
     let mut total = histogram::empty();
     for row in rows() {
         histogram::add_encoded(&mut total, &row.total)?;

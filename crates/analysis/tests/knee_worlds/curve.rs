@@ -1,9 +1,12 @@
 //! Worlds with a curve of throughput against concurrency, seen through noise.
 
+use std::collections::BTreeMap;
+
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{self, Ask, Measured};
+use linerate_analysis::precision::{Rule, Watch};
 use linerate_analysis::usl;
-use linerate_analysis::view::Estimate;
+use linerate_record::run::{EncodedHistogram, Interval, Op, Row};
 
 use crate::chance::Chance;
 
@@ -11,10 +14,7 @@ use crate::chance::Chance;
 pub(crate) const HIGHEST: u32 = 256;
 
 /// Length of an interval.
-const INTERVAL_MS: u64 = 100;
-
-/// Intervals between two looks at the stop rule.
-const LOOK: usize = 10;
+const INTERVAL_MS: u64 = 50;
 
 /// Shapes and disturbances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,8 @@ impl World {
         });
         World {
             curve,
-            scale: chance.factor(1e2, 1e9),
-            deviation: if noisy { chance.between(0.08, 0.15) } else { chance.between(0.02, 0.07) },
+            scale: chance.factor(1e7, 1e9),
+            deviation: if noisy { chance.between(0.1, 0.2) } else { chance.between(0.03, 0.1) },
             correlation: chance.between(0.0, 0.7),
             drift: 0.005,
             cold: chance.between(0.2, 0.9),
@@ -126,32 +126,35 @@ impl World {
         curve.iter().position(|&x| x >= knee::SHARE * best).expect("the best itself")
     }
 
-    /// Measures a point as asked: intervals until the ± is narrow enough or time is up, without the warm-up.
+    /// Measures a point as asked, with the warm-up, the stop rule and the estimate of a real one.
     pub(crate) fn measure(&mut self, ask: Ask) -> Measured {
-        let intervals_max = (ask.at_most_ms / INTERVAL_MS) as usize;
-        let intervals_min = (ask.at_least_ms / INTERVAL_MS) as usize;
         let steady = self.scale * self.curve.at(ask.concurrency) * (1.0 + self.drift * self.chance.normal());
         let mut noise = self.chance.normal();
-        let mut values = Vec::with_capacity(intervals_max);
-        let mut throughput = Estimate::default();
-        while values.len() < intervals_max {
-            values.push(self.interval(steady, values.len() as f64 * INTERVAL_MS as f64, &mut noise));
-            let looks = values.len().is_multiple_of(LOOK) && values.len() >= intervals_min;
-            if looks || values.len() == intervals_max {
-                throughput = mean_with_interval(&values[warm_up(&values)..]);
-                if throughput.half_width_95.is_some_and(|h| h <= ask.precision * throughput.mean) {
-                    break;
-                }
+        let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
+        let (mut watch, mut values) = (Watch::new(rule), Vec::new());
+        for number in 0..ask.at_most_ms / INTERVAL_MS {
+            let rate = self.interval(steady, (number * INTERVAL_MS) as f64, &mut noise);
+            values.push(rate);
+            if watch.push(&recorded(number * INTERVAL_MS, rate)) {
+                break;
             }
         }
-        let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
-        Measured {
-            concurrency: ask.concurrency,
-            throughput,
-            p50_ns: latency_ns,
-            p99_ns: latency_ns * 3,
-            spent_ms: values.len() as u64 * INTERVAL_MS,
+        let throughput = mean_with_interval(&values[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+        let spent_ms = values.len() as u64 * INTERVAL_MS;
+        if std::env::var("KNEE_Z").is_ok() {
+            let truth = self.scale * self.curve.at(ask.concurrency);
+            println!(
+                "Z {} {} {:.5} {:.5} {:.1} {}",
+                if ask.precision > 0.03 { "climb" } else { "fine" },
+                throughput.intervals,
+                throughput.mean / truth - 1.0,
+                throughput.half_width_95.unwrap_or(0.0) / truth,
+                throughput.effective,
+                values.len()
+            );
         }
+        let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
+        Measured { concurrency: ask.concurrency, throughput, p50_ns: latency_ns, p99_ns: 3 * latency_ns, spent_ms }
     }
 
     fn interval(&mut self, steady: f64, at_ms: f64, noise: &mut f64) -> f64 {
@@ -168,13 +171,32 @@ impl World {
     }
 }
 
-/// Intervals to leave out at the start: MSER-5 (White, *Simulation* 69(6), 1997), in the first half.
-fn warm_up(values: &[f64]) -> usize {
-    let batches: Vec<f64> = values.chunks_exact(5).map(|b| b.iter().sum::<f64>() / 5.0).collect();
-    let error = |cut: usize| {
-        let rest = &batches[cut..];
-        let mean = rest.iter().sum::<f64>() / rest.len() as f64;
-        rest.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
+/// An interval as a run folder has it.
+fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
+    let row = Row {
+        host: 0,
+        op: Op::Stat,
+        requests: (requests_per_s * INTERVAL_MS as f64 / 1e3).round() as u64,
+        bytes: 0,
+        moved_bytes: 0,
+        errors: BTreeMap::new(),
+        retries: BTreeMap::new(),
+        throttled: 0,
+        ttfb: EncodedHistogram::default(),
+        total: EncodedHistogram::default(),
+        ttfb_intended: None,
+        total_intended: None,
     };
-    5 * (0..=batches.len() / 2).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(0)
+    Interval {
+        point: 0,
+        from_ms,
+        to_ms: from_ms + INTERVAL_MS,
+        warmup: false,
+        client_cpu_ns: 0,
+        thread_cpu_ns: Vec::new(),
+        target_cpu_ns: None,
+        held_back: 0,
+        open: None,
+        rows: vec![row],
+    }
 }

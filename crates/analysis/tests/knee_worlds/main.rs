@@ -57,8 +57,8 @@ fn search(kind: Kind, seed: u64) -> Searched {
 
 /// Searches in the worlds of one kind, on as many threads as there are processors.
 fn searches(kind: Kind) -> Vec<Searched> {
-    let base: u64 = std::env::var("KNEE_BASE").map_or(0, |b| b.parse().unwrap());
-    let count: u64 = std::env::var("KNEE_SEEDS").map_or(SEEDS, |b| b.parse().unwrap());
+    let base: u64 = std::env::var("KNEE_BASE").map_or(0, |b| b.parse().expect("a number"));
+    let count: u64 = std::env::var("KNEE_SEEDS").map_or(SEEDS, |b| b.parse().expect("a number"));
     let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let part = |first: u64| (first..count).step_by(threads as usize).map(|seed| search(kind, base + seed)).collect();
     thread::scope(|scope| {

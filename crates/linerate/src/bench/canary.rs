@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use linerate_analysis::canary::{Tripped, Watch};
+use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{Arrivals, Plan, Session, Source, Spacing, Until, Workload};
 use linerate_load::sizes::Sizes;
@@ -156,6 +157,7 @@ fn plan(op: Op, sizes: Sizes) -> Plan {
         threads: 1,
         write_set: 0,
         source: Source::Set { set: 0, count: 0 },
+        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         range_bytes: None,
         verify: false,
         until: Until::Written(1),

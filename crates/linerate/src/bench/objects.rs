@@ -1,11 +1,13 @@
 //! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
 
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX};
+use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::Sizes;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::units::Rate;
 
+use super::parts;
 use super::setup::Setup;
 use crate::progress::Progress;
 
@@ -22,11 +24,13 @@ pub(super) struct Objects<'a> {
     written: Vec<Written>,
     next_set: u32,
     unended_writes: u64,
+    /// Multipart uploads to abort.
+    unfinished: Vec<Unfinished>,
 }
 
 impl<'a> Objects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
-        Objects { setup, written: Vec::new(), next_set: 0, unended_writes: 0 }
+        Objects { setup, written: Vec::new(), next_set: 0, unended_writes: 0, unfinished: Vec::new() }
     }
 
     /// A set that nothing was written to.
@@ -42,13 +46,44 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Notes writes that were given up and may be stored yet.
-    pub(super) const fn note_unended(&mut self, writes: u64) {
+    /// Notes writes that were given up and may be stored yet, and uploads that were not completed.
+    pub(super) fn note_unended(&mut self, writes: u64, uploads: Vec<Unfinished>) {
         self.unended_writes += writes;
+        self.unfinished.extend(uploads);
+    }
+
+    /// Aborts uploads that were not completed, whatever --noclear says: their parts are no objects, are seen by nobody,
+    /// and are paid for. Those that could not be aborted stay noted.
+    fn abort_uploads(&mut self) -> Result<(), BucketError> {
+        if self.unfinished.is_empty() {
+            return Ok(());
+        }
+        let mut bucket = Bucket::connect_any(&self.setup.session)?;
+        while let Some(last) = self.unfinished.last() {
+            bucket.abort(last)?;
+            self.unfinished.pop();
+        }
+        Ok(())
+    }
+
+    /// Aborts what is left of uploads at the end, noted or not; tells what remains.
+    fn abort_all(&mut self) -> Vec<Finding> {
+        if !parts::wanted(&self.setup.flags.work, &self.setup.grid) {
+            return Vec::new();
+        }
+        let aborted = self.abort_uploads();
+        let left = aborted.and_then(|()| Bucket::connect_any(&self.setup.session)?.sweep_uploads());
+        match left {
+            Ok(0) => Vec::new(),
+            Ok(n) => vec![left_behind(self.setup, &format!("{n} or more multipart uploads could not be aborted"))],
+            Err(error) => vec![left_behind(self.setup, &format!("aborting multipart uploads: {error}"))],
+        }
     }
 
     /// Deletes every set but `keep`. What could not be deleted stays noted, for the end.
     pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) {
+        // What cannot be aborted now is tried again at the end, and told there.
+        let _ = self.abort_uploads();
         if self.setup.flags.work.noclear {
             return;
         }
@@ -65,11 +100,17 @@ impl<'a> Objects<'a> {
 
     /// Deletes everything, then looks whether something is left: a PUT that was cut off may have been stored since.
     pub(super) fn clear_all(&mut self, progress: &Progress) -> Vec<Finding> {
-        if self.setup.flags.work.noclear {
-            return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
-        }
         if self.next_set == 0 {
             return Vec::new();
+        }
+        let mut findings = self.abort_all();
+        findings.extend(self.delete_all(progress));
+        findings
+    }
+
+    fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
+        if self.setup.flags.work.noclear {
+            return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
         }
         self.clear_except(None, progress);
         match Bucket::connect_any(&self.setup.session).and_then(|mut bucket| bucket.sweep_up()) {

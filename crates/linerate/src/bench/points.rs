@@ -8,9 +8,11 @@ use linerate_analysis::histogram::encode;
 use linerate_analysis::precision::{Rule, Watch};
 use linerate_analysis::view::{Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
+use linerate_load::hosts::Host;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
-use linerate_load::session::{Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Lookup, Plan, Session, Source, Until, Workload};
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
+use linerate_load::tls::Tls;
 use linerate_record::finding::Finding;
 use linerate_record::run::{
     Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched,
@@ -18,13 +20,14 @@ use linerate_record::run::{
 };
 
 use super::objects::Objects;
+use super::parts;
 use super::setup::{CEILING, Setup};
 use super::steps::Steps;
 use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Level, Named};
+use crate::grid::{self, Level, Levels, Named};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::timing::Timing;
@@ -171,7 +174,8 @@ fn row(row: FigureRow) -> Row {
     }
 }
 
-/// What linerate itself drives: each workload and size against the null target, for half a second.
+/// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
+/// its ceilings over TLS, and once more without, so that what TLS costs shows.
 pub(super) fn ceilings(
     setup: &Setup<'_>,
     interrupted: &AtomicBool,
@@ -181,12 +185,29 @@ pub(super) fn ceilings(
     if !setup.wants_ceilings() {
         return Ok(());
     }
-    let null = child::start(TargetKind::Null, None, None)?;
-    let host = linerate_load::hosts::Host { authority: null.address.to_string(), address: null.address };
-    let session = against(&setup.session, host);
+    progress.doing("measuring what linerate itself can drive");
+    let tls = setup.session.tls.is_some();
+    ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
+    if tls && !interrupt::came(interrupted) {
+        ceilings_of(setup, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
+    }
+    Ok(())
+}
+
+fn ceilings_of(
+    setup: &Setup<'_>,
+    purpose: Purpose,
+    tls: bool,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    let mut null = child::start(TargetKind::Null, None, None, tls)?;
+    let host = Host { authority: null.address.to_string(), address: null.address };
+    let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
+    let session = against(&setup.session, host, tls.transpose()?);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
     let most = setup.grid.levels.highest();
-    progress.doing("measuring what linerate itself can drive");
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
@@ -195,7 +216,7 @@ pub(super) fn ceilings(
             let plan = plan(setup, named, &sizes, concurrency, CEILING, source);
             let plan = Plan { verify: false, rate: None, error_limit: None, ..plan };
             let rule = CEILING.rule(concurrency);
-            let (outcome, recorded) = recorder.point(Purpose::Ceiling, &spec, &with, (&plan, rule), progress)?;
+            let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -207,9 +228,12 @@ pub(super) fn ceilings(
 }
 
 /// The session, driven at another host.
-fn against(session: &Session, host: linerate_load::hosts::Host) -> Session {
+fn against(session: &Session, host: Host, tls: Option<Tls>) -> Session {
     Session {
         hosts: vec![host],
+        tls,
+        // The null target is on the loopback, which other addresses may not reach.
+        sources: Vec::new(),
         lookup: session.lookup,
         bucket: session.bucket.clone(),
         run_prefix: session.run_prefix.clone(),
@@ -245,6 +269,7 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         threads: setup.threads,
         write_set: 0,
         source,
+        parts: parts::parts(&setup.flags.work),
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
         verify: setup.flags.work.verify,
         until: Until::Intervals(timing.all),
@@ -299,9 +324,12 @@ impl SeriesRun<'_> {
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let mut steps = Steps::new(&self.setup.grid.levels, &timing, &recorder.manifest.asked);
+        let asked = &recorder.manifest.asked;
+        let rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
+        let mut steps = Steps::new(&self.setup.grid.levels, &timing, rates);
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
+        let mut expected_ms = begin_ms;
         while let Some((level, timing)) = steps.next(timing) {
             if recorder.halted.load(Ordering::Relaxed) {
                 goes_on = ControlFlow::Break(());
@@ -315,9 +343,14 @@ impl SeriesRun<'_> {
                 source = Source::Set { set, count };
             }
             goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
+            if matches!(self.setup.grid.levels, Levels::Given(_)) {
+                // Points that end early leave the bar behind; a search takes what they save for more points.
+                expected_ms += timing.point_ms();
+                self.progress.reached_ms(expected_ms);
+            }
             objects.clear_except(keep, self.progress);
         }
-        self.progress.reached_ms(begin_ms + timing.series_ms(&self.setup.grid.levels));
+        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.grid.levels));
         objects.clear_except(None, self.progress);
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
@@ -344,10 +377,10 @@ impl SeriesRun<'_> {
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
-        if self.named.workload.has(Op::Put) {
+        if self.named.workload.writes() {
             objects.note(write_set, outcome.written_until, self.sizes);
         }
-        objects.note_unended(outcome.unended_writes);
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let view = view?;
         let figures = view.as_ref().and_then(only);
         self.progress.finished(&line(&spec, figures));
@@ -359,7 +392,8 @@ impl SeriesRun<'_> {
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let named = Named { name: "put".into(), workload: Workload::Single(Op::Put) };
+        let writer = parts::writer(&self.setup.flags.work);
+        let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
         let rate = self.setup.grid.cap(&self.setup.flags.work);
@@ -367,7 +401,8 @@ impl SeriesRun<'_> {
         let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
         let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
-        let outcome = drive(self.with, &plan, |figures| {
+        let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
             for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
                 *errors.entry(kind).or_default() += n;
@@ -377,7 +412,8 @@ impl SeriesRun<'_> {
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
-        objects.note_unended(outcome?.unended_writes);
+        let outcome = outcome?;
+        objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let halted = halted.load(Ordering::Relaxed) || interrupt::came(self.with.interrupted);
         if halted || (errors.is_empty() && done == count) {
             return Ok(set);

@@ -12,25 +12,31 @@ use linerate_load::clock::Clock;
 use linerate_load::hosts::{self, Host};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sizes::Sizes;
+use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
 use linerate_load::sys::process_cpu_ns;
-use linerate_record::run::{Asked, Manifest, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target};
+use linerate_load::tls::{Negotiated, Tls, Trust};
+use linerate_record::run::{
+    Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
+};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use super::parts;
 use crate::child::{self, TargetProcess};
-use crate::cli::{ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, name_of};
+use crate::cli::{
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag, name_of,
+};
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Level, Levels};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials};
+use crate::{consent, credentials, sources, trust};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
-    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, at_least_ms: 0, bytes_max: 0 };
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
@@ -48,6 +54,7 @@ pub(crate) struct Setup<'a> {
     _process: Option<TargetProcess>,
     server: Option<String>,
     bucket_is_missing: bool,
+    negotiated: Option<Negotiated>,
     made_bucket: bool,
 }
 
@@ -59,21 +66,21 @@ impl<'a> Setup<'a> {
         folder::require_free(&folder)?;
         allow_open_files();
         let region = credentials::region(&flags.keys);
-        let Aim { hosts, credentials, process } = aim(flags, &grid)?;
+        let Aim { hosts, trust, credentials, process } = aim(flags, &grid)?;
         let seed = seed()?;
+        let lookup = match flags.target.lookup {
+            LookupFlag::Path => Lookup::Path,
+            LookupFlag::Host => Lookup::VirtualHost,
+        };
         let session = Session {
-            lookup: match flags.target.lookup {
-                LookupFlag::Path => Lookup::Path,
-                LookupFlag::Host => Lookup::VirtualHost,
-            },
+            tls: trust.map(|trust| Tls::new(trust, &hosts, lookup, &flags.target.bucket)).transpose()?,
+            sources: flags.target.source.as_ref().map_or(Ok(Vec::new()), |text| sources::parse(text, &hosts))?,
+            lookup,
             bucket: flags.target.bucket.clone(),
             run_prefix: format!("{}linerate-{id}-{:08x}/", flags.target.prefix, seed >> 32),
             credentials,
             region,
-            payload: match flags.work.payload {
-                PayloadFlag::Signed => Payload::Signed,
-                PayloadFlag::Unsigned => Payload::Unsigned,
-            },
+            payload: payload(flags.work.payload),
             bodies: Arc::new(bodies(flags, &grid, seed)),
             host_select: match flags.target.host_select {
                 HostSelectFlag::RoundRobin => HostSelect::RoundRobin,
@@ -83,7 +90,9 @@ impl<'a> Setup<'a> {
             seed,
             hosts,
         };
-        let ops = grid.workloads.iter().map(|w| w.name.matches('=').count().max(1)).max().unwrap_or(1);
+        // An upload is told as a whole and by its parts.
+        let of = |w: &grid::Named| w.name.matches('=').count().max(1) + usize::from(w.workload.has(Op::Multipart));
+        let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
         let points = grid.series().len() * timing::points_worth(&grid.levels);
         let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
         Ok(Setup {
@@ -93,6 +102,7 @@ impl<'a> Setup<'a> {
             existing: Arc::default(),
             server: None,
             bucket_is_missing: false,
+            negotiated: None,
             made_bucket: false,
             _process: process,
             flags,
@@ -110,6 +120,7 @@ impl<'a> Setup<'a> {
             Bucket::connect(&self.session, host)?;
         }
         let mut bucket = Bucket::connect(&self.session, 0)?;
+        self.negotiated = bucket.negotiated();
         let (exists, server) = bucket.exists()?;
         self.server = server;
         if !exists {
@@ -166,7 +177,9 @@ impl<'a> Setup<'a> {
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
         let series = self.series().len() as u64;
-        let ceilings = if self.wants_ceilings() { series * CEILING.point_ms() } else { 0 };
+        // Over TLS, the ceiling without it is measured too.
+        let per_series = if self.session.tls.is_some() { 2 } else { 1 };
+        let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
         Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
     }
 
@@ -243,12 +256,17 @@ impl<'a> Setup<'a> {
                     (None, _) => "s3".into(),
                     (Some(_), kind) => name_of(kind.unwrap_or(TargetKind::Embedded)),
                 },
-                hosts: self.session.hosts.iter().map(|h| h.authority.clone()).collect(),
+                hosts: labels(&self.session.hosts),
                 server: self.server.clone(),
                 lookup: name_of(target.lookup),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
                 bucket_made: self.bucket_is_missing,
+                tls: self.negotiated.as_ref().map(|negotiated| TlsUsed {
+                    version: negotiated.version.clone(),
+                    cipher: negotiated.cipher.clone(),
+                    verified: !target.insecure,
+                }),
             },
             machine,
             interval_ms: self.timing.interval_ms,
@@ -258,12 +276,16 @@ impl<'a> Setup<'a> {
         for unreadable in unreadable {
             folder.findings.push(&crate::readings::finding(unreadable))?;
         }
+        if self.session.tls.is_some() && target.insecure {
+            folder.findings.push(&trust::unverified())?;
+        }
         Ok((folder, manifest))
     }
 
     fn asked(&self) -> Asked {
         let work = &self.flags.work;
         let (points, search) = self.points();
+        let uploads = parts::wanted(work, &self.grid);
         Asked {
             points,
             search,
@@ -277,6 +299,9 @@ impl<'a> Setup<'a> {
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
             payload: name_of(work.payload),
+            part_bytes: uploads.then_some(work.part_size.0),
+            part_concurrent: uploads.then_some(work.part_concurrent),
+            write: (work.write != WriteFlag::Put).then(|| name_of(work.write)),
             unique: name_of(work.unique),
             verify: work.verify,
             range_bytes: work.range_size.map(|r| r.0),
@@ -290,6 +315,7 @@ impl<'a> Setup<'a> {
                 ErrorLimit::Share(most) => format!("{}%", most * 100.0),
             }),
             host_select: name_of(self.flags.target.host_select),
+            sources: self.session.sources.iter().map(ToString::to_string).collect(),
             noclear: work.noclear,
             list_existing: work.list_existing,
         }
@@ -299,6 +325,8 @@ impl<'a> Setup<'a> {
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
 struct Aim {
     hosts: Vec<Host>,
+    /// Whom to believe; `None` without TLS.
+    trust: Option<Trust>,
     credentials: Option<Credentials>,
     process: Option<TargetProcess>,
 }
@@ -311,14 +339,27 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
         let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
         let credentials = credentials::ephemeral()?;
-        let process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials))?;
-        return Ok(Aim { hosts: vec![local(&process)], credentials: Some(credentials), process: Some(process) });
+        if flags.target.ca_file.is_some() {
+            return Err(Failure::usage("--ca-file is for --host: linerate's own target is known to it"));
+        }
+        let mut process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials), flags.target.tls)?;
+        let own = process.trust.take();
+        let trust = if flags.target.insecure { own.map(|_| Trust::Anything) } else { own };
+        return Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) });
     };
-    let hosts = hosts::resolve(&hosts::parse(&text)?)?;
+    let named = hosts::parse(&text, flags.target.tls)?;
+    if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
+        let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
+        return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
+    }
+    let trust =
+        if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
+    let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };
+    let hosts = resolve(&named.authorities)?;
     let credentials = credentials::find(&flags.keys)?;
     let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
-    Ok(Aim { hosts, credentials, process: None })
+    Ok(Aim { hosts, trust, credentials, process: None })
 }
 
 /// Flags that are right one by one and wrong together.
@@ -337,6 +378,11 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.arrivals.is_some() && !work.is_open() {
         return Err(Failure::usage("--arrivals spaces the requests of an open loop: add --rate or --slo"));
     }
+    if flags.keys.anonymous && payload(work.payload).is_chunked() {
+        let name = name_of(work.payload);
+        return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
+    }
+    parts::check(work, grid)?;
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -367,6 +413,16 @@ fn allow_open_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
+/// Names of hosts in reports: with their addresses where several share a name.
+fn labels(hosts: &[Host]) -> Vec<String> {
+    let shared = |host: &Host| hosts.iter().filter(|other| other.authority == host.authority).count() > 1;
+    let label = |host: &Host| match shared(host) {
+        true => format!("{} ({})", host.authority, host.address.ip()),
+        false => host.authority.clone(),
+    };
+    hosts.iter().map(label).collect()
+}
+
 fn local(process: &TargetProcess) -> Host {
     Host { authority: process.address.to_string(), address: process.address }
 }
@@ -376,12 +432,32 @@ fn bodies(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
         UniqueFlag::Tail => Unique::Tail,
         UniqueFlag::Full => Unique::Full,
     };
-    if flags.work.payload == PayloadFlag::Unsigned {
+    // Only bodies that are hashed as a whole are worth hashing beforehand.
+    if flags.work.payload != PayloadFlag::Signed {
         return Bodies::new(seed, unique, &[], None);
     }
-    let named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
-    let others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::max).max();
+    let mut named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
+    let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
+    if parts::wanted(&flags.work, grid) {
+        let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();
+        let largest = parts::parts(&flags.work).bytes;
+        // A size that no PUT takes is sent in parts only.
+        named.retain(|&size| size <= PUT_BYTES_MAX);
+        named.extend(of_parts);
+        named.push(largest.min(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0)));
+        others = others.map(|most| most.min(PUT_BYTES_MAX));
+    }
     Bodies::new(seed, unique, &named, others)
+}
+
+const fn payload(flag: PayloadFlag) -> Payload {
+    match flag {
+        PayloadFlag::Signed => Payload::Signed,
+        PayloadFlag::Unsigned => Payload::Unsigned,
+        PayloadFlag::Streaming => Payload::Streaming,
+        PayloadFlag::StreamingTrailer => Payload::StreamingTrailer,
+        PayloadFlag::UnsignedTrailer => Payload::UnsignedTrailer,
+    }
 }
 
 fn seed() -> Result<u64, Failure> {

@@ -4,7 +4,8 @@ use linerate_analysis::knee::{Limits, Search, Step};
 use linerate_analysis::open_loop;
 use linerate_analysis::slo;
 use linerate_analysis::view::{Measure, Point, Series};
-use linerate_record::run::{Asked, Ended};
+use linerate_record::run::{Ended, RateSearchSpec};
+use linerate_record::slo::Slo;
 
 use crate::grid::{Level, Levels};
 use crate::timing::Timing;
@@ -20,15 +21,15 @@ pub(super) enum Steps {
 }
 
 impl Steps {
-    pub(super) fn new(levels: &Levels, timing: &Timing, asked: &Asked) -> Self {
+    pub(super) fn new(levels: &Levels, timing: &Timing, rates: Option<(&Slo, &RateSearchSpec)>) -> Self {
         if let Some(mut given) = levels.given() {
             given.reverse();
             return Steps::Given(given);
         }
         match levels {
             Levels::HighestRate { concurrency, .. } => {
-                let limits = (asked.slo.as_ref().zip(asked.rate_search.as_ref()))
-                    .map_or(slo::Limits::new(Vec::new()), |(s, r)| open_loop::limits(s, r, timing.point_ms()));
+                let limits =
+                    rates.map_or(slo::Limits::new(Vec::new()), |(s, r)| open_loop::limits(s, r, timing.point_ms()));
                 Steps::HighestRate { search: slo::Search::new(limits), concurrency: *concurrency, over: false }
             }
             _ => {
@@ -83,5 +84,39 @@ impl Steps {
         };
         // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
         *over |= ended == Ended::NoSuccess;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMING: Timing = Timing { interval_ms: 50, warmup_ms: None, all: 200, precision: Some(0.01), bytes_max: 0 };
+
+    #[test]
+    fn given_concurrencies_come_in_order_and_take_their_whole_time() {
+        let mut steps = Steps::new(&Levels::Given(vec![1, 4, 9]), &TIMING, None);
+        let all: Vec<_> = std::iter::from_fn(|| steps.next(TIMING)).collect();
+        let level = |concurrency| Level { concurrency, rate_per_s: None };
+        assert_eq!(all, [1, 4, 9].map(|n| (level(n), TIMING)));
+    }
+
+    #[test]
+    fn a_search_asks_for_points_within_their_limits_and_gives_up_where_nothing_succeeds() {
+        let mut steps = Steps::new(&Levels::Searched(64), &TIMING, None);
+        let (level, timing) = steps.next(TIMING).unwrap();
+        assert!(
+            level.concurrency == 1 && timing.all <= TIMING.all && timing.precision >= TIMING.precision,
+            "{timing:?}"
+        );
+        steps.observe(Ended::NoSuccess, None);
+        assert_eq!(steps.next(TIMING), None);
+    }
+
+    #[test]
+    fn a_search_without_a_precision_takes_the_time_that_it_asks_for() {
+        let fixed = Timing { precision: None, ..TIMING };
+        let (_, timing) = Steps::new(&Levels::Searched(64), &fixed, None).next(fixed).unwrap();
+        assert_eq!(timing.precision, None);
     }
 }

@@ -77,34 +77,42 @@ pub(crate) fn points(view: &View) -> Vec<&Point> {
 pub(crate) struct Served {
     child: Child,
     pub(crate) address: String,
+    /// File with the certificate of its authority, where it speaks TLS.
+    pub(crate) ca: String,
     /// Folder in which the embedded target keeps its objects.
     pub(crate) root: Option<PathBuf>,
 }
 
 impl Served {
     pub(crate) fn null() -> Self {
-        Self::start("null", None)
+        Self::start("null", None, "")
     }
 
     /// The embedded target below `drive`.
     pub(crate) fn embedded(drive: &Path) -> Self {
-        Self::start("embedded", Some(drive))
+        Self::start("embedded", Some(drive), "")
     }
 
-    fn start(kind: &str, drive: Option<&Path>) -> Self {
+    /// One of the two with further flags: `--tls`, `--listen`.
+    pub(crate) fn start(kind: &str, drive: Option<&Path>, flags: &str) -> Self {
         let mut command = linerate();
-        command.args(["target", kind]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["target", kind]).args(words(flags)).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
         if let Some(drive) = drive {
             command.arg("--drive").arg(drive);
         }
         let mut child = command.spawn().expect("a target starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-        let address = line.trim().strip_prefix("listening ").expect("it says where").to_owned();
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut next = |word: &str| {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            line.trim().strip_prefix(word).expect("it says what").to_owned()
+        };
+        let address = next("listening ");
+        let ca = if flags.contains("--tls") { next("ca ") } else { String::new() };
         let made =
             drive.map(|d| std::fs::read_dir(d).expect("a folder").flatten().map(|e| e.path()).collect::<Vec<_>>());
-        Served { child, address, root: made.and_then(|paths| paths.into_iter().next()) }
+        Served { child, address, ca, root: made.and_then(|paths| paths.into_iter().next()) }
     }
 
     pub(crate) fn pid(&self) -> u32 {

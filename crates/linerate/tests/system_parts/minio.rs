@@ -2,12 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 use linerate_analysis::view::View;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tempfile::TempDir;
 
 use super::Namespaces;
@@ -21,6 +22,10 @@ pub(crate) struct Minio {
     child: Child,
     pub(crate) address: String,
     drives: TempDir,
+    /// Certificate of the authority that vouches for it, where it speaks TLS.
+    pub(crate) ca: Option<PathBuf>,
+    /// Where it has its key from.
+    certificates: Option<TempDir>,
 }
 
 /// What MinIO's own metrics say.
@@ -36,6 +41,24 @@ impl Minio {
     pub(crate) fn start(environment: &[(&str, &str)]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port");
         Self::launch(Command::new(program()), "127.0.0.1", free.port(), environment)
+    }
+
+    /// Over TLS, as `localhost` and 127.0.0.1.
+    pub(crate) fn start_tls() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port");
+        let certificates = tempfile::tempdir().expect("a folder");
+        let ca = write_identity(certificates.path());
+        let mut command = Command::new(program());
+        command.arg("--certs-dir").arg(certificates.path());
+        let mut minio = Self::launch(command, "127.0.0.1", free.port(), &[]);
+        eventually("MinIO to be ready", || {
+            let mut curl = Command::new("curl");
+            curl.args(["--silent", "--include", "--cacert"]).arg(&ca);
+            curl.arg(format!("https://{}/", minio.address)).output().is_ok_and(|o| shown(&o).contains(" 403 "))
+        });
+        minio.ca = Some(ca);
+        minio.certificates = Some(certificates);
+        minio
     }
 
     /// On every address of this machine, 127.0.0.2 among them.
@@ -70,11 +93,12 @@ impl Minio {
         command.env("MINIO_ROOT_USER", USER).env("MINIO_ROOT_PASSWORD", PASSWORD).envs(environment.iter().copied());
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("MinIO starts");
         let host = if bind.is_empty() { "127.0.0.1" } else { bind };
-        let minio = Minio { child, address: format!("{host}:{port}"), drives };
+        let minio = Minio { child, address: format!("{host}:{port}"), drives, ca: None, certificates: None };
         // Its health says "ready" before it is: until then, every call gets a 503, and an unsigned one a 403 from then
         // on.
         if host == "127.0.0.1" {
-            eventually("MinIO to be ready", || minio.get("/").is_some_and(|a| a.contains(" 403 ")));
+            let ready = |answer: String| answer.contains(" 403 ") || answer.contains("HTTPS server");
+            eventually("MinIO to be ready", || minio.get("/").is_some_and(ready));
         }
         minio
     }
@@ -97,6 +121,29 @@ impl Minio {
     pub(crate) fn objects(&self, bucket: &str) -> Vec<String> {
         let files = crate::running::files_below(&self.drives.path().join("d1").join(bucket));
         files.into_iter().filter(|f| f.ends_with("xl.meta")).collect()
+    }
+
+    /// Files of multipart uploads that are neither completed nor aborted, as one drive has them.
+    pub(crate) fn uploads(&self) -> Vec<String> {
+        crate::running::files_below(&self.drives.path().join("d1/.minio.sys/multipart"))
+    }
+
+    /// Sends a body in a plain chunk with a CRC-32C behind it; returns whether it was taken.
+    pub(crate) fn put_with_trailer(&self, path: &str, body: &str, checksum: &str) -> bool {
+        let chunks = format!("{:x}\r\n{body}\r\n0\r\nx-amz-checksum-crc32c:{checksum}\r\n\r\n", body.len());
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--fail-with-body", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user"]);
+        command.args([&format!("{USER}:{PASSWORD}"), "-X", "PUT", "--data-binary", &chunks]);
+        for header in [
+            "x-amz-content-sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+            &format!("x-amz-decoded-content-length: {}", body.len()),
+            "x-amz-trailer: x-amz-checksum-crc32c",
+            "Content-Encoding: aws-chunked",
+            "Content-Type: application/octet-stream",
+        ] {
+            command.args(["-H", header]);
+        }
+        command.arg(format!("http://{}/{path}", self.address)).output().expect("curl runs").status.success()
     }
 
     pub(crate) fn has_bucket(&self, bucket: &str) -> bool {
@@ -182,6 +229,27 @@ impl Minio {
         stream.read_to_string(&mut answer).ok()?;
         Some(answer)
     }
+}
+
+/// Makes an authority and a certificate as MinIO reads it; returns the file with the authority's.
+fn write_identity(folder: &Path) -> PathBuf {
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, "an authority for tests");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let authority =
+        CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key")).expect("a certificate");
+    let own = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).expect("names");
+    let key = KeyPair::generate().expect("a key");
+    let certificate = own.signed_by(&key, &authority).expect("a certificate");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).expect("the folder takes it");
+        folder.join(name)
+    };
+    write("public.crt", &certificate.pem());
+    write("private.key", &key.serialize_pem());
+    // Beside the folder's own files: MinIO would read others as its own.
+    std::fs::create_dir(folder.join("ca")).expect("a folder");
+    write("ca/authority.pem", &authority.pem())
 }
 
 /// By coreutils: curl signs the hash that its caller names.

@@ -4,7 +4,6 @@
 //! that of a PUT is discarded in the kernel. What is measured against it is the client and the loopback.
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,13 +12,19 @@ use std::sync::mpsc::{Receiver, channel};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use rustls::ServerConfig;
+use rustls::server::UnbufferedServerConnection;
 
+use crate::channel::Wire;
 use crate::object::push_decimal;
 use crate::sys::set_receive_low_water;
+use crate::transport::Transport;
 
 /// Body bytes handed to the kernel in one call; stays in a processor's cache.
 const BODY_BYTES: usize = 256 << 10;
+
+/// Most bytes asked for while a head is awaited.
+const HEAD_READ_BYTES: usize = 8 << 10;
 
 /// Request heads are this long at most.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -27,14 +32,24 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Highest low-water mark of a body that is discarded.
 const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
 
+const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+const CREATED: &str = "<InitiateMultipartUploadResult><UploadId>null</UploadId></InitiateMultipartUploadResult>";
+const COMPLETED: &str = "<CompleteMultipartUploadResult><ETag>null</ETag></CompleteMultipartUploadResult>";
+
 /// The key of the eventfd that says that a connection waits to be taken.
 const WAKE: u64 = u64::MAX;
 
-/// Serves on `listen` with so many threads until the process ends; `on_listening` gets the address that was bound.
+/// Serves on `listen` with so many threads until the process ends, over TLS where `tls` says how; `on_listening` gets
+/// the address that was bound.
 ///
 /// # Errors
 /// The address cannot be bound, or descriptors are used up.
-pub fn serve(listen: SocketAddr, threads: u32, on_listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+pub fn serve(
+    listen: SocketAddr,
+    threads: u32,
+    tls: Option<Arc<ServerConfig>>,
+    on_listening: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
     let listener = TcpListener::bind(listen)?;
     let mut hands = Vec::new();
     for i in 0..threads.max(1) {
@@ -42,8 +57,10 @@ pub fn serve(listen: SocketAddr, threads: u32, on_listening: impl FnOnce(SocketA
         let (give, take) = channel();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        let woken = Arc::clone(&wake);
-        std::thread::Builder::new().name(format!("null-{i}")).spawn(move || serve_thread(&epoll, &woken, &take))?;
+        let (woken, tls) = (Arc::clone(&wake), tls.clone());
+        std::thread::Builder::new()
+            .name(format!("null-{i}"))
+            .spawn(move || serve_thread(&epoll, &woken, &take, tls.as_ref()))?;
         hands.push((give, wake));
     }
     on_listening(listener.local_addr()?);
@@ -61,7 +78,7 @@ pub fn serve(listen: SocketAddr, threads: u32, on_listening: impl FnOnce(SocketA
 
 /// One connection: a request being read, or a reply being written.
 struct Served {
-    socket: OwnedFd,
+    transport: Transport<UnbufferedServerConnection>,
     /// A head that is not whole yet, and what came after the last one.
     pending: Vec<u8>,
     /// Bytes of a request's body still to be discarded.
@@ -80,14 +97,23 @@ struct Reply {
     status: &'static str,
     content_bytes: u64,
     with_body: bool,
-    list: bool,
+    /// What is sent in place of an object's body.
+    document: &'static str,
 }
 
-fn serve_thread(epoll: &OwnedFd, wake: &OwnedFd, take: &Receiver<OwnedFd>) {
+/// Buffers of one thread.
+struct Room {
+    input: Vec<u8>,
+    /// Never written to: the destination of a `recv` that discards.
+    discard: Vec<u8>,
+    wire: Wire,
+}
+
+fn serve_thread(epoll: &OwnedFd, wake: &OwnedFd, take: &Receiver<OwnedFd>, tls: Option<&Arc<ServerConfig>>) {
     let mut connections: Vec<Option<Served>> = Vec::new();
     let mut events = Vec::with_capacity(256);
     let body = vec![0x5A; BODY_BYTES];
-    let mut scratch: Vec<u8> = Vec::with_capacity(64 << 20);
+    let mut room = Room { input: vec![0; 64 << 10], discard: Vec::with_capacity(64 << 20), wire: Wire::default() };
     loop {
         events.clear();
         match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None) {
@@ -98,29 +124,30 @@ fn serve_thread(epoll: &OwnedFd, wake: &OwnedFd, take: &Receiver<OwnedFd>) {
             let number = event.data.u64();
             if number == WAKE {
                 let _ = rustix::io::read(wake, &mut [0u8; 8]);
-                take.try_iter().for_each(|socket| adopt(epoll, &mut connections, socket));
+                take.try_iter().for_each(|socket| adopt(epoll, &mut connections, socket, tls));
                 continue;
             }
             let place = number as usize;
             let Some(served) = connections[place].as_mut() else { continue };
-            match step(served, &body, scratch.spare_capacity_mut()) {
+            match step(served, &body, &mut room) {
                 Ok(()) => watch(epoll, served, number),
                 // Gone, broken or not HTTP: closing takes it out of epoll.
                 Err(_) => connections[place] = None,
             }
         }
-        scratch.clear();
     }
 }
 
-fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd) {
+fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd, tls: Option<&Arc<ServerConfig>>) {
+    let Ok(side) = tls.map(|config| UnbufferedServerConnection::new(Arc::clone(config))).transpose() else { return };
     let place = connections.iter().position(Option::is_none).unwrap_or(connections.len());
     if epoll::add(epoll, &socket, EventData::new_u64(place as u64), EventFlags::IN).is_err() {
         return;
     }
-    let reply = Reply { status: "", content_bytes: 0, with_body: false, list: false };
+    let reply = Reply { status: "", content_bytes: 0, with_body: false, document: "" };
     let (pending, head) = (Vec::new(), Vec::new());
-    let served = Served { socket, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
+    let transport = Transport::new(socket, side);
+    let served = Served { transport, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
     if place == connections.len() {
         connections.push(Some(served));
     } else {
@@ -129,28 +156,27 @@ fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd
 }
 
 fn watch(epoll: &OwnedFd, served: &mut Served, number: u64) {
-    let wants_out = served.outgoing > 0 || !served.head.is_empty();
+    let wants_out = has_more(served);
     if wants_out != served.wants_out {
         let flags = if wants_out { EventFlags::OUT } else { EventFlags::IN };
-        if epoll::modify(epoll, &served.socket, EventData::new_u64(number), flags).is_ok() {
+        if epoll::modify(epoll, &served.transport, EventData::new_u64(number), flags).is_ok() {
             served.wants_out = wants_out;
         }
     }
 }
 
 /// Does what can be done now. An error means that the connection is to be closed.
-fn step(served: &mut Served, body: &[u8], scratch: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
+fn step(served: &mut Served, body: &[u8], room: &mut Room) -> Result<(), Errno> {
     loop {
-        if served.outgoing > 0 || !served.head.is_empty() {
-            match send(served, body) {
+        if has_more(served) {
+            match send(served, body, &mut room.wire) {
                 Err(Errno::AGAIN) => return Ok(()),
                 other => other?,
             }
         } else if served.incoming > 0 {
-            let most = scratch.len().min(served.incoming as usize);
-            match recv(&served.socket, &mut scratch[..most], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-                Ok((_, 0)) => return Err(Errno::PIPE),
-                Ok((_, n)) => served.incoming -= n as u64,
+            match served.transport.discard(room.discard.spare_capacity_mut(), served.incoming, &mut room.wire) {
+                Ok(0) => return Err(Errno::PIPE),
+                Ok(n) => served.incoming = served.incoming.saturating_sub(n as u64),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(errno) => return Err(errno),
             }
@@ -160,16 +186,12 @@ fn step(served: &mut Served, body: &[u8], scratch: &mut [MaybeUninit<u8>]) -> Re
             }
             start_reply(served);
         } else {
-            let mut buffer = [MaybeUninit::uninit(); 8 << 10];
-            let fresh = match recv(&served.socket, &mut buffer, RecvFlags::DONTWAIT) {
-                Ok(((fresh, _), _)) => fresh,
+            match served.transport.read(&mut room.input, HEAD_READ_BYTES, &mut room.wire) {
+                Ok(0) => return Err(Errno::PIPE),
+                Ok(n) => served.pending.extend_from_slice(&room.input[..n]),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(errno) => return Err(errno),
-            };
-            if fresh.is_empty() {
-                return Err(Errno::PIPE);
             }
-            served.pending.extend_from_slice(fresh);
             if !take_request(served)? {
                 return Ok(());
             }
@@ -179,8 +201,9 @@ fn step(served: &mut Served, body: &[u8], scratch: &mut [MaybeUninit<u8>]) -> Re
 
 /// Sets the low-water mark to what is left of a body, and back to 1 behind it.
 fn expect_body(served: &mut Served) {
-    let mark = if served.incoming < 32 << 10 { 1 } else { served.incoming.min(LOW_WATER_MAX_BYTES) };
-    if mark != served.low_water && set_receive_low_water(&served.socket, mark as u32).is_ok() {
+    let awaited = served.transport.awaited(served.incoming);
+    let mark = if awaited < 32 << 10 { 1 } else { awaited.min(LOW_WATER_MAX_BYTES) };
+    if mark != served.low_water && set_receive_low_water(&served.transport, mark as u32).is_ok() {
         served.low_water = mark;
     }
 }
@@ -214,9 +237,11 @@ fn take_request(served: &mut Served) -> Result<bool, Errno> {
 fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let size_bytes = path.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
-    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, list: false };
+    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, document: "" };
     match method {
-        "GET" if query.contains("list-type") => Reply { list: true, ..reply("200 OK", 0, false) },
+        "GET" if query.contains("list-type") => Reply { document: EMPTY_LIST, ..reply("200 OK", 0, false) },
+        "POST" if query.contains("uploads") => Reply { document: CREATED, ..reply("200 OK", 0, false) },
+        "POST" if query.contains("uploadId") => Reply { document: COMPLETED, ..reply("200 OK", 0, false) },
         "GET" => match range.and_then(range_bytes) {
             Some(bytes) => reply("206 Partial Content", bytes.min(size_bytes), true),
             None => reply("200 OK", size_bytes, true),
@@ -235,31 +260,32 @@ fn range_bytes(range: &str) -> Option<u64> {
 }
 
 fn start_reply(served: &mut Served) {
-    const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
     let reply = served.reply;
-    let content_bytes = if reply.list { EMPTY_LIST.len() as u64 } else { reply.content_bytes };
+    let content_bytes = reply.content_bytes + reply.document.len() as u64;
     let head = &mut served.head;
     head.clear();
-    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nContent-Length: "] {
+    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nETag: \"null\"\r\nContent-Length: "] {
         head.extend_from_slice(part.as_bytes());
     }
     push_decimal(content_bytes, head);
     head.extend_from_slice(b"\r\n\r\n");
-    if reply.list {
-        head.extend_from_slice(EMPTY_LIST.as_bytes());
-    }
+    head.extend_from_slice(reply.document.as_bytes());
     served.outgoing = if reply.with_body { reply.content_bytes } else { 0 };
 }
 
-fn send(served: &mut Served, body: &[u8]) -> Result<(), Errno> {
+/// Whether something is still to be sent.
+fn has_more(served: &Served) -> bool {
+    served.outgoing > 0 || !served.head.is_empty() || served.transport.has_unsent()
+}
+
+fn send(served: &mut Served, body: &[u8], wire: &mut Wire) -> Result<(), Errno> {
     let piece = served.outgoing.min(body.len() as u64) as usize;
     let parts = [io::IoSlice::new(&served.head), io::IoSlice::new(&body[..piece])];
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let n = sendmsg(&served.socket, &parts, &mut SendAncillaryBuffer::default(), flags)?;
-    let of_head = n.min(served.head.len());
+    let sent = served.transport.send(&parts, wire)?;
+    let of_head = sent.bytes.min(served.head.len());
     served.head.drain(..of_head);
-    served.outgoing -= (n - of_head) as u64;
-    Ok(())
+    served.outgoing -= (sent.bytes - of_head) as u64;
+    if sent.full { Err(Errno::AGAIN) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -277,9 +303,17 @@ mod tests {
             ("DELETE", "/b/x-7", None, "204 No Content", 0, false),
             ("PUT", "/b/x-7", None, "200 OK", 0, false),
         ] {
-            let expected = Reply { status, content_bytes: bytes, with_body, list: false };
+            let expected = Reply { status, content_bytes: bytes, with_body, document: "" };
             assert_eq!(answer(method, target, range), expected, "{method} {target} {range:?}");
         }
-        assert!(answer("GET", "/b?list-type=2&prefix=a-5", None).list);
+        for (method, target, document) in [
+            ("GET", "/b?list-type=2&prefix=a-5", EMPTY_LIST),
+            ("POST", "/b/x-7?uploads=", CREATED),
+            ("PUT", "/b/x-7?partNumber=1&uploadId=null", ""),
+            ("POST", "/b/x-7?uploadId=null", COMPLETED),
+            ("DELETE", "/b/x-7?uploadId=null", ""),
+        ] {
+            assert_eq!(answer(method, target, None).document, document, "{method} {target}");
+        }
     }
 }

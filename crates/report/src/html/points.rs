@@ -45,7 +45,10 @@ fn named(view: &View) -> Vec<Named<'_>> {
     }
     for (i, ceiling) in view.ceilings.iter().enumerate() {
         let label = format!("{}, null target", words::series_label(&ceiling.workload, &ceiling.size));
-        points.push(Named { label, opens_series: i == 0, point: &ceiling.point });
+        points.push(Named { label: label.clone(), opens_series: i == 0, point: &ceiling.point });
+        if let Some(plain) = &ceiling.plain {
+            points.push(Named { label: format!("{label} without TLS"), opens_series: false, point: plain });
+        }
     }
     points
 }

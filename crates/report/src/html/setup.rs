@@ -41,6 +41,9 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
     if let Some(range) = asked.range_bytes {
         facts.push(("Range", bytes_iec(range as f64)));
     }
+    if !asked.sources.is_empty() {
+        facts.push(("Connections from", asked.sources.join(", ")));
+    }
     if let Some(rate) = &asked.max_rate {
         facts.push(("Rate cap", rate.clone()));
     }
@@ -87,6 +90,7 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
         ("Kind", target.kind.clone()),
         ("Hosts", if hosts.is_empty() { words::ABSENT.to_owned() } else { hosts }),
         ("Server", target.server.clone().unwrap_or_else(|| words::ABSENT.to_owned())),
+        ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), words::tls)),
         ("Lookup", target.lookup.clone()),
         ("Region", target.region.clone()),
         ("On this machine", yes(target.on_this_machine)),

@@ -118,11 +118,12 @@ fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, note: &str, ex
     let cells = Cells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
-         <b{}>{}</b> that linerate alone drives here{note}</p>\n",
+         <b{}>{}</b> that linerate alone drives here{}{note}</p>\n",
         100.0 * share.clamp(0.0, 1.0),
         words::percent(share),
         cells.attributes(field, &ceiling.point.throughput(measure).mean),
-        escaped(&text)
+        escaped(&text),
+        words::tls_cost(ceiling, measure)
     )
 }
 

@@ -1,0 +1,72 @@
+//! `--source`: the local addresses that connections are made from.
+
+use std::net::{IpAddr, UdpSocket};
+
+use if_addrs::Interface;
+use linerate_load::hosts::Host;
+
+use crate::failure::Failure;
+
+/// Reads a comma list of addresses and names of interfaces, each of this machine and of a family that the hosts have;
+/// an interface stands for its first such address.
+pub(crate) fn parse(text: &str, hosts: &[Host]) -> Result<Vec<IpAddr>, Failure> {
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    text.split(',').map(|word| one(word.trim(), hosts, &interfaces)).collect()
+}
+
+fn one(word: &str, hosts: &[Host], interfaces: &[Interface]) -> Result<IpAddr, Failure> {
+    let fits = |source: IpAddr| hosts.iter().any(|h| h.address.is_ipv4() == source.is_ipv4());
+    let unfit = || Failure::usage(format!("--source {word:?} has no address of the family (IPv4, IPv6) of the hosts"));
+    let bare = word.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(source) = bare.parse::<IpAddr>() {
+        // Binding tells what is local, 127.0.0.2 among them: interfaces list 127.0.0.1 alone.
+        UdpSocket::bind((source, 0)).map_err(|_| {
+            let all = Failure::usage(format!("--source {word:?} is no address of this machine; {}", told(interfaces)));
+            if source.is_unspecified() { unfit() } else { all }
+        })?;
+        return if fits(source) && !source.is_unspecified() { Ok(source) } else { Err(unfit()) };
+    }
+    let mut own = interfaces.iter().filter(|i| i.name == word).peekable();
+    if own.peek().is_none() {
+        let all = told(interfaces);
+        return Err(Failure::usage(format!("--source {word:?} is no address or interface of this machine; {all}")));
+    }
+    own.map(Interface::ip).find(|&ip| fits(ip)).ok_or_else(unfit)
+}
+
+fn told(interfaces: &[Interface]) -> String {
+    let each: Vec<String> = interfaces.iter().map(|i| format!("{} ({})", i.name, i.ip())).collect();
+    format!("it has {}", each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(address: &str) -> [Host; 1] {
+        [Host { authority: address.into(), address: address.parse().unwrap() }]
+    }
+
+    #[test]
+    fn addresses_and_interfaces_of_this_machine_are_taken_in_order() {
+        let loopback = if_addrs::get_if_addrs().unwrap().into_iter().find(|i| i.is_loopback() && i.ip().is_ipv4());
+        let name = loopback.unwrap().name;
+        let sources = parse(&format!("127.0.0.3, 127.0.0.2,{name}"), &hosts("127.0.0.1:1")).unwrap();
+        assert_eq!(sources, ["127.0.0.3", "127.0.0.2", "127.0.0.1"].map(|a| a.parse::<IpAddr>().unwrap()));
+    }
+
+    #[test]
+    fn what_is_not_local_or_cannot_reach_the_hosts_is_quoted() {
+        for (text, part) in [
+            ("192.0.2.7", "\"192.0.2.7\" is no address of this machine"),
+            ("127.0.0.1,no-such0", "\"no-such0\" is no address or interface"),
+            ("", "\"\""),
+            ("0.0.0.0", "\"0.0.0.0\""),
+        ] {
+            let error = parse(text, &hosts("127.0.0.1:1")).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let error = parse("127.0.0.1", &hosts("[::1]:1")).unwrap_err().to_string();
+        assert!(error.contains("family"), "{error}");
+    }
+}

@@ -1,0 +1,40 @@
+//! Which certificates a run believes: the system's, those of `--ca-file`, or any.
+
+use std::fs;
+use std::path::Path;
+
+use linerate_load::tls::{Trust, certificates_in_pem};
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use crate::failure::Failure;
+
+/// What the flags and the system say. The system's roots are where OpenSSL looks for them.
+pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Failure> {
+    if insecure {
+        return Ok(Trust::Anything);
+    }
+    // A system without roots is common in containers: --ca-file may be all there is, and where it is not, the handshake
+    // says "unknown issuer" and what to do about it.
+    let mut roots = rustls_native_certs::load_native_certs().certs;
+    if let Some(path) = ca_file {
+        let pem = fs::read(path)
+            .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))?;
+        let added = certificates_in_pem(&pem)
+            .map_err(|why| Failure::usage(format!("--ca-file {} is no PEM certificate: {why}", path.display())))?;
+        roots.extend(added);
+    }
+    Ok(Trust::Roots(roots))
+}
+
+/// What a run says that believed every certificate.
+pub(crate) fn unverified() -> Finding {
+    Finding {
+        kind: FindingKind::Unverified,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: "the target's certificate was not verified".into(),
+        evidence: "--insecure was given, so that any server may have answered".into(),
+        remedy: "give the issuer's certificate with --ca-file, and drop --insecure".into(),
+    }
+}

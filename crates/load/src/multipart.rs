@@ -1,0 +1,495 @@
+//! Multipart uploads: an object is created, sent part by part, and completed; or aborted, where something failed.
+//!
+//! One request of an upload takes one slot, as any other does. Parts of one upload follow each other, or go out several
+//! at a time. An upload allocates: its id, an `ETag` per part, and the document that completes it.
+
+use std::collections::VecDeque;
+
+use linerate_record::run::Op;
+
+use crate::failure::{Failure, s3_code};
+use crate::object::ObjectId;
+use crate::request::{Ask, Range, Subject};
+use crate::retry::Since;
+use crate::sigv4::push_encoded_query;
+
+/// Smallest part but the last that S3 takes: 5 MiB.
+pub const PART_BYTES_MIN: u64 = 5 << 20;
+
+/// Most parts of an object: S3's own limit.
+pub const PARTS_MAX: u64 = 10_000;
+
+/// Most uploads that failed and may linger at the target that are remembered for the end, per thread.
+const LOST_MAX: usize = 1_000;
+
+/// Longest reply to a call of an upload that is kept.
+pub(crate) const REPLY_BYTES_MAX: usize = 64 << 10;
+
+/// How objects are cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Length of each but the last.
+    pub bytes: u64,
+    /// How many of one object may be in flight at once.
+    pub concurrent: u32,
+}
+
+impl Parts {
+    /// How many an object has; an empty one has one.
+    #[must_use]
+    pub const fn of(self, size_bytes: u64) -> u64 {
+        let parts = size_bytes.div_ceil(if self.bytes == 0 { 1 } else { self.bytes });
+        if parts == 0 { 1 } else { parts }
+    }
+}
+
+/// An upload that was neither completed nor aborted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its object.
+    pub id: ObjectId,
+    /// The object's size.
+    pub size_bytes: u64,
+    /// Its id; `None` where it was asked for, and the answer did not come.
+    pub upload_id: Option<String>,
+}
+
+/// A call of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// Its number in the table of its thread.
+    upload: u32,
+    pub(crate) step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Create,
+    /// The part of this number, from 1.
+    Part(u32),
+    Complete,
+    Abort,
+}
+
+/// What a reply must hold, whatever its status: S3 may answer 200 to the completion of an upload, and then fail.
+pub(crate) fn judge(step: Step, reply: &[u8]) -> Result<(), Failure> {
+    let text = || String::from_utf8_lossy(reply);
+    match step {
+        Step::Create if upload_id(reply).is_none() => Err(Failure::Lacking("an upload id")),
+        Step::Part(_) if reply.is_empty() => Err(Failure::Lacking("an ETag")),
+        Step::Complete if text().contains("<Error>") => Err(Failure::Status(200, s3_code(reply))),
+        Step::Complete if !text().contains("CompleteMultipartUploadResult") => Err(Failure::Lacking("a result")),
+        _ => Ok(()),
+    }
+}
+
+fn upload_id(reply: &[u8]) -> Option<String> {
+    let (_, rest) = std::str::from_utf8(reply).ok()?.split_once("<UploadId>")?;
+    let (id, _) = rest.split_once("</UploadId>")?;
+    let id = quick_xml::escape::unescape(id.trim()).ok()?;
+    (!id.is_empty()).then(|| id.into_owned())
+}
+
+/// An upload that has ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    pub(crate) size_bytes: u64,
+    pub(crate) since: Since,
+}
+
+/// The uploads of one thread.
+pub(crate) struct Uploads {
+    parts: Parts,
+    open: Vec<Option<Upload>>,
+    free: Vec<u32>,
+    /// Uploads of which a request could start now.
+    ready: VecDeque<u32>,
+    lost: Vec<Unfinished>,
+    /// Uploads that may linger, beyond those remembered.
+    forgotten: u64,
+}
+
+struct Upload {
+    id: ObjectId,
+    size_bytes: u64,
+    host: u32,
+    since: Since,
+    state: State,
+    in_flight: u32,
+    next_part: u32,
+    queued: bool,
+    upload_id: String,
+    /// The same, encoded for a query.
+    encoded_id: Vec<u8>,
+    sent: Vec<Sent>,
+    document: Vec<u8>,
+    moved_bytes: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Creating,
+    Sending,
+    Completing,
+    Failed,
+    Aborting,
+}
+
+/// What is known of a part that was sent.
+#[derive(Clone, Default)]
+struct Sent {
+    etag: String,
+    checksum: Option<[u8; 8]>,
+}
+
+impl Upload {
+    /// What could be asked for now.
+    fn next(&self, parts: Parts) -> Option<Step> {
+        let all = self.sent.len() as u32;
+        match self.state {
+            State::Sending if self.next_part < all && self.in_flight < parts.concurrent.max(1) => {
+                Some(Step::Part(self.next_part + 1))
+            }
+            State::Sending if self.next_part == all && self.in_flight == 0 => Some(Step::Complete),
+            State::Failed if self.in_flight == 0 => Some(Step::Abort),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        self.in_flight += 1;
+        match step {
+            Step::Create => {}
+            Step::Part(number) => self.next_part = number,
+            Step::Complete => {
+                self.state = State::Completing;
+                self.document = document(&self.sent);
+            }
+            Step::Abort => self.state = State::Aborting,
+        }
+    }
+
+    fn ask(&self, upload: u32, step: Step, parts: Parts) -> Ask {
+        let range = match step {
+            Step::Part(number) => {
+                let start = u64::from(number - 1) * parts.bytes;
+                Some(Range { start, length: parts.bytes.min(self.size_bytes - start) })
+            }
+            _ => None,
+        };
+        Ask {
+            op: if range.is_some() { Op::Part } else { Op::Multipart },
+            subject: Subject::Own { id: self.id, size_bytes: self.size_bytes },
+            range,
+            host: self.host,
+            call: Some(Call { upload, step }),
+        }
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        let upload_id = (!self.upload_id.is_empty()).then(|| self.upload_id.clone());
+        Unfinished { id: self.id, size_bytes: self.size_bytes, upload_id }
+    }
+}
+
+/// The document that completes an upload.
+fn document(sent: &[Sent]) -> Vec<u8> {
+    let mut out = String::from("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+    for (i, part) in sent.iter().enumerate() {
+        let etag = quick_xml::escape::escape(part.etag.as_str());
+        out.push_str(&format!("<Part><PartNumber>{}</PartNumber><ETag>{etag}</ETag>", i + 1));
+        if let Some(checksum) = &part.checksum {
+            out.push_str(&format!("<ChecksumCRC32C>{}</ChecksumCRC32C>", String::from_utf8_lossy(checksum)));
+        }
+        out.push_str("</Part>");
+    }
+    out.push_str("</CompleteMultipartUpload>");
+    out.into_bytes()
+}
+
+impl Uploads {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let (open, free, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Uploads { parts, open, free, ready: VecDeque::new(), lost, forgotten: 0 }
+    }
+
+    /// Whether no upload is under way.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.open.iter().all(Option::is_none)
+    }
+
+    /// Whether a request of an upload could start now.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next request of an upload that is under way, the oldest that waits first.
+    pub(crate) fn next(&mut self) -> Option<Ask> {
+        while let Some(&number) = self.ready.front() {
+            if let Some(upload) = self.open[number as usize].as_mut() {
+                if let Some(step) = upload.next(self.parts) {
+                    upload.take(step);
+                    return Some(upload.ask(number, step, self.parts));
+                }
+                upload.queued = false;
+            }
+            self.ready.pop_front();
+        }
+        None
+    }
+
+    /// Takes up a new object; returns the request that creates its upload.
+    pub(crate) fn begin(&mut self, id: ObjectId, size_bytes: u64, host: u32, since: Since) -> Ask {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.open.push(None);
+            (self.open.len() - 1) as u32
+        });
+        let mut upload = Upload {
+            id,
+            size_bytes,
+            host,
+            since,
+            state: State::Creating,
+            in_flight: 0,
+            next_part: 0,
+            queued: false,
+            upload_id: String::new(),
+            encoded_id: Vec::new(),
+            sent: vec![Sent::default(); self.parts.of(size_bytes) as usize],
+            document: Vec::new(),
+            moved_bytes: 0,
+        };
+        upload.take(Step::Create);
+        let ask = upload.ask(number, Step::Create, self.parts);
+        self.open[number as usize] = Some(upload);
+        ask
+    }
+
+    /// What a call needs beside its object: the upload's id, encoded, and the document that it sends.
+    pub(crate) fn texts(&self, call: Call) -> (&[u8], &[u8]) {
+        match &self.open[call.upload as usize] {
+            Some(upload) if call.step == Step::Complete => (&upload.encoded_id, &upload.document),
+            Some(upload) => (&upload.encoded_id, b""),
+            None => (b"", b""),
+        }
+    }
+
+    /// Notes body bytes that were counted for an upload.
+    pub(crate) fn moved(&mut self, call: Call, bytes: i64) {
+        if let Some(upload) = self.open[call.upload as usize].as_mut() {
+            upload.moved_bytes += bytes;
+        }
+    }
+
+    /// Notes a call that succeeded; returns the upload where that was its last.
+    pub(crate) fn succeeded(&mut self, call: Call, reply: &[u8], checksum: Option<[u8; 8]>) -> Option<Completed> {
+        let upload = self.open[call.upload as usize].as_mut()?;
+        upload.in_flight -= 1;
+        match call.step {
+            Step::Create => {
+                upload.upload_id = upload_id(reply).unwrap_or_default();
+                push_encoded_query(&upload.upload_id, &mut upload.encoded_id);
+                upload.state = State::Sending;
+            }
+            Step::Part(number) => {
+                let etag = String::from_utf8_lossy(reply).into_owned();
+                upload.sent[number as usize - 1] = Sent { etag, checksum };
+            }
+            Step::Complete => {
+                let completed = Completed { size_bytes: upload.size_bytes, since: upload.since };
+                self.remove(call.upload);
+                return Some(completed);
+            }
+            // What its parts had moved was taken back when it failed.
+            Step::Abort => {
+                self.remove(call.upload);
+                return None;
+            }
+        }
+        self.queue(call.upload);
+        None
+    }
+
+    /// Notes a call that failed; `settled` where the target said so itself. Returns, for an upload that fails by it,
+    /// the body bytes that were counted for it.
+    pub(crate) fn failed(&mut self, call: Call, settled: bool) -> Option<i64> {
+        let upload = self.open[call.upload as usize].as_mut()?;
+        upload.in_flight -= 1;
+        let before = upload.state;
+        match call.step {
+            // A refused creation leaves nothing; one that was not answered may have left an upload of unknown id.
+            Step::Create => {
+                let unfinished = upload.unfinished();
+                self.remove(call.upload);
+                if !settled {
+                    self.lose(unfinished);
+                }
+                return Some(0);
+            }
+            Step::Abort => {
+                let unfinished = upload.unfinished();
+                self.remove(call.upload);
+                self.lose(unfinished);
+                return None;
+            }
+            Step::Part(_) | Step::Complete => upload.state = State::Failed,
+        }
+        let moved_bytes = upload.moved_bytes;
+        self.queue(call.upload);
+        (before != State::Failed).then_some(moved_bytes)
+    }
+
+    /// Whether an upload has failed already: what its other parts move is in vain.
+    pub(crate) fn has_failed(&self, call: Call) -> bool {
+        let state = self.open[call.upload as usize].as_ref().map(|u| u.state);
+        matches!(state, Some(State::Failed | State::Aborting) | None)
+    }
+
+    /// Uploads that may be at the target, for the end; and how many more there may be.
+    pub(crate) fn take_unfinished(&mut self) -> (Vec<Unfinished>, u64) {
+        let open = self.open.drain(..).flatten().map(|upload| upload.unfinished());
+        let mut unfinished = std::mem::take(&mut self.lost);
+        unfinished.extend(open);
+        (unfinished, self.forgotten)
+    }
+
+    fn queue(&mut self, number: u32) {
+        if let Some(upload) = self.open[number as usize].as_mut()
+            && !upload.queued
+            && upload.next(self.parts).is_some()
+        {
+            upload.queued = true;
+            self.ready.push_back(number);
+        }
+    }
+
+    fn remove(&mut self, number: u32) {
+        self.open[number as usize] = None;
+        self.free.push(number);
+    }
+
+    fn lose(&mut self, unfinished: Unfinished) {
+        if self.lost.len() < LOST_MAX {
+            self.lost.push(unfinished);
+        } else {
+            self.forgotten += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ObjectId = ObjectId { set: 1, seq: 2 };
+    const CREATED: &[u8] =
+        b"<InitiateMultipartUploadResult><UploadId>a/b&amp;c</UploadId></InitiateMultipartUploadResult>";
+
+    fn steps(uploads: &mut Uploads) -> Vec<Ask> {
+        std::iter::from_fn(|| uploads.next()).collect()
+    }
+
+    fn step(ask: &Ask) -> Step {
+        ask.call.unwrap().step
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_the_last_is_what_is_left() {
+        let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 1 });
+        let create = uploads.begin(ID, 250, 3, Since::starting(77, None));
+        assert_eq!((create.op, create.host, uploads.next().is_none()), (Op::Multipart, 3, true));
+        uploads.succeeded(create.call.unwrap(), CREATED, None);
+        for (number, start, length) in [(1, 0, 100), (2, 100, 100), (3, 200, 50)] {
+            let asks = steps(&mut uploads);
+            assert_eq!(asks.len(), 1, "one at a time");
+            assert_eq!((step(&asks[0]), asks[0].range), (Step::Part(number), Some(Range { start, length })));
+            assert_eq!(uploads.texts(asks[0].call.unwrap()).0, b"a%2Fb%26c");
+            let checksum = (number == 2).then_some(*b"AAAAAA==");
+            uploads.succeeded(asks[0].call.unwrap(), format!("\"e{number}\"").as_bytes(), checksum);
+        }
+        let complete = steps(&mut uploads)[0];
+        let document = String::from_utf8(uploads.texts(complete.call.unwrap()).1.to_vec()).unwrap();
+        assert!(document.contains("<Part><PartNumber>1</PartNumber><ETag>&quot;e1&quot;</ETag></Part>"), "{document}");
+        assert!(document.contains("&quot;e2&quot;</ETag><ChecksumCRC32C>AAAAAA==</ChecksumCRC32C>"), "{document}");
+        let completed = uploads.succeeded(complete.call.unwrap(), b"", None);
+        assert_eq!(completed, Some(Completed { size_bytes: 250, since: Since::starting(77, None) }));
+        assert!(uploads.is_empty() && !uploads.is_ready() && uploads.take_unfinished().0.is_empty());
+    }
+
+    #[test]
+    fn parts_in_flight_are_bounded_and_completion_waits_for_all() {
+        let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 3 });
+        let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
+        uploads.succeeded(create.call.unwrap(), CREATED, None);
+        let first = steps(&mut uploads);
+        assert_eq!(first.iter().map(step).collect::<Vec<_>>(), [Step::Part(1), Step::Part(2), Step::Part(3)]);
+        uploads.succeeded(first[1].call.unwrap(), b"e", None);
+        let second = steps(&mut uploads);
+        uploads.succeeded(first[0].call.unwrap(), b"e", None);
+        let third = steps(&mut uploads);
+        assert_eq!((step(&second[0]), step(&third[0])), (Step::Part(4), Step::Part(5)));
+        for ask in [first[2], second[0]] {
+            uploads.succeeded(ask.call.unwrap(), b"e", None);
+            assert!(uploads.next().is_none(), "one part is still in flight");
+        }
+        uploads.succeeded(third[0].call.unwrap(), b"e", None);
+        assert_eq!(step(&steps(&mut uploads)[0]), Step::Complete);
+    }
+
+    #[test]
+    fn a_failed_part_aborts_its_upload_once_the_others_have_ended() {
+        let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 2 });
+        let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
+        uploads.succeeded(create.call.unwrap(), CREATED, None);
+        let parts = steps(&mut uploads);
+        uploads.moved(parts[0].call.unwrap(), 100);
+        assert_eq!(uploads.failed(parts[1].call.unwrap(), true), Some(100), "the object fails with its first part");
+        assert!(uploads.next().is_none() && uploads.has_failed(parts[0].call.unwrap()));
+        assert_eq!(uploads.failed(parts[0].call.unwrap(), true), None, "and only once");
+        let abort = steps(&mut uploads)[0];
+        assert_eq!((step(&abort), abort.op), (Step::Abort, Op::Multipart));
+        assert_eq!(uploads.failed(abort.call.unwrap(), true), None);
+        assert!(uploads.is_empty());
+        assert_eq!(uploads.take_unfinished().0[0].upload_id.as_deref(), Some("a/b&c"), "it may linger");
+    }
+
+    #[test]
+    fn what_may_linger_is_told_at_the_end() {
+        let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 1 });
+        let refused = uploads.begin(ID, 1, 0, Since::starting(0, None));
+        assert_eq!(uploads.failed(refused.call.unwrap(), true), Some(0));
+        let unanswered = uploads.begin(ID, 2, 0, Since::starting(0, None));
+        uploads.failed(unanswered.call.unwrap(), false);
+        let under_way = uploads.begin(ID, 3, 0, Since::starting(0, None));
+        uploads.succeeded(under_way.call.unwrap(), CREATED, None);
+        let (unfinished, forgotten) = uploads.take_unfinished();
+        let told: Vec<_> = unfinished.iter().map(|u| (u.size_bytes, u.upload_id.as_deref())).collect();
+        assert_eq!((told, forgotten), (vec![(2, None), (3, Some("a/b&c"))], 0));
+    }
+
+    #[test]
+    fn replies_are_judged_by_what_they_hold() {
+        let internal = b"  <?xml version=\"1.0\"?><Error><Code>InternalError</Code></Error>";
+        let result = b"<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>";
+        for (step, reply, expected) in [
+            (Step::Create, CREATED, Ok(())),
+            (Step::Create, b"<UploadId></UploadId>", Err("reply without an upload id")),
+            (Step::Part(1), b"\"e\"", Ok(())),
+            (Step::Part(1), b"", Err("reply without an ETag")),
+            (Step::Complete, result, Ok(())),
+            (Step::Complete, internal, Err("http 200 InternalError")),
+            (Step::Complete, b"", Err("reply without a result")),
+            (Step::Abort, b"", Ok(())),
+        ] {
+            let judged = judge(step, reply).map_err(|why| why.to_string());
+            assert_eq!(judged, expected.map_err(str::to_owned), "{step:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_object_has_one_part() {
+        let parts = Parts { bytes: 100, concurrent: 1 };
+        assert_eq!([0, 1, 100, 101].map(|size| parts.of(size)), [1, 1, 1, 2]);
+    }
+}

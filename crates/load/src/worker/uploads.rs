@@ -1,0 +1,92 @@
+//! What a thread makes of the calls of multipart uploads: a part is told as a part, and an upload as a whole.
+
+use linerate_record::run::Op;
+
+use super::Worker;
+use crate::failure::Failure;
+use crate::multipart::Step;
+use crate::request::{Ask, Subject};
+use crate::retry::Since;
+use crate::tally::Times;
+
+impl Worker<'_> {
+    /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
+    pub(super) fn has_work(&self) -> bool {
+        !self.exhausted || self.uploads.is_ready()
+    }
+
+    /// Whether what happens now is counted.
+    pub(super) fn counts(&self) -> bool {
+        !self.draining && !self.time_is_up()
+    }
+
+    /// Counts body bytes of a part for its upload too.
+    pub(super) fn moved_of_upload(&mut self, ask: Ask, bytes: i64) {
+        if let Some(call) = ask.call
+            && !self.uploads.has_failed(call)
+        {
+            self.tally.moved(ask.host, Op::Multipart, bytes);
+            self.uploads.moved(call, bytes);
+        }
+    }
+
+    /// Books a call that succeeded.
+    pub(super) fn call_succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
+        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let exchange = &mut connection.exchange;
+        let (ask, since, reply) = (exchange.ask, exchange.since, std::mem::take(&mut exchange.reply));
+        let Some(call) = ask.call else { return };
+        let completed = self.uploads.succeeded(call, &reply, connection.checksum());
+        self.rests.succeeded(ask.host as usize);
+        self.tick(now_ns, false);
+        if completed.is_some() {
+            self.choice.written(ask.subject);
+        }
+        if !self.counts() {
+            return;
+        }
+        let mut success = |op, bytes, begun: Since| {
+            let times = |start_ns: u64| Times {
+                ttfb_ns: first_byte_ns.saturating_sub(start_ns),
+                total_ns: now_ns.saturating_sub(start_ns),
+            };
+            self.tally.success(ask.host, op, bytes, times(begun.first_ns), begun.intended_ns.map(times));
+        };
+        match (call.step, completed) {
+            (Step::Part(_), _) => success(Op::Part, bytes, since),
+            (_, Some(whole)) => success(Op::Multipart, whole.size_bytes, whole.since),
+            _ => {}
+        }
+    }
+
+    /// Notes a call that failed for good. An upload fails once, with the first of its calls that does.
+    pub(super) fn upload_failed(&mut self, ask: Ask, why: &Failure) {
+        let Some(call) = ask.call else { return };
+        // A status is an answer, and nothing was sent where there was no connection.
+        let settled = matches!(why, Failure::Status(..) | Failure::Connect(_));
+        let broken = self.uploads.failed(call, settled);
+        let Some(moved_bytes) = broken.filter(|_| self.counts()) else { return };
+        self.tally.moved(ask.host, Op::Multipart, -moved_bytes);
+        if ask.op == Op::Part {
+            self.tally.failure(ask.host, Op::Multipart, &why.to_string());
+        }
+    }
+}
+
+impl Ask {
+    /// Whether it gives an upload up.
+    pub(super) fn aborts(&self) -> bool {
+        self.call.is_some_and(|call| call.step == Step::Abort)
+    }
+
+    /// Whether it changes what the target holds, so that its end is waited for.
+    pub(super) const fn changes(&self) -> bool {
+        matches!(self.op, Op::Put | Op::Delete | Op::Part | Op::Multipart)
+    }
+
+    /// Whether an object may be stored by it after it was given up. What is left of an upload is aborted.
+    pub(super) fn may_be_stored(&self) -> bool {
+        let completes = self.call.is_some_and(|call| call.step == Step::Complete);
+        matches!(self.subject, Subject::Own { .. }) && (self.op == Op::Put || completes)
+    }
+}
