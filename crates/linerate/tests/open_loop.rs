@@ -10,7 +10,7 @@ use running::{Served, bench, bench_view, files_below, linerate, points, shown, v
 use tempfile::tempdir;
 
 /// An open loop of small reads, for a second.
-const OPEN: &str = "--op get --obj.size 4KiB --duration 1s --no-ceiling";
+const OPEN: &str = "--op get --obj.size 4KiB --objects 20 --duration 1s --no-ceiling";
 
 fn has(view: &View, kind: FindingKind) -> bool {
     view.findings.iter().any(|f| f.kind == kind)
