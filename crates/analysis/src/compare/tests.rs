@@ -142,7 +142,7 @@ fn equals_are_called_different_as_rarely_where_latencies_are_compared_too() {
 fn points_that_end_when_they_are_precise_are_called_different_no_more_often() {
     let stopped = |seed: u64, correlation: f64| {
         let mut run = throughput_of(100, seed, correlation, 1.0);
-        let rule = Rule { warmup_ms: Some(0), precision: Some(0.02), at_least_ms: 0, concurrency: 4 };
+        let rule = Rule { warmup_ms: Some(0), precision: Some(0.02), concurrency: 4 };
         let mut watch = Watch::new(rule);
         let end = run.intervals.iter().position(|i| watch.push(i)).map_or(run.intervals.len(), |last| last + 1);
         run.intervals.truncate(end);
