@@ -8,6 +8,7 @@ use linerate_load::hosts::{self, HOSTS_MAX};
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_record::run::Op;
+use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
 fuzz_target!(|text: &str| {
@@ -19,18 +20,20 @@ fuzz_target!(|text: &str| {
     }
     // A file is another matter: this one would be read.
     if !text.contains("file:") {
-        if let Ok(hosts) = hosts::parse(text) {
+        if let Ok(named) = hosts::parse(text, false) {
+            let hosts = named.authorities;
             assert!(!hosts.is_empty() && hosts.len() <= HOSTS_MAX);
-            let same = |host: &String| hosts::parse(host).is_ok_and(|again| again == [host.clone()]);
+            let same = |host: &String| hosts::parse(host, false).is_ok_and(|again| again.authorities == [host.clone()]);
             assert!(hosts.iter().all(same), "{hosts:?}");
         }
     }
     if let Ok(rate) = text.parse::<Rate>() {
         assert!(rate.to_string().parse::<Rate>().is_ok(), "{rate}");
     }
-    if let Ok(bytes) = text.parse::<Bytes>() {
+    // Beyond, three digits may round up to what no size can be.
+    if let Some(bytes) = text.parse::<Bytes>().ok().filter(|bytes| bytes.0 <= 1 << 62) {
         assert!(bytes.to_string().parse::<Bytes>().is_ok(), "{bytes}");
     }
     let _ = parse_duration(text);
-    let _ = text.parse::<Op>();
+    let _ = (text.parse::<Op>(), text.parse::<LatencyBound>(), text.parse::<Slo>());
 });

@@ -327,7 +327,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_size_says_of_itself_is_a_size(bytes in 0u64..=i64::MAX as u64) {
+        fn what_a_size_says_of_itself_is_a_size(bytes in 0u64..=1 << 62) {
             prop_assert!(Bytes(bytes).to_string().parse::<Bytes>().is_ok(), "{}", Bytes(bytes));
         }
 

@@ -1,7 +1,8 @@
 //! Runs against MinIO that end in other ways than well: the folder is true as far as it goes, and cleaned is clean.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use linerate_record::finding::FindingKind;
@@ -24,6 +25,19 @@ fn intervals(folder: &Path) -> Vec<Interval> {
 
 fn requests(interval: &Interval) -> u64 {
     interval.rows.iter().map(|r| r.requests).sum()
+}
+
+/// The exit code of a run that ends by itself: it has its time to run, and to clear up.
+fn ended(run: &mut Child) -> Option<i32> {
+    for _ in 0..1200 {
+        if let Ok(Some(status)) = run.try_wait() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = run.kill();
+    let _ = run.wait();
+    None
 }
 
 fn clean(minio: &Minio, run: &Path) -> Output {
@@ -97,12 +111,7 @@ pub(crate) fn restarted() -> Result<(), Failed> {
         let all = intervals(out.path());
         all.len() >= before + 4 && all.iter().rev().take(2).all(|i| requests(i) > 0)
     });
-    let mut code = None;
-    eventually("the run to end", || {
-        code = run.try_wait().ok().flatten();
-        code.is_some()
-    });
-    assert_eq!(code.and_then(|s| s.code()), Some(4), "errors are grave");
+    assert_eq!(ended(&mut run), Some(4), "errors are grave");
     let view = view(out.path());
     let point = points(&view)[0];
     assert!(point.requests > 0 && point.error_count() > 0, "{:?}", point.errors);
