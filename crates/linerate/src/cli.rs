@@ -1,5 +1,7 @@
 //! The command line. `--help` is the manual: each flag says what it means, its unit and its default.
 
+mod choices;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,6 +17,10 @@ use crate::timing::{Precision, WarmUp};
 
 use crate::import::ImportFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
+
+pub(crate) use choices::{
+    ArrivalsFlag, Format, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag,
+};
 
 /// The bucket, where none is named.
 pub(crate) const BUCKET: &str = "linerate-bench";
@@ -481,83 +487,6 @@ pub(crate) struct TargetFlags {
     /// Threads of the null target. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TargetKind {
-    /// A real S3 server over a folder. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
-    Embedded,
-    /// Answers as fast as the kernel allows and stores nothing.
-    Null,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LookupFlag {
-    /// http://host/bucket/key
-    Path,
-    /// http://bucket.host/key
-    Host,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HostSelectFlag {
-    /// Each host in turn.
-    #[value(alias = "roundrobin")]
-    RoundRobin,
-    /// The host with the fewest requests in flight.
-    #[value(alias = "weighed")]
-    LeastOutstanding,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ArrivalsFlag {
-    /// Evenly: what waits does so for the target's sake, and never because two requests fell due together.
-    Constant,
-    /// At random and independently of each other, as the requests of many users come: bursts are part of it.
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PayloadFlag {
-    /// The signature covers the body's SHA-256, as most clients do over plain HTTP.
-    Signed,
-    /// UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies.
-    Unsigned,
-    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before.
-    Streaming,
-    /// STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them.
-    StreamingTrailer,
-    /// STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over TLS.
-    /// AWS itself takes it over TLS only.
-    UnsignedTrailer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WriteFlag {
-    /// PutObject.
-    Put,
-    /// A multipart upload, with --part.size.
-    Multipart,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UniqueFlag {
-    /// The last 16 bytes.
-    Tail,
-    /// Every 4 KiB block.
-    Full,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For a terminal.
-    Text,
-    /// The view, with a versioned schema.
-    Json,
-    /// One row per point.
-    Csv,
-    /// One self-contained file.
-    Html,
 }
 
 /// The name under which a choice is written in run folders: the one that the flag takes.

@@ -5,6 +5,8 @@
 //! `SO_RCVLOWAT` lets it wait until 8 MiB (or the rest of the body) are there, or as much as the kernel and the number
 //! of connections allow.
 
+mod exchange;
+
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,15 +15,17 @@ use rustix::io::Errno;
 
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
 use crate::channel::{Sent, Wire};
-use crate::failure::{Failure, location_host, retry_after_ns, s3_code};
-use crate::multipart::{REPLY_BYTES_MAX, judge};
-use crate::request::{Ask, Outgoing, Subject};
-use crate::response::{self, Chunks, Framing, Malformed};
-use crate::retry::Since;
-use crate::streaming::{Layout, Piece, STREAM_PIECES_MAX, Stream};
+use crate::failure::Failure;
+use crate::multipart::judge;
+use crate::request::Outgoing;
+use crate::response::{self, Framing, Malformed};
+use crate::streaming::{Piece, STREAM_PIECES_MAX, Stream};
 use crate::sys::set_receive_low_water;
 use crate::tls::Tls;
 use crate::transport::{ClientTransport, dial};
+
+pub(crate) use exchange::Exchange;
+use exchange::{look_at, note_refusal};
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
 const HEAD_READ_BYTES: usize = 8 << 10;
@@ -91,101 +95,6 @@ pub(crate) enum Phase {
     Head,
     /// The rest of a body.
     Body,
-}
-
-/// The exchange in flight.
-#[derive(Clone, Debug)]
-pub(crate) struct Exchange {
-    pub(crate) ask: Ask,
-    pub(crate) verify: bool,
-    pub(crate) since: Since,
-    /// Start of this attempt.
-    pub(crate) started_ns: u64,
-    /// How long the host asks to be left alone.
-    pub(crate) retry_after_ns: Option<u64>,
-    /// Where a redirect leads.
-    location: Option<String>,
-    first_byte_ns: u64,
-    layout: Layout,
-    /// Bytes sent behind the head: of the body, and of its frames where it goes out in chunks.
-    sent: u64,
-    status: u16,
-    keep_alive: bool,
-    framing: Framing,
-    chunks: Chunks,
-    received: u64,
-    wrong: bool,
-    code: Option<String>,
-    /// What a call of a multipart upload was answered: the body, or a part's `ETag`.
-    pub(crate) reply: Vec<u8>,
-    /// Body bytes that were counted as moved already.
-    pub(crate) counted_bytes: i64,
-}
-
-impl Exchange {
-    pub(crate) fn new(ask: Ask, verify: bool, since: Since, started_ns: u64) -> Self {
-        Exchange {
-            ask,
-            verify,
-            since,
-            started_ns,
-            retry_after_ns: None,
-            location: None,
-            first_byte_ns: 0,
-            layout: Layout::empty(),
-            sent: 0,
-            status: 0,
-            keep_alive: false,
-            framing: Framing::Length(0),
-            chunks: Chunks::default(),
-            received: 0,
-            wrong: false,
-            code: None,
-            reply: Vec::new(),
-            counted_bytes: 0,
-        }
-    }
-
-    /// Whether something is left to send behind the head.
-    fn unsent(&self) -> bool {
-        self.sent < self.layout.wire_bytes()
-    }
-
-    fn body_sent(&self) -> u64 {
-        self.layout.body_bytes(self.sent)
-    }
-
-    /// Body bytes that have moved so far.
-    pub(crate) fn moved_bytes(&self) -> i64 {
-        let moved = match self.ask.op {
-            Op::Get if (200..300).contains(&self.status) => self.received,
-            Op::Put | Op::Part => self.body_sent(),
-            _ => 0,
-        };
-        i64::try_from(moved).unwrap_or(i64::MAX)
-    }
-
-    /// Bytes of a body that a GET must bring.
-    fn expected_bytes(&self) -> u64 {
-        self.ask.range.map_or_else(|| self.ask.subject.size_bytes(), |r| r.length)
-    }
-
-    /// Whether more came than the object has.
-    fn is_too_long(&self) -> bool {
-        let announced = if let Framing::Length(length) = self.framing { length } else { 0 };
-        let most = self.expected_bytes();
-        // A whole object in place of a range is told by its status.
-        self.ask.op == Op::Get && self.status == self.expected_status() && self.received.max(announced) > most
-    }
-
-    const fn expected_status(&self) -> u16 {
-        if self.ask.range.is_some() { 206 } else { 200 }
-    }
-
-    /// Whether received bytes can go unseen.
-    fn discards(&self) -> bool {
-        !self.verify && self.ask.call.is_none() && self.status < 300 && matches!(self.framing, Framing::Length(_))
-    }
 }
 
 /// A request that succeeded.
@@ -585,32 +494,6 @@ impl Connection {
         let why = self.transport.fault().map_or(Failure::Reset, Failure::Tls);
         Progress::Failed { why, reusable: false }
     }
-}
-
-/// What the head of a refusal says beyond its status.
-fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
-    match exchange.status {
-        301 | 302 | 303 | 307 | 308 => exchange.location = response::header(head, "location").and_then(location_host),
-        429 | 503 => exchange.retry_after_ns = response::header(head, "retry-after").and_then(retry_after_ns),
-        _ => {}
-    }
-}
-
-/// Counts body bytes, and compares them or looks for an error code where that was asked for.
-fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
-    if exchange.status >= 300 && exchange.received == 0 {
-        exchange.code = s3_code(bytes);
-    } else if exchange.verify
-        && exchange.ask.op == Op::Get
-        && let Subject::Own { id, size_bytes } = exchange.ask.subject
-    {
-        let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
-        exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
-    } else if exchange.ask.op == Op::Multipart {
-        let room = REPLY_BYTES_MAX.saturating_sub(exchange.reply.len());
-        exchange.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-    exchange.received += bytes.len() as u64;
 }
 
 fn connect_failure(errno: Errno) -> Failure {

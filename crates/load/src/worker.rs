@@ -1,5 +1,6 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod starting;
 mod uploads;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::arrivals::{OpenLoop, OpenReport};
-use crate::choice::{Choice, Chosen};
+use crate::choice::Choice;
 use crate::clock::{Clock, unix_base_ns};
 use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
 use crate::failure::Failure;
@@ -21,7 +22,7 @@ use crate::pace::Pace;
 use crate::request::{Ask, Requests, Subject, Texts};
 use crate::rest::Rests;
 use crate::retry::{Retries, Since};
-use crate::session::{HostSelect, Plan, Session, Source, Until};
+use crate::session::{Plan, Session, Source, Until};
 use crate::sys::wake_on_time;
 use crate::tally::{Drained, Tally, Times};
 use crate::tls::Tls;
@@ -393,96 +394,6 @@ impl Worker<'_> {
         if let Some(open_loop) = self.open_loop.as_mut().filter(|_| self.open_slots == 1) {
             open_loop.slot_freed(now_ns);
         }
-    }
-
-    /// When the next request may start, or is due: now, or an instant to come.
-    fn due_at_ns(&self) -> u64 {
-        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoop::due_at_ns)
-    }
-
-    fn start_open_slots(&mut self, now_ns: u64) {
-        if self.draining || self.time_is_up() {
-            return;
-        }
-        while self.rests.resume_at_ns() <= now_ns
-            && let Some((ask, since)) = self.retries.next()
-        {
-            let host = self.pick_host(now_ns);
-            self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
-        }
-        // An upload under way goes first: what it asks for was due with its object.
-        while self.open_slots > 0
-            && self.rests.resume_at_ns().max(self.pace.free_at_ns()) <= now_ns
-            && let Some(ask) = self.uploads.next()
-        {
-            self.start(ask, Since::starting(now_ns, None), now_ns);
-        }
-        while self.open_slots > 0
-            && !self.exhausted
-            && self.rests.resume_at_ns() <= now_ns
-            && self.due_at_ns() <= now_ns
-        {
-            self.start_one(now_ns);
-        }
-        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && self.has_work() {
-            self.held_back = self.held_back.max(self.open_slots);
-        }
-    }
-
-    fn start_one(&mut self, now_ns: u64) {
-        let host = self.pick_host(now_ns) as u32;
-        let Some(Chosen { op, subject, range }) = self.choice.next() else {
-            self.exhausted = true;
-            return;
-        };
-        let (mut now_ns, mut intended_ns) = (now_ns, None);
-        if let Some(open_loop) = &mut self.open_loop {
-            // Of several that are due together, each starts a little later than the one before.
-            now_ns = self.given.clock.now_ns();
-            intended_ns = Some(open_loop.start(now_ns, self.rests.resume_at_ns()));
-        }
-        let since = Since::starting(now_ns, intended_ns);
-        let ask = match (op, subject) {
-            (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, since),
-            _ => Ask { op, subject, range, host, call: None },
-        };
-        self.start(ask, since, now_ns);
-    }
-
-    /// Takes a slot for a request.
-    fn start(&mut self, ask: Ask, since: Since, now_ns: u64) {
-        self.pace.spend(now_ns, ask.size_bytes());
-        self.open_slots -= 1;
-        self.in_flight += 1;
-        self.send(ask.host as usize, ask, since, now_ns);
-    }
-
-    /// Sends a request on a connection that is idle, or on a new one.
-    fn send(&mut self, host: usize, ask: Ask, since: Since, now_ns: u64) {
-        let exchange = Exchange::new(ask, self.given.plan.verify, since, now_ns);
-        self.outstanding[host] += 1;
-        if let Some(place) = self.idle[host].pop() {
-            if let Some(connection) = self.places[place].connection.as_mut() {
-                connection.exchange = exchange;
-            }
-            self.begin(place);
-        } else {
-            self.open(host, exchange);
-        }
-    }
-
-    /// The host of the next request, resting ones passed over. At least one is ready.
-    fn pick_host(&mut self, now_ns: u64) -> usize {
-        let hosts = self.outstanding.len();
-        let turn = self.next_host;
-        let mut ready = (0..hosts).map(|i| (turn + i) % hosts).filter(|&h| self.rests.is_ready(h, now_ns));
-        let host = match self.given.session.host_select {
-            HostSelect::RoundRobin => ready.next(),
-            HostSelect::LeastOutstanding => ready.min_by_key(|&h| self.outstanding[h]),
-        };
-        let host = host.unwrap_or(turn);
-        self.next_host = (host + 1) % hosts;
-        host
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {

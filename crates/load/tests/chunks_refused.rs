@@ -1,7 +1,5 @@
 //! A server that checks signatures and checksums of chunks takes what linerate makes, and refuses it once changed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Multipart uploads against a server that answers by a script: what fails is aborted, once, and counted once.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
