@@ -4,7 +4,14 @@ CARGO ?= cargo
 MINIO_VERSION = v0.0.0-20260212201848-7aac2a2c5b7c
 SERVERS = $(CURDIR)/target/servers
 
-.PHONY: demo test test-system servers bench soak lint
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+ARCHITECTURES ?= amd64 arm64
+TRIPLE_amd64 = x86_64-unknown-linux-musl
+TRIPLE_arm64 = aarch64-unknown-linux-musl
+TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
+ZIG = $(CURDIR)/target/zig/bin
+
+.PHONY: demo test test-system servers bench soak fuzz lint dist
 
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
@@ -35,8 +42,24 @@ SOAK_MINUTES ?= 60
 soak: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
 
+# What others send, made up by libFuzzer: each target for FUZZ_SECONDS. Needs a C++ compiler.
+FUZZ_SECONDS ?= 20
+fuzz:
+	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
+# Static binaries in dist/, with their checksums, manual pages and completions. Zig, from PyPI, is the C compiler and
+# linker for both architectures; ARCHITECTURES=amd64 builds one.
+dist: $(ZIG)/cargo-zigbuild
+	rustup target add $(TRIPLES)
+	PATH=$(ZIG):$$PATH $(CARGO) zigbuild --locked --profile dist -p linerate $(TRIPLES:%=--target %)
+	.ci/pack $(VERSION) $(foreach architecture,$(ARCHITECTURES),$(architecture)=$(TRIPLE_$(architecture)))
+
+$(ZIG)/cargo-zigbuild:
+	python3 -m venv $(CURDIR)/target/zig
+	$(ZIG)/pip install --quiet cargo-zigbuild==0.24.0 ziglang==0.17.0
+
 lint:
 	$(CARGO) fmt --check
+	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask arrows
 	$(CARGO) xtask tidy

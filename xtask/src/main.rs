@@ -3,6 +3,7 @@
 mod arrows;
 mod bench;
 mod count;
+mod fuzz;
 mod purity;
 mod source;
 mod tidy;
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
   bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
+  fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
         Some(("bench", flags)) => bench::run(flags).map(|()| ExitCode::SUCCESS),
+        Some(("fuzz", flags)) => fuzz::run(flags),
         Some(("soak", flags)) => bench::soak::run(flags),
         Some((command, _)) => {
             Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-use linerate_record::run::EncodedHistogram;
+use linerate_record::run::{EncodedHistogram, Row};
 
 use crate::view::Latency;
 
@@ -61,6 +61,18 @@ pub fn add_encoded(sum: &mut Latencies, encoded: &EncodedHistogram) -> Result<()
     sum.add(&other).map_err(|e| DecodeError(e.to_string()))
 }
 
+/// The times to last byte of rows, put together.
+///
+/// # Errors
+/// [`DecodeError`] where one of them is no histogram.
+pub fn merged<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Result<Latencies, DecodeError> {
+    let mut sum = empty();
+    for row in rows {
+        add_encoded(&mut sum, &row.total)?;
+    }
+    Ok(sum)
+}
+
 /// The quantiles that reports show.
 #[must_use]
 pub fn summarize(latencies: &Latencies) -> Latency {
@@ -79,6 +91,20 @@ pub fn summarize(latencies: &Latencies) -> Latency {
         max_ns: latencies.max(),
         distribution: PERCENTILES.iter().map(|&p| [p, latencies.value_at_percentile(p) as f64]).collect(),
     }
+}
+
+/// How many values are not above each bound in nanoseconds, bounds rising; exact but for the bucket that holds a bound.
+#[must_use]
+pub fn at_most(latencies: &Latencies, bounds_ns: &[u64]) -> Vec<u64> {
+    let mut recorded = latencies.iter_recorded().peekable();
+    let mut sum = 0;
+    let below = |bound: u64| {
+        while let Some(bucket) = recorded.next_if(|bucket| bucket.value_iterated_to() <= bound) {
+            sum += bucket.count_since_last_iteration();
+        }
+        sum
+    };
+    bounds_ns.iter().copied().map(below).collect()
 }
 
 #[cfg(test)]
@@ -101,6 +127,16 @@ mod tests {
             assert!(add_encoded(&mut sum, &EncodedHistogram(text.into())).is_err(), "{text}");
             assert_eq!(sum.len(), 1);
         }
+    }
+
+    #[test]
+    fn values_are_counted_up_to_each_bound() {
+        let mut latencies = empty();
+        for ns in [1_000, 90_000, 110_000, 999_000, 7_000_000_000] {
+            latencies.record(ns).unwrap();
+        }
+        assert_eq!(at_most(&latencies, &[500, 100_000, 1_010_000, 1 << 40]), [0, 2, 4, 5]);
+        assert_eq!(at_most(&empty(), &[1, 2]), [0, 0]);
     }
 
     #[test]

@@ -11,13 +11,13 @@ use crate::open_loop;
 use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
 
 /// Share of its time from which an event-loop thread counts as full.
-const THREAD_FULL: f64 = 0.90;
+pub(crate) const THREAD_FULL: f64 = 0.90;
 
 /// Share of the machine's processors from which it counts as full.
 const MACHINE_FULL: f64 = 0.93;
 
 /// Share of a link's speed from which a NIC counts as full: framing takes up to 6 % of it.
-const NIC_FULL: f64 = 0.90;
+pub(crate) const NIC_FULL: f64 = 0.90;
 
 /// Share of `--max-rate` from which it counts as reached.
 const CAP_REACHED: f64 = 0.85;
@@ -34,7 +34,7 @@ pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Optio
 
 /// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second
 /// before it.
-fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
+pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
     let measured = || intervals.iter().filter(|i| !i.warmup);
     let (Some(from), Some(to)) = (measured().map(|i| i.from_ms).min(), measured().map(|i| i.to_ms).max()) else {
         return Vec::new();
@@ -50,7 +50,8 @@ const MORE_CLIENT: &str = "raise --threads if processors are free, or drive the 
 pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, samples: &[MachineSample]) -> Option<Limit> {
     let measure = series.measure;
     let best = series.points.iter().max_by(|a, b| a.throughput(measure).mean.total_cmp(&b.throughput(measure).mean))?;
-    if best.requests == 0 {
+    // Without the client's processor time, nothing can be said of who waited for whom.
+    if best.requests == 0 || best.client_busy.is_none() {
         return None;
     }
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
@@ -85,11 +86,11 @@ fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<
 fn client(best: &Point, ceiling: Option<&Ceiling>, measure: Measure, records: &Records) -> Option<Limit> {
     let near = ceiling.map(|c| best.throughput(measure).mean / c.point.throughput(measure).mean);
     let threads = records.manifest.asked.threads;
-    if best.client_busy >= THREAD_FULL {
+    if let Some(busy) = best.client_busy.filter(|&busy| busy >= THREAD_FULL) {
         return Some(Limit {
             bound: Bound::Client,
             claim: "linerate itself bound it: its threads had no time left".into(),
-            evidence: format!("{threads} event-loop threads ran {:.0} % of the time", best.client_busy * 100.0),
+            evidence: format!("{threads} event-loop threads ran {:.0} % of the time", busy * 100.0),
             remedy: MORE_CLIENT.into(),
         });
     }
@@ -130,7 +131,7 @@ fn machine(best: &Point, records: &Records) -> Option<Limit> {
             "{:.0} % of {} processors busy; linerate used {:.2} of them{target}",
             busy * 100.0,
             records.manifest.machine.cpus,
-            best.client_cpu.cores
+            best.client_cpu.unwrap_or_default().cores
         ),
         remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
@@ -148,7 +149,7 @@ fn target(best: &Point, ceiling: Option<&Ceiling>, measure: Measure) -> Limit {
         claim: "the target, or the way to it, bound it".into(),
         evidence: format!(
             "linerate's threads were busy {:.0} % of the time{machine}{headroom}",
-            best.client_busy * 100.0
+            best.client_busy.unwrap_or_default() * 100.0
         ),
         remedy: "look at the target's own processors, drives and links at that time".into(),
     }

@@ -11,6 +11,7 @@ use linerate_record::run::{Asked, Ended, Op, Target};
 use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
+use crate::canary::Canary;
 use crate::knee::{Knee, Measured};
 use crate::slo::Sustained;
 use crate::usl::Fit;
@@ -19,8 +20,8 @@ mod build;
 mod shape;
 pub mod timeline;
 
-pub(crate) use build::measure_of;
 pub use build::{Records, build};
+pub(crate) use build::{measure_of, with_warm_ups};
 
 /// Version of [`View`]'s JSON.
 pub const VIEW_SCHEMA: u32 = 2;
@@ -36,6 +37,9 @@ pub struct View {
     pub series: Vec<Series>,
     /// What linerate itself drove against the null target on this machine, per workload and size.
     pub ceilings: Vec<Ceiling>,
+    /// What the canary showed; absent without one.
+    #[serde(default)]
+    pub canary: Option<Canary>,
     /// The whole run over time.
     pub timeline: Timeline,
     /// What there is to say, gravest first.
@@ -180,10 +184,10 @@ pub struct Point {
     pub ttfb: Latency,
     /// Time to last byte.
     pub total: Latency,
-    /// Processor time of linerate.
-    pub client_cpu: CpuCost,
-    /// Mean share of their time that the event-loop threads ran, 0 to 1.
-    pub client_busy: f64,
+    /// Processor time of linerate; absent where another client drove the load.
+    pub client_cpu: Option<CpuCost>,
+    /// Mean share of their time that the event-loop threads ran, 0 to 1; absent where another client drove the load.
+    pub client_busy: Option<f64>,
     /// Processor time of the target, where it could be read.
     pub target_cpu: Option<CpuCost>,
     /// Mean share of all processors of this machine in use, 0 to 1; absent without readings.

@@ -3,8 +3,8 @@
 use crate::lines::{list_length, value_of};
 use crate::memory::parse_total;
 use crate::nic::parse_net_dev;
-use crate::root::{Parsed, Pass, Root, Unreadable, note, read_as, text};
-use linerate_record::machine::{Machine, Nic};
+use crate::root::{Parsed, Pass, Root, Unreadable, names, note, read_as, text};
+use linerate_record::machine::{Bond, Machine, Nic};
 use std::io::ErrorKind;
 
 /// `IFF_UP` in the flags of an interface.
@@ -93,12 +93,29 @@ fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<Nic> {
         return None;
     }
     let device = optional(root, &format!("{folder}/device/uevent"), pass, |text| Some(text.to_owned()));
+    let lowers = names(root, &folder).into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned()));
     Some(Nic {
+        over: lowers.collect(),
+        bond: bond(root, &folder, pass),
         speed_bits_per_s: optional(root, &format!("{folder}/speed"), pass, parse_speed),
         mtu_bytes: read_as(root, &format!("{folder}/mtu"), pass, parse_mtu),
         driver: device.as_deref().and_then(parse_driver),
         numa_node: optional(root, &format!("{folder}/device/numa_node"), pass, |text| text.trim().parse().ok()),
         name,
+    })
+}
+
+/// How a bond is set; `None` for any other interface.
+fn bond(root: &Root, folder: &str, pass: &mut Pass) -> Option<Bond> {
+    let first_word = |text: &str| text.split_whitespace().next().map(str::to_owned);
+    Some(Bond {
+        // Each setting is its name and its number: `802.3ad 4`, `layer3+4 1`.
+        mode: optional(root, &format!("{folder}/bonding/mode"), pass, first_word)?,
+        xmit_hash_policy: optional(root, &format!("{folder}/bonding/xmit_hash_policy"), pass, first_word),
+        members: optional(root, &format!("{folder}/bonding/slaves"), pass, |text| {
+            Some(text.split_whitespace().map(str::to_owned).collect())
+        })
+        .unwrap_or_default(),
     })
 }
 

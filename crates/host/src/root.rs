@@ -47,6 +47,14 @@ pub(crate) struct Pass {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
+/// The names in a folder, sorted; none where it cannot be listed.
+pub(crate) fn names(root: &Root, path: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root.0.join(path)).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// A value, and what of its text was not understood.
 pub(crate) type Parsed<T> = (T, Option<String>);
 

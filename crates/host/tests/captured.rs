@@ -1,7 +1,7 @@
 //! A captured folder is read as a machine.
 
 use linerate_host::{Root, Unreadable, machine, reading};
-use linerate_record::machine::{Machine, Nic};
+use linerate_record::machine::{Bond, Machine, Nic};
 use linerate_record::reading::{Memory, Pressure, TcpCounters};
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const NET_DEV: &str = "Inter-| Receive | Transmit\n face |bytes |bytes\n\
     ens1f1: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
 
 /// A machine of 112 processors on two nodes, with one member of its bond down.
-const FILES: [(&str, &str); 26] = [
+const FILES: [(&str, &str); 33] = [
     ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Gold 6348\nflags\t\t: fpu vme\n"),
     ("proc/sys/kernel/osrelease", "5.14.0-427.el9.x86_64\n"),
     ("proc/sys/kernel/hostname", "store-17.example.net\n"),
@@ -39,6 +39,13 @@ const FILES: [(&str, &str); 26] = [
     ("sys/class/net/bond0/flags", "0x1403\n"),
     ("sys/class/net/bond0/mtu", "9000\n"),
     ("sys/class/net/bond0/speed", "50000\n"),
+    ("sys/class/net/bond0/lower_ens1f0/flags", "0x1903\n"),
+    ("sys/class/net/bond0/lower_ens1f1/flags", "0x1002\n"),
+    ("sys/class/net/bond0/bonding/mode", "802.3ad 4\n"),
+    ("sys/class/net/bond0/bonding/slaves", "ens1f0 ens1f1\n"),
+    ("sys/class/net/bond0/bonding/xmit_hash_policy", "layer2+3 2\n"),
+    ("sys/class/net/bond0/bonding/miimon", "100\n"),
+    ("sys/class/net/ens1f1/bonding_slave/state", "backup\n"),
     ("sys/class/net/ens1f1/flags", "0x1002\n"),
 ];
 
@@ -66,8 +73,12 @@ fn a_captured_machine_is_read_as_it_was() {
         name: name.to_owned(),
         mtu_bytes,
         speed_bits_per_s: gbits_per_s.map(|speed| speed * 1_000_000_000),
-        driver: None,
-        numa_node: None,
+        ..Nic::default()
+    };
+    let bond = Bond {
+        mode: "802.3ad".to_owned(),
+        xmit_hash_policy: Some("layer2+3".to_owned()),
+        members: vec!["ens1f0".to_owned(), "ens1f1".to_owned()],
     };
     let expected = Machine {
         kernel: "5.14.0-427.el9.x86_64".to_owned(),
@@ -78,7 +89,7 @@ fn a_captured_machine_is_read_as_it_was() {
         nics: vec![
             nic("lo", 65536, None),
             Nic { driver: Some("mlx5_core".to_owned()), numa_node: Some(1), ..nic("ens1f0", 9000, Some(25)) },
-            nic("bond0", 9000, Some(50)),
+            Nic { over: bond.members.clone(), bond: Some(bond), ..nic("bond0", 9000, Some(50)) },
         ],
         clocksource: "tsc".to_owned(),
         virtualized: false,

@@ -1,5 +1,6 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
+mod canary;
 mod objects;
 mod parts;
 mod points;
@@ -47,9 +48,16 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
     let mut objects = Objects::new(setup);
-    let mut recorder = Recorder::new(folder, manifest, setup.clock);
+    let mut recorder = Recorder::new(folder, manifest, setup);
+    let mut beside = None;
     let driven = ceilings(setup, interrupted, &progress, &mut recorder)
-        .and_then(|()| measure(setup, interrupted, &progress, &mut recorder, &mut objects));
+        .and_then(|()| canary::start(setup, &mut objects, interrupted, &progress))
+        .map(|started| beside = started)
+        .and_then(|()| {
+            beside.iter().for_each(|canary| recorder.heed(canary.tripped.clone()));
+            measure(setup, interrupted, &progress, &mut recorder, &mut objects)
+        });
+    let watched = beside.map_or(Ok(None), |canary| canary.stop(&mut objects));
     let mut findings = objects.clear_all(&progress);
     progress.end();
     for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
@@ -59,7 +67,8 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     let unreadable = reader.stop();
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
     let recorded = findings.iter().try_for_each(|finding| recorder.finding(finding));
-    let ended = driven.and(recorded).and(unreadable.map(|_| ()));
+    let watched = watched.and_then(|found| found.map_or(Ok(()), |finding| recorder.finding(&finding)));
+    let ended = driven.and(watched).and(recorded).and(unreadable.map(|_| ()));
     if ended.is_err() {
         // What was measured before is worth reading; that it could not be rendered matters less than why the load
         // ended.

@@ -2,14 +2,22 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_load::session::ErrorLimit;
+use linerate_record::canary::AbortRules;
 use linerate_record::slo::Slo;
-use linerate_record::units::{Bytes, Rate, parse_duration};
+use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
 use crate::timing::{Precision, WarmUp};
+
+use crate::import::ImportFlags;
+use crate::shell::{CompletionsFlags, ManFlags};
+
+/// The bucket, where none is named.
+pub(crate) const BUCKET: &str = "linerate-bench";
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -18,7 +26,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed: --slo
+  5    a threshold was missed: --slo, --abort-if, or --fail-if-slower of compare
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -37,10 +45,18 @@ pub(crate) enum Verb {
     Bench(Box<BenchFlags>),
     /// Render a run folder again, as text, JSON, CSV or HTML.
     Report(ReportFlags),
+    /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
+    Compare(CompareFlags),
     /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
     Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.
     Target(TargetFlags),
+    /// Make a run folder of what another tool measured.
+    Import(ImportFlags),
+    /// Print the completions of a shell.
+    Completions(CompletionsFlags),
+    /// Write manual pages.
+    Man(ManFlags),
 }
 
 const BENCH_EXAMPLES: &str = "\
@@ -61,14 +77,18 @@ Examples:
 
 What it writes: objects below PREFIX/linerate-RUN/ only, deleted again after each point. It deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
-2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread; the intervals of a point when it ends, and those
-of the run when it is reported (see Disk).
+2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread, 1 MiB and up to 150 KiB per connection with TLS;
+the intervals of a point when it ends, and twice those of the run when it is reported (see Disk).
 Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
 0.5 to 3); run.json states what the largest rows could take.";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub(crate) struct BenchFlags {
+    /// Flags from a YAML file in the layout of warp's `run`, where its keys mean the same. Flags given beside it go
+    /// before those of the file, and those before the environment.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: TargetChoice,
     #[command(flatten)]
@@ -89,12 +109,13 @@ pub(crate) struct TargetChoice {
     #[arg(long, value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     /// Load every address of each host name, as hosts of their own; the name stays in requests and in TLS.
-    #[arg(long, requires = "host")]
+    #[arg(long)]
     pub(crate) resolve_host: bool,
-    /// Speak TLS with hosts that are named without https://, or with linerate's own target.
+    /// Speak TLS with hosts that are named without https://, or with linerate's own target. [env: WARP_TLS]
     #[arg(long)]
     pub(crate) tls: bool,
-    /// Certificates to believe beside the system's: one or more in PEM form.
+    /// Certificates to believe beside the system's (which SSL_CERT_FILE and SSL_CERT_DIR replace): a PEM file with one
+    /// or more.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Believe any certificate, whoever issued it and for whatever name. The report says so.
@@ -105,6 +126,10 @@ pub(crate) struct TargetChoice {
     /// by is for the routes to say. [default: the route's]
     #[arg(long, value_name = "ADDR|INTERFACE,…")]
     pub(crate) source: Option<String>,
+    /// Host, keys and lookup of an alias of mc, and bucket and prefix where named: `MC_HOST_<NAME>`, or config.json in
+    /// MC_CONFIG_DIR or ~/.mc.
+    #[arg(long, value_name = "NAME[/BUCKET[/PREFIX]]", conflicts_with_all = ["host", "target", "drive"])]
+    pub(crate) alias: Option<String>,
     /// A target of linerate's own, whatever the environment names: `embedded`, a real S3 server (s3s-fs) in a process
     /// of its own on this machine, or `null`, which stores nothing and shows linerate's own ceiling. [default: embedded
     /// where no host is named]
@@ -117,12 +142,16 @@ pub(crate) struct TargetChoice {
     /// Process on this machine whose processor time is that of the target.
     #[arg(long, value_name = "PID")]
     pub(crate) target_pid: Option<u32>,
+    /// Memory of each host of the target, such as 64GiB: says whether what is read can have come from its page cache.
+    /// [default: this machine's where the target is on it]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) target_memory: Option<Bytes>,
     /// Load a target that is not on this machine without asking. An unbounded sweep can hurt production: see
     /// --max-rate.
     #[arg(long)]
     pub(crate) yes_load: bool,
     /// Bucket. Made where it does not exist, and then removed again at the end.
-    #[arg(long, default_value = "linerate-bench")]
+    #[arg(long, default_value = BUCKET)]
     pub(crate) bucket: String,
     /// Prefix of every key written; with --list-existing, of the objects to read.
     #[arg(long, default_value = "")]
@@ -135,7 +164,7 @@ pub(crate) struct TargetChoice {
     pub(crate) host_select: HostSelectFlag,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Credentials")]
 pub(crate) struct Keys {
     /// Access key. [env: WARP_ACCESS_KEY, AWS_ACCESS_KEY_ID]
@@ -148,6 +177,10 @@ pub(crate) struct Keys {
     /// Session token of temporary credentials. [env: WARP_SESSION_TOKEN, AWS_SESSION_TOKEN]
     #[arg(long, value_name = "TOKEN")]
     pub(crate) session_token: Option<String>,
+    /// Profile of ~/.aws/credentials and ~/.aws/config, for what no flag says. Read unasked, as `default`, where
+    /// neither flags nor the environment give keys. [env: AWS_PROFILE]
+    #[arg(long, value_name = "NAME", conflicts_with = "anonymous")]
+    pub(crate) profile: Option<String>,
     /// Region in signatures. [env: WARP_REGION, AWS_REGION, AWS_DEFAULT_REGION] [default: us-east-1]
     #[arg(long)]
     pub(crate) region: Option<String>,
@@ -166,6 +199,8 @@ pub(crate) struct Work {
     /// Weights of `--op mixed`.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
+    #[command(flatten)]
+    pub(crate) distrib: Distrib,
     /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
     /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
     /// (`4096:10740,8192:1685`).
@@ -224,7 +259,7 @@ pub(crate) struct Work {
     #[arg(long)]
     pub(crate) list_existing: bool,
     /// Leave the objects that the run wrote.
-    #[arg(long)]
+    #[arg(long, alias = "keep-data")]
     pub(crate) noclear: bool,
     /// Compare every byte read with what was written.
     #[arg(long)]
@@ -251,9 +286,24 @@ pub(crate) struct Work {
     /// have failed at a point. Ends with code 4.
     #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
     pub(crate) error_limit: Option<ErrorLimit>,
+    /// End the run as soon as a canary exceeds one of these bounds, such as `p99>200ms` or `p50>20ms,errors>1%`: a
+    /// trickle of small requests beside the load, from before it on, that stands for other users of the target. Looks
+    /// at its last ten seconds, and ends with code 5.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(crate) abort_if: Option<AbortRules>,
+    /// Requests of the canary per second.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = parse_canary_rate)]
+    pub(crate) canary_rate: f64,
     /// Event-loop threads. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+/// Reads `5`: as few as let twenty come in ten seconds, and no load of their own.
+fn parse_canary_rate(text: &str) -> Result<f64, String> {
+    let rate = text.trim().trim_end_matches("/s").parse().ok();
+    rate.filter(|r| (2.0..=100.0).contains(r))
+        .ok_or_else(|| "write requests per second from 2 to 100, such as 5".into())
 }
 
 impl Work {
@@ -274,6 +324,23 @@ fn parse_error_limit(text: &str) -> Result<ErrorLimit, String> {
     limit.ok_or_else(|| "write a number of requests such as 100, or a share such as 1%".to_owned())
 }
 
+/// warp's way to write `--mix`.
+#[derive(Args, Debug)]
+pub(crate) struct Distrib {
+    /// Weight of GET in `--op mixed`, in place of --mix; what is not named keeps its default.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) get_distrib: Option<f64>,
+    /// Weight of STAT in `--op mixed`.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) stat_distrib: Option<f64>,
+    /// Weight of PUT in `--op mixed`.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) put_distrib: Option<f64>,
+    /// Weight of DELETE in `--op mixed`, at most that of PUT.
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "mix")]
+    pub(crate) delete_distrib: Option<f64>,
+}
+
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
@@ -286,6 +353,10 @@ pub(crate) struct Output {
     /// Print nothing but errors.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    /// Address on which OpenMetrics are served at /metrics while the run goes on, such as 127.0.0.1:9091; port 0 takes
+    /// a free one. Whoever reaches the address can read them.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Do not measure linerate's own ceiling against the null target first.
     #[arg(long)]
     pub(crate) no_ceiling: bool,
@@ -302,6 +373,70 @@ pub(crate) struct ReportFlags {
     /// File to write. [default: standard output; report.html in the run folder for html]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+const COMPARE_HELP: &str = "\
+Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested, and all tests
+together are held to 5 %: between equals, at most one comparison in twenty calls any difference (Holm). Where none is
+shown, it says how large a difference would have been seen. Method: docs/method/compare.md.
+
+One run each tells nothing of how runs differ from each other: measurements minutes apart can. Run A B B A, and give
+both of each, so that the intervals rest on runs.
+
+Examples:
+  linerate compare runs/1120-0931-get runs/1121-1402-get
+  linerate compare runs/a1,runs/a2 runs/b1,runs/b2
+  linerate compare runs/main runs/branch --fail-if-slower 5% --format json
+
+Exit codes: 0 compared, whatever came of it; 5 with --fail-if-slower, where a throughput is shown to be that much lower;
+2 where a folder is no run, or the two have no point in common.";
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareFlags {
+    /// Run folder to compare with, or several of the same thing: `RUN,RUN`.
+    #[arg(value_name = "A")]
+    pub(crate) a: Runs,
+    /// Run folder to compare, or several.
+    #[arg(value_name = "B")]
+    pub(crate) b: Runs,
+    /// Exit with code 5 where the data shows that B's throughput is lower than A's by more than this share, such as
+    /// `5%`: a one-sided test at 5 % over all points. What merely looks slower does not count.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fail_if_slower: Option<Share>,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Run folders parted by commas.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs(pub(crate) Vec<PathBuf>);
+
+impl FromStr for Runs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let runs: Vec<PathBuf> = text.split(',').filter(|p| !p.is_empty()).map(PathBuf::from).collect();
+        match runs.iter().enumerate().find(|(i, run)| runs[..*i].contains(run)) {
+            _ if runs.is_empty() => Err(format!("no run folder in {text:?}: name one, such as runs/1120-0931-get")),
+            Some((_, run)) => Err(format!("{} is named twice in {text:?}: name each run once", run.display())),
+            None => Ok(Runs(runs)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For a terminal.
+    Text,
+    /// The comparison, with a versioned schema.
+    Json,
+    /// One row per figure compared.
+    Csv,
 }
 
 #[derive(Args, Debug)]
@@ -367,8 +502,10 @@ pub(crate) enum LookupFlag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HostSelectFlag {
     /// Each host in turn.
+    #[value(alias = "roundrobin")]
     RoundRobin,
     /// The host with the fewest requests in flight.
+    #[value(alias = "weighed")]
     LeastOutstanding,
 }
 
@@ -442,7 +579,7 @@ mod tests {
     /// Every flag of every verb says what it means, and no default contradicts its text.
     #[test]
     fn every_flag_teaches() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in Cli::command().get_subcommands().filter(|v| v.get_name() != "help") {
             assert!(verb.get_about().is_some(), "{}", verb.get_name());
             for arg in verb.get_arguments().filter(|a| a.get_id() != "help") {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -451,6 +588,35 @@ mod tests {
                 let takes_value = arg.get_action().takes_values();
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
+        }
+    }
+
+    /// The code, the help and the documents name the same exit codes and say the same of them.
+    #[test]
+    fn exit_codes_are_documented() {
+        let rows = |text: &str, cut: fn(&str) -> Option<(&str, &str)>| -> Vec<(u8, String)> {
+            let rows = text.lines().filter_map(cut);
+            rows.filter_map(|(code, meaning)| Some((code.trim().parse().ok()?, meaning.trim().to_owned()))).collect()
+        };
+        let of_help = rows(AFTER_HELP, |line| line.trim().split_once(' '));
+        let table: fn(&str) -> Option<(&str, &str)> =
+            |line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
+        assert_eq!(rows(include_str!("../../../docs/exit-codes.md"), table), of_help);
+        assert_eq!(rows(include_str!("../../../README.md"), table), of_help);
+        let consts = |line: &'static str| {
+            line.trim().strip_prefix("pub(crate) const ")?.strip_suffix(';')?.split_once(": u8 = ")
+        };
+        let of_code = include_str!("failure.rs").lines().filter_map(consts).map(|(_, code)| code.parse().unwrap());
+        let of_code: Vec<u8> = std::iter::once(0).chain(of_code).collect();
+        assert_eq!(of_code, of_help.iter().map(|row| row.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn groups_of_runs_are_parted_by_commas_and_hold_each_run_once() {
+        assert_eq!("a,b/c".parse::<Runs>().unwrap().0, [PathBuf::from("a"), PathBuf::from("b/c")]);
+        for (text, part) in [("", "no run folder"), (",", "no run folder"), ("a,b,a", "a is named twice")] {
+            let error = text.parse::<Runs>().unwrap_err();
+            assert!(error.contains(part) && error.contains(&format!("{text:?}")), "{error}");
         }
     }
 

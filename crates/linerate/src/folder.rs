@@ -163,6 +163,7 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
         points: read_lines(path, "points.jsonl")?,
         intervals: read_lines(path, "intervals.jsonl")?,
         readings: read_lines(path, "readings.jsonl")?,
+        canary: read_lines(path, "canary.jsonl")?,
         findings: read_lines(path, "findings.jsonl")?,
     })
 }

@@ -92,7 +92,7 @@ impl Grid {
     /// Reads the grid from the flags.
     pub(crate) fn parse(work: &Work) -> Result<Self, Failure> {
         let grid = Grid {
-            workloads: workloads(&work.op, &work.mix)?,
+            workloads: workloads(&work.op, &mix(work)?)?,
             sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
             levels: levels(work)?,
         };
@@ -149,6 +149,36 @@ fn workloads(ops: &str, mix: &str) -> Result<Vec<Named>, Failure> {
         return Err(Failure::usage("--op is empty: name at least one operation, such as get"));
     }
     Ok(named)
+}
+
+/// `--mix`, or what warp's `--get-distrib` and so on say in its form: whole numbers in the same proportion.
+fn mix(work: &Work) -> Result<String, Failure> {
+    let given = &work.distrib;
+    let weights = [
+        ("get", given.get_distrib, 45.0),
+        ("stat", given.stat_distrib, 30.0),
+        ("put", given.put_distrib, 15.0),
+        ("delete", given.delete_distrib, 10.0),
+    ];
+    if weights.iter().all(|(_, weight, _)| weight.is_none()) {
+        return Ok(work.mix.clone());
+    }
+    let mut parts = Vec::new();
+    for (op, weight, default) in weights {
+        let thousandths = weight.unwrap_or(default) * 1e3;
+        if !(0.0..=1e9).contains(&thousandths) {
+            let fix = "give a number from 0 to 1000000";
+            return Err(Failure::usage(format!("invalid --{op}-distrib {:?}: {fix}", weight.unwrap_or(default))));
+        }
+        parts.push((op, thousandths.round() as u64));
+    }
+    let divisor = parts.iter().fold(0, |divisor, &(_, n)| greatest_common_divisor(divisor, n)).max(1);
+    let parts: Vec<String> = parts.iter().map(|(op, n)| format!("{op}={}", n / divisor)).collect();
+    Ok(parts.join(","))
+}
+
+const fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Reads `get=45,put=15`; the name tells the weights that are not zero.
@@ -321,6 +351,25 @@ mod tests {
             let error = parse_mix(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn distributions_of_warp_are_mixes() {
+        for (flags, expected) in [
+            ("", "get=45,stat=30,put=15,delete=10"),
+            ("--mix get=1", "get=1"),
+            ("--get-distrib 45", "get=9,stat=6,put=3,delete=2"),
+            (
+                "--get-distrib 0.5 --stat-distrib 0 --put-distrib 0.25 --delete-distrib 0.25",
+                "get=2,stat=0,put=1,delete=1",
+            ),
+        ] {
+            assert_eq!(mix(&work(flags)).unwrap(), expected, "{flags}");
+        }
+        for flags in ["--get-distrib=-1", "--put-distrib NaN", "--put-distrib 1e12"] {
+            assert!(mix(&work(flags)).unwrap_err().to_string().contains("-distrib"), "{flags}");
+        }
+        assert!(Grid::parse(&work("--op mixed --delete-distrib 20")).unwrap_err().to_string().contains("exceed put"));
     }
 
     #[test]

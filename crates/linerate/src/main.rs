@@ -4,32 +4,41 @@ mod bench;
 mod child;
 mod clean;
 mod cli;
+mod compare;
+mod config;
 mod consent;
 mod credentials;
 mod failure;
 mod folder;
 mod grid;
+mod import;
 mod interrupt;
+mod mc;
+mod metrics;
+mod profile;
 mod progress;
 mod readings;
 mod report;
+mod shell;
 mod sources;
 mod target;
 mod timing;
 mod trust;
+mod warp;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    let asked = cli::Cli::parse();
-    let outcome = match asked.verb {
-        cli::Verb::Bench(flags) => bench::run(&flags),
+    let outcome = config::command_line(std::env::args_os().collect()).and_then(|asked| match asked.verb {
+        cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
         cli::Verb::Report(flags) => report::run(&flags),
+        cli::Verb::Compare(flags) => compare::run(&flags),
         cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
-    };
+        cli::Verb::Import(flags) => import::run(&flags),
+        cli::Verb::Completions(flags) => shell::completions(&flags),
+        cli::Verb::Man(flags) => shell::man(&flags),
+    });
     match outcome {
         Ok(code) => code,
         Err(failure) => {

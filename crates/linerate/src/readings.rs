@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_host::{Root, Unreadable, reading};
 use linerate_load::clock::Clock;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::reading::Reading;
 
 use crate::failure::Failure;
 use crate::folder;
@@ -32,8 +33,9 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
         let (root, mut noted, mut findings) = (Root::live(), HashSet::new(), Vec::new());
         let mut last = false;
         loop {
-            let now_ms = clock.now_ns() / 1_000_000;
+            let (now_ms, unix_ms) = both_clocks(clock);
             let (reading, unreadable) = reading(&root, now_ms);
+            let reading = Reading { unix_ms, ..reading };
             lines.push(&reading)?;
             findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
             if last {
@@ -45,6 +47,19 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
         }
     });
     Ok(Reader { running, thread })
+}
+
+/// The run's clock and the wall clock at one instant: a thread that was put aside between the two tries again.
+fn both_clocks(clock: Clock) -> (u64, Option<u64>) {
+    for _ in 0..4 {
+        let before_ns = clock.now_ns();
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+        let after_ns = clock.now_ns();
+        if after_ns - before_ns < 5_000_000 {
+            return (before_ns / 1_000_000, wall.ok().and_then(|d| u64::try_from(d.as_millis()).ok()));
+        }
+    }
+    (clock.now_ns() / 1_000_000, None)
 }
 
 impl Reader {

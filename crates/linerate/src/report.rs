@@ -50,7 +50,8 @@ pub(crate) fn look() -> Look {
     look_for_file(false)
 }
 
-fn look_for_file(to_file: bool) -> Look {
+/// How text should look in a file, or on standard output.
+pub(crate) fn look_for_file(to_file: bool) -> Look {
     let terminal = !to_file && std::io::stdout().is_terminal();
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());

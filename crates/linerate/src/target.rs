@@ -93,7 +93,7 @@ fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
 
 fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let failed = |why: String| Failure::Child { kind: "embedded", why };
-    let keys = Keys { access_key: None, secret_key: None, session_token: None, region: None, anonymous: false };
+    let keys = Keys::default();
     let credentials = credentials::find(&keys)?
         .ok_or_else(|| failed("it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()))?;
     let parent = flags.drive.clone().unwrap_or_else(std::env::temp_dir);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::grid::Levels;
 
 /// Largest row of `intervals.jsonl`: two histograms with every bucket in use; twice as much in an open loop.
-const ROW_BYTES_MAX: u64 = 32 << 10;
+pub(crate) const ROW_BYTES_MAX: u64 = 32 << 10;
 
 /// A row that intervals are planned for: a usual one is 0.5 to 3 KiB.
 const ROW_BYTES: u64 = 4 << 10;

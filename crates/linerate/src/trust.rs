@@ -6,6 +6,7 @@ use std::path::Path;
 use linerate_load::tls::{Trust, certificates_in_pem};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
+use crate::credentials::flag_or_env;
 use crate::failure::Failure;
 
 /// What the flags and the system say. The system's roots are where OpenSSL looks for them.
@@ -24,6 +25,12 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
         roots.extend(added);
     }
     Ok(Trust::Roots(roots))
+}
+
+/// Whether warp's environment asks for TLS, of hosts that do not say themselves.
+pub(crate) fn tls_of_environment(hosts: &str) -> bool {
+    let asks = |value: String| ["1", "t", "true"].contains(&value.trim().to_ascii_lowercase().as_str());
+    !hosts.contains("://") && flag_or_env(None, &["WARP_TLS"]).is_some_and(asks)
 }
 
 /// What a run says that believed every certificate.

@@ -6,11 +6,11 @@ use linerate_analysis::slo::Outcome;
 use linerate_analysis::view::{Bound, View};
 use linerate_record::finding::FindingKind;
 use linerate_record::run::Ended;
-use running::{Served, bench, bench_view, linerate, points, shown, view};
+use running::{Served, bench, bench_view, files_below, linerate, points, shown, view};
 use tempfile::tempdir;
 
 /// An open loop of small reads, for a second.
-const OPEN: &str = "--op get --obj.size 4KiB --duration 1s --no-ceiling";
+const OPEN: &str = "--op get --obj.size 4KiB --objects 20 --duration 1s --no-ceiling";
 
 fn has(view: &View, kind: FindingKind) -> bool {
     view.findings.iter().any(|f| f.kind == kind)
@@ -133,4 +133,37 @@ fn mistakes_are_quoted_and_name_the_fix() {
         assert_eq!(output.status.code(), Some(2), "{flags}: {}", shown(&output));
         assert!(shown(&output).contains(part), "{flags}: {}", shown(&output));
     }
+}
+
+#[test]
+fn a_canary_within_its_bounds_lets_the_run_go_on_and_is_told() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let flags = format!("--host {} --op put --obj.size 4KiB --concurrent 1 --no-ceiling", target.address);
+    let canary = "--duration 1s --abort-if p50>30s,errors>90% --canary-rate 50";
+    let output = bench(out.path(), &format!("{flags} {canary}"));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let view = view(out.path());
+    let canary = view.canary.as_ref().unwrap();
+    assert!(canary.before.total.count >= 20 && canary.under_load.total.count > 0, "{canary:?}");
+    assert_eq!(canary.before.errors + canary.under_load.errors, 0);
+    assert!(view.run.complete && shown(&output).contains("canary"), "{}", shown(&output));
+    let left = files_below(target.root.as_deref().unwrap());
+    assert!(left.iter().all(|f| f.split('/').any(|part| part.starts_with('.'))), "its object is deleted: {left:?}");
+}
+
+#[test]
+fn a_canary_that_exceeds_a_bound_ends_the_run_in_good_order() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 1,2 --no-ceiling", target.address);
+    let canary = "--duration 20s --precision none --abort-if p50>1us --canary-rate 50";
+    let output = bench(out.path(), &format!("{flags} {canary}"));
+    assert_eq!(output.status.code(), Some(5), "{}", shown(&output));
+    let view = view(out.path());
+    let finding = view.findings.iter().find(|f| f.kind == FindingKind::CanaryTripped).unwrap();
+    assert!(finding.claim.contains("p50>1us") && finding.evidence.contains("took longer"), "{finding:?}");
+    assert!(points(&view).iter().all(|p| p.ended == Some(Ended::Canary)), "what was measured is kept");
+    assert!(points(&view).len() <= 1 && !view.run.complete, "the second point is not begun");
+    let lines = std::fs::read_to_string(out.path().join("canary.jsonl")).unwrap();
+    assert!(lines.contains("\"loaded\":false") && lines.contains("\"loaded\":true"), "{lines}");
 }

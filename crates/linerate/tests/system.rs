@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, missing};
+use system_parts::{Minio, Namespaces, ends, missing};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -33,8 +33,18 @@ fn main() {
         trial("minio_through_two_addresses_told_per_host", &["MinIO"], two_addresses),
         trial("minio_over_tls_every_operation_and_payload_mode_verified", &["MinIO", "curl"], over_tls),
         trial("minio_killed_in_the_middle_is_lost_and_said_so", &["MinIO"], killed),
+        trial("minio_a_run_killed_with_9_is_true_and_can_be_cleaned", &["MinIO", "curl"], ends::killed_with_9),
+        trial("minio_versions_and_uploads_of_a_run_are_cleaned", &["MinIO", "curl"], ends::versions_and_uploads),
+        trial("minio_restarted_in_the_middle_is_missed_and_found_again", &["MinIO"], ends::restarted),
+        trial("minio_a_full_disk_ends_a_run_in_good_order", &["MinIO", "root", "unshare"], ends::full_disk),
+        trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
+        trial(
+            "released_binary_measures_alone_in_an_empty_root",
+            &["make dist", "root", "unshare"],
+            system_parts::released::alone_in_an_empty_root,
+        ),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
     ];
     libtest_mimic::run(&arguments, trials).exit();
@@ -71,12 +81,12 @@ fn every_operation() -> Result<(), Failed> {
 
 fn every_payload() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
-    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --verify";
+    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --objects 6 --verify";
     for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
         for flags in [
-            "--op put,get --obj.size 0,1,65536,300000 --objects 20",
-            "--op put,get --obj.size 5000001 --objects 20 --unique full",
-            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2 --objects 6",
+            "--op put,get --obj.size 0,1,65536,300000",
+            "--op put,get --obj.size 5000001 --unique full",
+            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2",
         ] {
             let out = tempdir()?;
             let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);

@@ -94,7 +94,7 @@ fn a_target_of_its_own_over_tls_shows_what_tls_costs() {
         assert!(
             plain.requests > 0 && ceiling.point.requests > 0 && plain.error_count() + ceiling.point.error_count() == 0
         );
-        let (over, without) = (&ceiling.point.client_cpu, &plain.client_cpu);
+        let (over, without) = (ceiling.point.client_cpu.unwrap(), plain.client_cpu.unwrap());
         // Encrypting costs processor time wherever it is done, however busy the machine.
         assert!(ceiling.workload != "get" || over.s_per_gib > without.s_per_gib, "{over:?} {without:?}");
     }
@@ -128,6 +128,21 @@ fn the_endpoint_of_the_environment_may_be_https_and_keys_stay_secret() {
     let folder = std::path::Path::new(&target.ca).parent().unwrap().to_owned();
     drop(target);
     assert!(!folder.exists(), "the certificate's folder goes with the target");
+}
+
+#[test]
+fn the_environment_of_warp_may_ask_for_tls_of_hosts_without_a_scheme() {
+    let (out, target) = (tempdir().unwrap(), Served::start("null", None, "--tls"));
+    let run = |name: &str, host: &str, asks: &str| {
+        let keys = [("WARP_HOST", host.to_owned()), ("WARP_TLS", asks.to_owned())];
+        let flags = format!("--anonymous --op get --obj.size 100 --concurrent 1 {SHORT}");
+        let flags = if asks == "true" { format!("{flags} --ca-file {}", target.ca) } else { flags };
+        bench_with(&out.path().join(name), &flags, &keys)
+    };
+    let output = run("asked", &target.address, "true");
+    assert!(output.status.success(), "{}", shown(&output));
+    let output = run("not-asked", &target.address, "false");
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
 }
 
 #[test]

@@ -79,6 +79,7 @@ pub enum HostSelect {
 }
 
 /// What is the same for every request of a run.
+#[derive(Clone)]
 pub struct Session {
     /// Where requests go.
     pub hosts: Vec<Host>,

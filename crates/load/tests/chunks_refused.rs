@@ -1,5 +1,7 @@
 //! A server that checks signatures and checksums of chunks takes what linerate makes, and refuses it once changed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -48,10 +50,10 @@ fn session(address: SocketAddr) -> Session {
 /// One PUT with a signed trailer, made by hand; `change` may alter what follows the head. Returns the status.
 fn put(address: SocketAddr, change: impl FnOnce(&mut Vec<u8>)) -> u16 {
     let mut signer = Signer::s3(credentials(), "us-east-1");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("as the test sets it up");
     signer.set_time(now.as_secs());
     let (host, date) = (address.to_string(), signer.amz_date().to_owned());
-    let payload_hash: &[u8] = Payload::StreamingTrailer.content_sha256().unwrap();
+    let payload_hash: &[u8] = Payload::StreamingTrailer.content_sha256().expect("as the test sets it up");
     let headers: [(&str, &[u8]); 5] = [
         ("host", host.as_bytes()),
         ("x-amz-content-sha256", payload_hash),
@@ -63,7 +65,7 @@ fn put(address: SocketAddr, change: impl FnOnce(&mut Vec<u8>)) -> u16 {
     let mut authorization = Vec::new();
     let seed = signer.authorize(&canonical, &mut Vec::new(), &mut authorization);
     let mut chunks = signer.chunks(seed);
-    let text = |signature: [u8; 64]| String::from_utf8(signature.to_vec()).unwrap();
+    let text = |signature: [u8; 64]| String::from_utf8(signature.to_vec()).expect("as the test sets it up");
     let data = text(chunks.chunk(&Sha256::digest(b"hello").into()));
     let last = text(chunks.chunk(&Sha256::digest(b"").into()));
     // CRC-32C of "hello": 0x9A71BB4C.
@@ -82,12 +84,17 @@ fn put(address: SocketAddr, change: impl FnOnce(&mut Vec<u8>)) -> u16 {
     request.extend_from_slice(&authorization);
     request.extend_from_slice(format!("\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes());
     request.extend_from_slice(&body);
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
-    stream.write_all(&request).unwrap();
+    let mut stream = TcpStream::connect(address).expect("as the test sets it up");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("as the test sets it up");
+    stream.write_all(&request).expect("as the test sets it up");
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap().parse().unwrap()
+    stream.read_to_end(&mut answer).expect("as the test sets it up");
+    String::from_utf8_lossy(&answer)
+        .split(' ')
+        .nth(1)
+        .expect("as the test sets it up")
+        .parse()
+        .expect("as the test sets it up")
 }
 
 /// Replaces the byte behind the first place where `marker` ends.

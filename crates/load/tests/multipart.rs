@@ -1,5 +1,7 @@
 //! Multipart uploads against a server that answers by a script: what fails is aborted, once, and counted once.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -41,8 +43,8 @@ fn usual(line: &str) -> Reply {
 }
 
 fn serve(script: fn(&str) -> Reply) -> (SocketAddr, Seen) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, seen) = (listener.local_addr().unwrap(), Seen::default());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("as the test sets it up");
+    let (address, seen) = (listener.local_addr().expect("as the test sets it up"), Seen::default());
     let of_server = Arc::clone(&seen);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -65,17 +67,21 @@ fn serve_one(mut stream: TcpStream, script: fn(&str) -> Reply, seen: &Seen) -> s
             continue;
         };
         let head = String::from_utf8_lossy(&bytes[..head_end]).to_ascii_lowercase();
-        let length = head.lines().find_map(|l| l.strip_prefix("content-length: ")).map_or(0, |v| v.parse().unwrap());
+        let length = head
+            .lines()
+            .find_map(|l| l.strip_prefix("content-length: "))
+            .map_or(0, |v| v.parse().expect("as the test sets it up"));
         while bytes.len() < head_end + length {
             match stream.read(&mut buffer)? {
                 0 => return Ok(()),
                 n => bytes.extend_from_slice(&buffer[..n]),
             }
         }
-        let line = String::from_utf8_lossy(&bytes[..head_end]).lines().next().unwrap().to_owned();
+        let line =
+            String::from_utf8_lossy(&bytes[..head_end]).lines().next().expect("as the test sets it up").to_owned();
         let (status, etag, body, delay) = script(&line);
-        let told = line.rsplit_once(' ').unwrap().0.to_owned();
-        seen.lock().unwrap().push((told, bytes[head_end..head_end + length].to_vec()));
+        let told = line.rsplit_once(' ').expect("as the test sets it up").0.to_owned();
+        seen.lock().expect("as the test sets it up").push((told, bytes[head_end..head_end + length].to_vec()));
         bytes.drain(..head_end + length);
         std::thread::sleep(delay);
         let etag = if etag.is_empty() { String::new() } else { format!("ETag: {etag}\r\n") };
@@ -109,7 +115,7 @@ fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) 
     };
     let plan = Plan {
         workload: Workload::Single(Op::Multipart),
-        sizes: SIZE.to_string().parse().unwrap(),
+        sizes: SIZE.to_string().parse().expect("as the test sets it up"),
         concurrency,
         threads: 1,
         write_set: 1,
@@ -135,11 +141,11 @@ fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) 
         }
         ControlFlow::Continue(())
     });
-    (outcome.unwrap(), rows)
+    (outcome.expect("as the test sets it up"), rows)
 }
 
 fn lines(seen: &Seen) -> Vec<String> {
-    seen.lock().unwrap().iter().map(|(line, _)| line.clone()).collect()
+    seen.lock().expect("as the test sets it up").iter().map(|(line, _)| line.clone()).collect()
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub enum FindingKind {
     FellBehind,
     /// Latencies of an open loop missed the bounds of `--slo`.
     SloMissed,
+    /// The canary exceeded a bound of `--abort-if`.
+    CanaryTripped,
     /// linerate started requests late that were due.
     LateStarts,
     /// A body differed from what was written.
@@ -68,6 +70,36 @@ pub enum FindingKind {
     Unverified,
     /// A folder was cut off in the middle of a run.
     Incomplete,
+    /// Throughput × latency is not what was kept in flight.
+    LittlesLaw,
+    /// More bytes were counted than this machine's interfaces carried.
+    BytesUnaccounted,
+    /// This machine's interfaces carried much more than bodies.
+    WireOverhead,
+    /// The wall clock of this machine was stepped, or runs free.
+    ClockStep,
+    /// One event-loop thread was full while others had time.
+    ThreadFull,
+    /// Interrupts filled one processor of this machine while others idled.
+    InterruptsOnOneProcessor,
+    /// This machine spent much of its time in software interrupts.
+    SoftirqLoad,
+    /// One member of a bond of this machine was full while another idled.
+    BondMemberFull,
+    /// What was read came from the target's memory, or may have.
+    PageCache,
+    /// A host of the target differed from the others.
+    UnevenHosts,
+    /// Latencies are of two kinds.
+    BimodalLatency,
+    /// Throughput moved between two levels.
+    ThroughputLevels,
+    /// Throughput rose or fell all through a point.
+    Drift,
+    /// The target turned requests away as too many.
+    Throttled,
+    /// Another tool measured; what it did not record is absent.
+    Imported,
 }
 
 /// A claim about a run, with what it rests on and what to do about it.

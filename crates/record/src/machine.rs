@@ -37,4 +37,23 @@ pub struct Nic {
     pub driver: Option<String>,
     /// NUMA node of the device, where the kernel knows it.
     pub numa_node: Option<u32>,
+    /// Interfaces that this one stands on, and that count its bytes too: the members of a bond, the ports of a bridge,
+    /// the link of a VLAN.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<String>,
+    /// How it spreads flows over its members, where it is a bond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bond: Option<Bond>,
+}
+
+/// A bond, as the kernel names its settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bond {
+    /// Such as `802.3ad` or `active-backup`.
+    pub mode: String,
+    /// Which fields of a packet choose the member it is sent on, such as `layer3+4`; absent in modes that do not hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xmit_hash_policy: Option<String>,
+    /// Its members, up or not.
+    pub members: Vec<String>,
 }

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Reading {
     /// Milliseconds since the run began.
     pub at_ms: u64,
+    /// Wall-clock time at that instant, in milliseconds since the Unix epoch; absent where it could not be read within
+    /// 5 ms of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix_ms: Option<u64>,
     /// One entry per processor, in the kernel's order. Empty where `/proc/stat` could not be read.
     #[serde(default)]
     pub cpus: Vec<CpuTimes>,

@@ -5,6 +5,7 @@
 //! | `run.json` | once, before any load | [`Manifest`]: what was asked, of what, on which machine |
 //! | `points.jsonl` | as points begin and end | [`PointLine`] |
 //! | `intervals.jsonl` | as intervals end | [`Interval`]: counts and latency histograms per host and operation |
+//! | `canary.jsonl` | as its requests end | [`crate::canary::CanaryLine`]; with a canary only |
 //! | `readings.jsonl` | each second | [`crate::reading::Reading`] |
 //! | `findings.jsonl` | as they are found, and at the end | [`crate::finding::Finding`] |
 //! | `report.html` | at the end | the rendered report |
@@ -18,6 +19,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::canary::AbortRules;
 use crate::machine::Machine;
 use crate::slo::Slo;
 use crate::units::count;
@@ -197,6 +199,12 @@ pub struct Asked {
     /// How requests are spaced in an open loop, `constant` or `poisson`; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<String>,
+    /// Bounds on the canary that end the run; absent without a canary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abort_if: Option<AbortRules>,
+    /// Requests of the canary per second; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary_per_s: Option<f64>,
     /// Times that a failed request was made again.
     #[serde(default)]
     pub retries: u32,
@@ -212,6 +220,9 @@ pub struct Asked {
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
     pub list_existing: bool,
+    /// Memory of each host of the target, in bytes, where the user told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_memory_bytes: Option<u64>,
 }
 
 /// The search for the knee, in each of several series.
@@ -356,6 +367,9 @@ pub struct PointBegin {
     /// The cell.
     #[serde(flatten)]
     pub spec: PointSpec,
+    /// Bytes of all objects that the point's reads choose from; absent where it reads none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_set_bytes: Option<u64>,
 }
 
 /// Why a point ended.
@@ -374,6 +388,8 @@ pub enum Ended {
     NoSuccess,
     /// More requests failed than `--error-limit` allows.
     ErrorLimit,
+    /// The canary exceeded a bound of `--abort-if`.
+    Canary,
 }
 
 /// A point has ended.
@@ -517,6 +533,7 @@ mod tests {
             at_ms: 12,
             purpose: Purpose::Measure,
             spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
+            read_set_bytes: None,
         });
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(

@@ -19,26 +19,29 @@ pub struct UnitError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-const BYTE_UNITS: [(&str, u64); 13] = [
+const BYTE_UNITS: [(&str, u64); 16] = [
     ("KIB", 1 << 10),
     ("MIB", 1 << 20),
     ("GIB", 1 << 30),
     ("TIB", 1 << 40),
+    ("PIB", 1 << 50),
     ("KB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
     ("TB", 1_000_000_000_000),
+    ("PB", 1_000_000_000_000_000),
     ("K", 1 << 10),
     ("M", 1 << 20),
     ("G", 1 << 30),
     ("T", 1 << 40),
+    ("P", 1 << 50),
     ("B", 1),
 ];
 
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G` or `T` is binary, as in warp.
+    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary, as in warp.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
         let upper = text.trim().to_ascii_uppercase();
@@ -101,6 +104,8 @@ pub fn bits_per_s(bits_per_s: f64) -> String {
 /// A count or rate of things: `912`, `14.2 k`, `3.10 M`.
 #[must_use]
 pub fn count(n: f64) -> String {
+    // The sum of nothing is -0.0, and prints as such.
+    let n = n + 0.0;
     if n < 10_000.0 {
         return if n >= 100.0 || n.fract() == 0.0 { format!("{n:.0}") } else { three_digits(n) };
     }
@@ -177,6 +182,24 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Ok(Duration::from_secs_f64(total_s))
 }
 
+/// A share of a whole: more than 0 and less than 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    /// Reads `5%`, `0.5 %` and `0.05`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail =
+            || UnitError { what: "share", input: text.to_owned(), fix: "write a share below the whole, such as 5%" };
+        let trimmed = text.trim();
+        let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |percent| (percent.trim(), 100.0));
+        let share = number.parse::<f64>().map_err(|_| fail())? / whole;
+        if share > 0.0 && share < 1.0 { Ok(Share(share)) } else { Err(fail()) }
+    }
+}
+
 /// A cap on load: requests or body bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
@@ -224,6 +247,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn shares_read_as_percent_or_as_numbers() {
+        for (text, share) in [("5%", 0.05), (" 0.5 % ", 0.005), ("0.2", 0.2)] {
+            assert!((text.parse::<Share>().unwrap().0 - share).abs() < 1e-12, "{text}");
+        }
+        for text in ["5", "0", "100%", "-1%", "x%", "", "nan"] {
+            let error = text.parse::<Share>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("such as 5%"), "{error}");
+        }
+    }
 
     #[test]
     fn sizes_read_as_people_write_them() {
@@ -290,6 +324,11 @@ mod tests {
             let _ = text.parse::<Bytes>();
             let _ = parse_duration(&text);
             let _ = text.parse::<Rate>();
+        }
+
+        #[test]
+        fn what_a_size_says_of_itself_is_a_size(bytes in 0u64..=1 << 62) {
+            prop_assert!(Bytes(bytes).to_string().parse::<Bytes>().is_ok(), "{}", Bytes(bytes));
         }
 
         #[test]

@@ -74,7 +74,7 @@ pub fn csv(view: &View) -> String {
 }
 
 fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COLUMNS.len()] {
-    let [client_cores, client_us, client_s] = cpu(Some(&point.client_cpu));
+    let [client_cores, client_us, client_s] = cpu(point.client_cpu.as_ref());
     let [target_cores, target_us, target_s] = cpu(point.target_cpu.as_ref());
     let open = |figure: fn(&OpenLoop) -> u64| or_empty(point.open.as_ref().map(figure));
     [
@@ -134,7 +134,7 @@ fn or_empty(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
 }
 
-fn push_row(text: &mut String, fields: &[String]) {
+pub(crate) fn push_row(text: &mut String, fields: &[String]) {
     for (i, field) in fields.iter().enumerate() {
         if i > 0 {
             text.push(',');

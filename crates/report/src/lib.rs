@@ -1,11 +1,13 @@
-//! A view as JSON, CSV, terminal text and one self-contained HTML page.
+//! A view as JSON, CSV, terminal text and one self-contained HTML page; a run that goes on as OpenMetrics.
 //!
 //! Formats; computes nothing: every figure printed here stands in the [`View`], rounded for people. The HTML page
 //! carries each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
+pub mod comparison;
 mod csv;
 mod html;
 mod json;
+pub mod openmetrics;
 pub mod terminal;
 mod words;
 

@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
@@ -22,8 +23,9 @@ pub struct Look {
 const LABEL_COLUMNS: usize = 15;
 
 #[derive(Clone, Copy)]
-enum Ink {
+pub(crate) enum Ink {
     Red,
+    Green,
     Yellow,
     Dim,
 }
@@ -42,8 +44,22 @@ pub fn render(view: &View, look: Look) -> String {
         text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
     }
     text.push('\n');
+    text.push_str(&canary(view, look));
     text.push_str(&findings(&view.findings, look));
     text
+}
+
+/// What the canary showed before the load and under it.
+fn canary(view: &View, look: Look) -> String {
+    let Some(canary) = &view.canary else { return String::new() };
+    let told = |figures: &CanaryFigures| {
+        let (count, total) = (figures.total.count, &figures.total);
+        let (p50, p99) = (duration_ns(total.p50_ns as f64), duration_ns(total.p99_ns as f64));
+        let answered = if count == 0 { "no answer".to_owned() } else { format!("p50 {p50}, p99 {p99}") };
+        format!("{answered} ({} answered, {} failed)", words::grouped(count), words::grouped(figures.errors))
+    };
+    let told = format!("before the load {}; under it {}", told(&canary.before), told(&canary.under_load));
+    hanging(" canary", 10, &told, look)
 }
 
 /// The names above the columns of [`point_line`].
@@ -79,7 +95,7 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         &second,
         &latency(point, words::first_latency(point).p50_ns),
         &latency(point, words::first_latency(point).p99_ns),
-        &words::percent(point.client_busy),
+        &point.client_busy.map_or_else(|| ABSENT.to_owned(), words::percent),
     ])
 }
 
@@ -233,7 +249,7 @@ fn findings(findings: &[Finding], look: Look) -> String {
     text
 }
 
-fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
     hanging_in(Ink::Dim, lead, indent, sentence, look)
 }
 
@@ -265,7 +281,7 @@ fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
 }
 
 /// Text without control characters: what a server calls itself must not drive the terminal.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -280,12 +296,13 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-fn paint(ink: Ink, text: &str, look: Look) -> String {
+pub(crate) fn paint(ink: Ink, text: &str, look: Look) -> String {
     if !look.color || text.trim().is_empty() {
         return text.to_owned();
     }
     let code = match ink {
         Ink::Red => "31",
+        Ink::Green => "32",
         Ink::Yellow => "33",
         Ink::Dim => "2",
     };
@@ -337,8 +354,8 @@ mod tests {
             open: None,
             ttfb: Default::default(),
             total: Default::default(),
-            client_cpu: Default::default(),
-            client_busy: 0.21,
+            client_cpu: Some(Default::default()),
+            client_busy: Some(0.21),
             target_cpu: None,
             machine_busy: None,
             ops: Vec::new(),

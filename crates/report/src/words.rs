@@ -12,6 +12,9 @@ use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
 
+/// What stands for facts that whoever measured did not write down.
+pub(crate) const NOT_RECORDED: &str = "not recorded";
+
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
 pub(crate) fn series_label(workload: &str, size: &str) -> String {
     let workload = if workload.contains(' ') { workload.to_owned() } else { workload.to_uppercase() };
@@ -48,6 +51,14 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A change as a share of 1, signed: `+6.6 %`, `−12.0 %`, `+150 %`.
+pub(crate) fn change(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = usize::from(percent.abs() < 99.95);
+    let sign = if percent < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.decimals$} %", percent.abs())
 }
 
 /// A number with the decimals that it deserves: `1204`, `31.2`, `0.42`.
@@ -101,6 +112,7 @@ pub(crate) const fn ended_key(ended: Ended) -> &'static str {
         Ended::Interrupted => "interrupted",
         Ended::NoSuccess => "no-success",
         Ended::ErrorLimit => "error-limit",
+        Ended::Canary => "canary",
     }
 }
 
@@ -113,6 +125,7 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
         Some(Ended::Interrupted) => "interrupted",
         Some(Ended::NoSuccess) => "no request succeeded",
         Some(Ended::ErrorLimit) => "too many errors",
+        Some(Ended::Canary) => "ended by the canary",
         None => "killed",
     }
 }
@@ -163,11 +176,12 @@ pub(crate) fn scaling(scaling: &Scaling) -> String {
         Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
         None => "; no peak to be seen".to_owned(),
     };
-    format!(
-        "Universal Scalability Law: contention {}, coherency {}{peak}",
-        range(sigma, percent),
-        range(kappa, |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.2e}") })
-    )
+    format!("Universal Scalability Law: contention {}, coherency {}{peak}", range(sigma, percent), range(kappa, small))
+}
+
+/// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.
+fn small(value: f64) -> String {
+    if value == 0.0 || value >= 0.001 { decimal(value) } else { format!("{value:.1e}") }
 }
 
 /// `0.021 (0.018–0.024)`.
@@ -243,20 +257,24 @@ pub(crate) fn tls(tls: &TlsUsed) -> String {
 
 /// What a ceiling over TLS costs this machine's processors, beside one without; nothing where TLS is not spoken.
 pub(crate) fn tls_cost(ceiling: &Ceiling, measure: Measure) -> String {
-    let Some(plain) = &ceiling.plain else { return String::new() };
-    match (measure, ceiling.point.client_cpu.s_per_gib, plain.client_cpu.s_per_gib) {
+    let without = ceiling.plain.as_ref().and_then(|plain| plain.client_cpu);
+    let Some((over, without)) = ceiling.point.client_cpu.zip(without) else { return String::new() };
+    match (measure, over.s_per_gib, without.s_per_gib) {
         (Measure::Bytes, Some(over), Some(without)) => {
             format!(", over TLS, at {over:.2} s of processor time per GiB ({without:.2} without TLS)")
         }
         _ => format!(
             ", over TLS, at {:.1} µs of processor time per request ({:.1} without TLS)",
-            ceiling.point.client_cpu.us_per_request, plain.client_cpu.us_per_request
+            over.us_per_request, without.us_per_request
         ),
     }
 }
 
 /// `16 threads on 32 processors, 2 × 25.0 Gb/s`.
 pub(crate) fn client(threads: u32, machine: &Machine) -> String {
+    if threads == 0 && machine.cpus == 0 {
+        return NOT_RECORDED.to_owned();
+    }
     let threads = plural(u64::from(threads), "thread");
     let cpus = plural(u64::from(machine.cpus), "processor");
     format!("{threads} on {cpus}{}", link_speeds(&machine.nics))

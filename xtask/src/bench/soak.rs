@@ -89,7 +89,9 @@ impl Soak {
 
         let client = RunFolder::new(&self.run_folder()).counts()?;
         let server = settled(&minio)?;
-        let summary = judgement::of(&self.options, &samples, &client, &server, &self.beforehand(&minio)?);
+        let beforehand = self.beforehand(&minio)?;
+        let left = self.clean(&minio)?;
+        let summary = judgement::of(&self.options, &samples, &client, &server, &beforehand, left);
         fs::write(out.join("summary.md"), &summary.text)?;
         println!("{}", summary.text);
         Ok(summary.passed)
@@ -143,7 +145,7 @@ impl Soak {
         command.args(["--host", &minio.addr.to_string(), "--bucket", SCRATCH_BUCKET, "--no-ceiling", "--quiet"]);
         command.args(["--obj.size", &format!("random:1KiB-{}KiB", SIZE_BYTES_MAX >> 10)]);
         command.args(["--objects", &OBJECTS.to_string(), "--concurrent", &CONCURRENCY.to_string()]);
-        command.args(["--max-rate", &format!("{}/s", self.options.rate_per_s), "--warmup", "1s"]);
+        command.args(["--max-rate", &format!("{}/s", self.options.rate_per_s), "--warmup", "1s", "--precision", "none"]);
         command.args(["--duration", &format!("{}s", self.options.duration().as_secs())]);
         command.args(["--target-pid", &minio.pid.to_string()]).arg("-o").arg(self.run_folder());
         command.envs([("AWS_ACCESS_KEY_ID", &minio.keys.access), ("AWS_SECRET_ACCESS_KEY", &minio.keys.secret)]);
@@ -163,6 +165,19 @@ impl Soak {
             sum.objects += 1;
         }
         Ok(sum)
+    }
+
+    /// Has linerate delete what the run wrote; returns how many objects are left, as one drive of MinIO has them.
+    fn clean(&self, minio: &MinIo) -> Result<usize, Failure> {
+        let mut command = Command::new(&self.linerate);
+        command.arg("clean").arg(self.run_folder());
+        command.envs([("AWS_ACCESS_KEY_ID", &minio.keys.access), ("AWS_SECRET_ACCESS_KEY", &minio.keys.secret)]);
+        let output = command.stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            return Err(format!("linerate clean: {}", String::from_utf8_lossy(&output.stderr).trim()).into());
+        }
+        let drive = minio.drives.first().ok_or("MinIO has no drive")?.join(SCRATCH_BUCKET).display().to_string();
+        Ok(programs::output("find", &[&drive, "-name", "xl.meta"])?.lines().count())
     }
 
     /// Machine, versions and the command line, without keys and places of this machine.

@@ -2,10 +2,10 @@
 //!
 //! Where the points agree with diminishing returns ([`super::concave`]), the knee is where that curve reaches 95 % of
 //! its maximum, and a candidate is a concurrency that the curve's error does not refuse. Where they do not, no shape is
-//! assumed, and each concurrency is weighed by itself: a candidate `k` says: there is a maximum `M` at some rung `p ≥ k`; every rung below `k` gives less than 95 % of
-//! `M`, every rung from `k` to `p` between 95 % and all of it, and none above `p` more than it. Its *cost* is the least
-//! sum of squares, in standard errors, by which the measured means must be moved for that to hold, over all `p` and
-//! `M`: twice the drop of the profile log-likelihood.
+//! assumed, and each concurrency is weighed by itself: a candidate `k` says: there is a maximum `M` at some rung `p ≥
+//! k`; every rung below `k` gives less than 95 % of `M`, every rung from `k` to `p` between 95 % and all of it, and
+//! none above `p` more than it. Its *cost* is the least sum of squares, in standard errors, by which the measured means
+//! must be moved for that to hold, over all `p` and `M`: twice the drop of the profile log-likelihood.
 
 use super::SHARE;
 use super::concave::{self, Concave};

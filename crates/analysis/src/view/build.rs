@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use linerate_record::canary::CanaryLine;
 use linerate_record::finding::Finding;
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::histogram::{self, DecodeError, Latencies};
 use crate::precision::{Rule, Watch};
-use crate::{counters, estimate, findings, limits, open_loop};
+use crate::{canary, counters, estimate, findings, limits, open_loop};
 
 /// Mean body below which requests per second tell more than bytes per second.
 const SMALL_BODY_BYTES: f64 = 65_536.0;
@@ -29,6 +30,8 @@ pub struct Records {
     pub intervals: Vec<Interval>,
     /// `readings.jsonl`.
     pub readings: Vec<Reading>,
+    /// `canary.jsonl`.
+    pub canary: Vec<CanaryLine>,
     /// Findings recorded while the run went on; those that follow from the figures are derived anew.
     pub findings: Vec<Finding>,
 }
@@ -96,6 +99,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         run: summary(records, &series),
         series,
         ceilings,
+        canary: canary::figures(&records.canary),
         timeline: timeline::build(records, machine_samples)?,
         findings: Vec::new(),
     };
@@ -105,7 +109,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
 
 /// The records with intervals of warm-up flagged, as schema 1 wrote them: what a point's end says, or for a point that
 /// was cut off what it would have said.
-fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
+pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
     if records.manifest.schema < 2 {
         return Cow::Borrowed(records);
     }
@@ -257,7 +261,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread }
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
-    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0).max(1);
+    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
     let intended = (histogram::summarize(&sum.ttfb_intended), histogram::summarize(&sum.total_intended));
     let slo = records.manifest.asked.slo.as_ref();
@@ -285,8 +289,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: histogram::summarize(&sum.total),
-        client_cpu: cost(measured.iter().map(|i| i.client_cpu_ns).sum()),
-        client_busy: (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0),
+        client_cpu: threads.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
+        client_busy: threads.map(|threads| (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0)),
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
         ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,

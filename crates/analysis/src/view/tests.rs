@@ -34,8 +34,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
-        client_cpu: CpuCost::default(),
-        client_busy: 0.1,
+        client_cpu: Some(CpuCost::default()),
+        client_busy: Some(0.1),
         target_cpu: None,
         machine_busy: None,
         ops: Vec::new(),
@@ -81,7 +81,7 @@ pub(crate) fn interval() -> Interval {
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
-fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
+pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
     let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency, rate_per_s: None };
     let mut records = Records {
         manifest: Manifest {
@@ -109,11 +109,14 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
         intervals: Vec::new(),
         readings: Vec::new(),
         findings: Vec::new(),
+        canary: Vec::new(),
     };
     let mut at_ms = 0;
     for (point, &c) in (0u32..).zip(concurrencies) {
-        let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c) };
+        let begin = PointBegin { point, at_ms, purpose: Purpose::Measure, spec: spec(c), read_set_bytes: None };
         records.points.push(PointLine::Begin(begin));
+        // As Little's law has it: both hosts together end `2 rate` requests in 100 ms.
+        let fast_ns = u64::from(c) * 100_000_000 / (2 * rate(c)) * 6 / 7;
         for _ in 0..11 {
             records.intervals.push(Interval {
                 point,
@@ -125,7 +128,7 @@ fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
                 target_cpu_ns: None,
                 held_back: 0,
                 open: None,
-                rows: vec![row(0, rate(c), 1 << 20, 1_000_000), row(1, rate(c), 1 << 20, 3_000_000)],
+                rows: vec![row(0, rate(c), 1 << 20, fast_ns), row(1, rate(c), 1 << 20, fast_ns * 4 / 3)],
             });
             at_ms += 100;
         }
@@ -157,12 +160,15 @@ fn asked(points: Vec<PointSpec>) -> Asked {
         rate_search: None,
         slo: None,
         arrivals: None,
+        abort_if: None,
+        canary_per_s: None,
         retries: 0,
         error_limit: None,
         host_select: "round-robin".into(),
         sources: Vec::new(),
         noclear: false,
         list_existing: false,
+        target_memory_bytes: None,
     }
 }
 
@@ -170,7 +176,7 @@ fn limit(view: &View) -> Bound {
     view.series[0].limit.as_ref().unwrap().bound
 }
 
-fn kinds(view: &View) -> Vec<FindingKind> {
+pub(crate) fn kinds(view: &View) -> Vec<FindingKind> {
     view.findings.iter().map(|f| f.kind).collect()
 }
 
@@ -185,8 +191,8 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert_eq!(last.requests_per_s.half_width_95, Some(0.0));
     assert_eq!(last.hosts.iter().map(|h| h.requests).sum::<u64>(), last.requests);
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
-    assert!((last.client_cpu.us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
-    assert!((last.client_busy - 0.1).abs() < 1e-9);
+    assert!((last.client_cpu.unwrap().us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
+    assert!((last.client_busy.unwrap() - 0.1).abs() < 1e-9);
     assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::Outcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bound::Target);
@@ -233,6 +239,26 @@ fn a_null_target_that_was_no_faster_names_the_client() {
     let view = build(&records).unwrap();
     assert_eq!((view.ceilings.len(), view.series[0].points.len()), (1, 1));
     assert_eq!(limit(&view), Bound::Client);
+}
+
+#[test]
+fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
+    let mut records = records(&[4, 4, 4], |_| 5);
+    let mut purposes = [Purpose::Ceiling, Purpose::PlainCeiling].into_iter();
+    for line in &mut records.points {
+        let PointLine::Begin(begin) = line else { continue };
+        begin.purpose = purposes.next().unwrap_or(Purpose::Measure);
+    }
+    // Without TLS, a quarter of the processor time.
+    records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.client_cpu_ns /= 4);
+    let view = build(&records).unwrap();
+    assert_eq!((view.ceilings.len(), view.series[0].points.len()), (1, 1));
+    let ceiling = &view.ceilings[0];
+    let plain = ceiling.plain.as_ref().unwrap();
+    assert_eq!((ceiling.point.point, plain.point), (0, 1));
+    let (over, without) =
+        (ceiling.point.client_cpu.unwrap().s_per_gib.unwrap(), plain.client_cpu.unwrap().s_per_gib.unwrap());
+    assert!((over / without - 4.0).abs() < 1e-9, "{over} {without}");
 }
 
 #[test]
@@ -294,7 +320,7 @@ fn a_target_that_falls_silent_is_lost_from_then_on() {
 }
 
 /// Readings each 100 ms with the share of time busy and the bytes per second given.
-fn readings(busy: f64, bytes_per_s: u64) -> Vec<Reading> {
+pub(crate) fn readings(busy: f64, bytes_per_s: u64) -> Vec<Reading> {
     (0..30u64)
         .map(|i| Reading {
             at_ms: i * 100,

@@ -1,7 +1,8 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::histogram::encode;
 use linerate_analysis::precision::{Rule, Watch};
@@ -28,6 +29,7 @@ use crate::failure::Failure;
 use crate::folder::RunFolder;
 use crate::grid::{self, Level, Levels, Named};
 use crate::interrupt;
+use crate::metrics::Exporter;
 use crate::progress::Progress;
 use crate::timing::Timing;
 
@@ -43,11 +45,20 @@ pub(super) struct Recorder {
     manifest: Manifest,
     clock: Clock,
     next_point: u32,
+    /// Raised where the canary exceeds a bound.
+    halted: Arc<AtomicBool>,
+    metrics: Option<Arc<Exporter>>,
 }
 
 impl Recorder {
-    pub(super) const fn new(folder: RunFolder, manifest: Manifest, clock: Clock) -> Self {
-        Recorder { folder, manifest, clock, next_point: 0 }
+    pub(super) fn new(folder: RunFolder, manifest: Manifest, setup: &Setup<'_>) -> Self {
+        let (clock, metrics) = (setup.clock, setup.metrics.clone());
+        Recorder { folder, manifest, clock, next_point: 0, halted: Arc::default(), metrics }
+    }
+
+    /// From now on, points end where this flag is raised.
+    pub(super) fn heed(&mut self, halted: Arc<AtomicBool>) {
+        self.halted = halted;
     }
 
     pub(super) fn finding(&mut self, finding: &Finding) -> Result<(), Failure> {
@@ -67,13 +78,24 @@ impl Recorder {
         let point = self.next_point;
         self.next_point += 1;
         let at_ms = self.clock.now_ns() / 1_000_000;
-        let begin = PointLine::Begin(PointBegin { point, at_ms, purpose, spec: spec.clone() });
+        let begin = PointLine::Begin(PointBegin {
+            point,
+            at_ms,
+            purpose,
+            spec: spec.clone(),
+            read_set_bytes: read_set_bytes(plan, purpose),
+        });
         self.folder.points.push(&begin)?;
         let label = spec.to_string();
         let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
         let mut watch = Watch::new(rule);
+        let metrics = self.metrics.clone();
+        metrics.iter().for_each(|m| m.begin(purpose, spec));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
+            // As far as is known so far.
+            let warms_up = (figures.from_ns / 1_000_000).saturating_sub(at_ms) < watch.warmup_ms();
+            metrics.iter().for_each(|m| m.interval(purpose, &figures, warms_up));
             let interval = interval(point, figures);
             let known = watch.push(&interval);
             if written.is_ok() {
@@ -83,8 +105,12 @@ impl Recorder {
                     return ControlFlow::Break(Ended::Interrupted);
                 }
             }
+            if self.halted.load(Ordering::Relaxed) {
+                return ControlFlow::Break(Ended::Canary);
+            }
             if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
         })?;
+        metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
         let (ended, connections) = (outcome.ended, outcome.connections);
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
@@ -97,7 +123,8 @@ impl Recorder {
     /// The view of one point alone.
     fn view(&self, points: Vec<PointLine>, intervals: Vec<Interval>) -> Option<View> {
         let manifest = self.manifest.clone();
-        build(&Records { manifest, points, intervals, readings: Vec::new(), findings: Vec::new() }).ok()
+        let (readings, canary, findings) = (Vec::new(), Vec::new(), Vec::new());
+        build(&Records { manifest, points, intervals, readings, canary, findings }).ok()
     }
 
     /// Records that a series is at its end, where that was not known beforehand.
@@ -123,6 +150,17 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
         Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
         None => format!("{spec}: no whole interval"),
     }
+}
+
+/// Bytes of all objects that a plan reads from.
+fn read_set_bytes(plan: &Plan, purpose: Purpose) -> Option<u64> {
+    if purpose == Purpose::Ceiling || !plan.workload.has(Op::Get) {
+        return None;
+    }
+    Some(match &plan.source {
+        Source::Set { count, .. } => (*count as f64 * plan.sizes.mean()) as u64,
+        Source::Existing(objects) => objects.iter().map(|o| o.size_bytes).sum(),
+    })
 }
 
 fn interval(point: u32, figures: IntervalFigures) -> Interval {
@@ -308,7 +346,7 @@ impl SeriesRun<'_> {
             source = Source::Existing(self.setup.existing.clone());
         } else if reads {
             let count = grid::read_set_objects(&self.setup.flags.work, self.sizes);
-            let set = self.write_beforehand(count, objects)?;
+            let set = self.write_beforehand(count, objects, &recorder.halted)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
@@ -319,12 +357,15 @@ impl SeriesRun<'_> {
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
         while let Some((level, timing)) = steps.next(timing) {
+            if recorder.halted.load(Ordering::Relaxed) {
+                goes_on = ControlFlow::Break(());
+            }
             if interrupt::came(self.with.interrupted) || goes_on.is_break() {
                 break;
             }
             if deletes_only {
                 let count = grid::delete_set_objects(&self.setup.flags.work);
-                let set = self.write_beforehand(count, objects)?;
+                let set = self.write_beforehand(count, objects, &recorder.halted)?;
                 source = Source::Set { set, count };
             }
             goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
@@ -370,12 +411,12 @@ impl SeriesRun<'_> {
         let figures = view.as_ref().and_then(only);
         self.progress.finished(&line(&spec, figures));
         steps.observe(outcome.ended, figures);
-        let ends_run = outcome.ended == Ended::ErrorLimit;
+        let ends_run = matches!(outcome.ended, Ended::ErrorLimit | Ended::Canary);
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
-    fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>) -> Result<u32, Failure> {
+    fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
         let set = objects.new_set();
         let writer = parts::writer(&self.setup.flags.work);
         let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
@@ -393,13 +434,14 @@ impl SeriesRun<'_> {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("writing {count} objects of {}: {done} done", self.size));
-            ControlFlow::Continue(())
+            if halted.load(Ordering::Relaxed) { ControlFlow::Break(Ended::Canary) } else { ControlFlow::Continue(()) }
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
         let outcome = outcome?;
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
-        if interrupt::came(self.with.interrupted) || (errors.is_empty() && done == count) {
+        let halted = halted.load(Ordering::Relaxed) || interrupt::came(self.with.interrupted);
+        if halted || (errors.is_empty() && done == count) {
             return Ok(set);
         }
         if errors.is_empty() {

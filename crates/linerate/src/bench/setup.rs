@@ -23,11 +23,13 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::parts;
 use crate::child::{self, TargetProcess};
 use crate::cli::{
-    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag, name_of,
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, WriteFlag,
+    name_of,
 };
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Level, Levels};
+use crate::metrics::{self, Exporter};
 use crate::timing::{self, Timing};
 use crate::{consent, credentials, sources, trust};
 
@@ -49,6 +51,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) folder: PathBuf,
     pub(crate) existing: Arc<Vec<Existing>>,
     pub(crate) target_pid: Option<u32>,
+    pub(crate) metrics: Option<Arc<Exporter>>,
     id: String,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
@@ -95,7 +98,9 @@ impl<'a> Setup<'a> {
         let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
         let points = grid.series().len() * timing::points_worth(&grid.levels);
         let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
+        let metrics = metrics(flags, &session, points)?;
         Ok(Setup {
+            metrics,
             target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: flags.work.threads.unwrap_or_else(grid::processors),
             clock: Clock::start(),
@@ -307,6 +312,8 @@ impl<'a> Setup<'a> {
             range_bytes: work.range_size.map(|r| r.0),
             max_rate: work.max_rate.map(|rate| rate.to_string()),
             arrivals: work.is_open().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
+            abort_if: work.abort_if.clone(),
+            canary_per_s: work.abort_if.is_some().then_some(work.canary_rate),
             retries: work.retries,
             error_limit: work.error_limit.map(|limit| match limit {
                 ErrorLimit::Count(most) => most.to_string(),
@@ -316,8 +323,16 @@ impl<'a> Setup<'a> {
             sources: self.session.sources.iter().map(ToString::to_string).collect(),
             noclear: work.noclear,
             list_existing: work.list_existing,
+            target_memory_bytes: self.flags.target.target_memory.map(|m| m.0),
         }
     }
+}
+
+/// Serves figures while the run goes on, where that is asked for.
+fn metrics(flags: &BenchFlags, session: &Session, points: usize) -> Result<Option<Arc<Exporter>>, Failure> {
+    let hosts = || session.hosts.iter().map(|h| h.authority.clone()).collect();
+    let exporter = flags.output.metrics.map(|address| metrics::start(address, hosts(), points, flags.output.quiet));
+    Ok(exporter.transpose()?.map(Arc::new))
 }
 
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
@@ -335,17 +350,9 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let own = flags.target.target.is_some() || flags.target.drive.is_some();
     let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
     let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
-        let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
-        let credentials = credentials::ephemeral()?;
-        if flags.target.ca_file.is_some() {
-            return Err(Failure::usage("--ca-file is for --host: linerate's own target is known to it"));
-        }
-        let mut process = child::start(kind, flags.target.drive.as_deref(), Some(&credentials), flags.target.tls)?;
-        let own = process.trust.take();
-        let trust = if flags.target.insecure { own.map(|_| Trust::Anything) } else { own };
-        return Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) });
+        return aim_at_own(&flags.target);
     };
-    let named = hosts::parse(&text, flags.target.tls)?;
+    let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
     if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
         let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
         return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
@@ -358,6 +365,23 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, trust, credentials, process: None })
+}
+
+/// Starts a target of linerate's own, which proves itself to it.
+fn aim_at_own(target: &TargetChoice) -> Result<Aim, Failure> {
+    for (given, flag) in [(target.ca_file.is_some(), "--ca-file"), (target.resolve_host, "--resolve-host")] {
+        if given {
+            return Err(Failure::usage(format!("{flag} is for --host, and linerate's own target would be loaded")));
+        }
+    }
+    if target.insecure && !target.tls {
+        return Err(Failure::usage("--insecure is for TLS: give --tls too, or https:// in --host"));
+    }
+    let kind = target.target.unwrap_or(TargetKind::Embedded);
+    let credentials = credentials::ephemeral()?;
+    let mut process = child::start(kind, target.drive.as_deref(), Some(&credentials), target.tls)?;
+    let trust = process.trust.take().map(|own| if target.insecure { Trust::Anything } else { own });
+    Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) })
 }
 
 /// Flags that are right one by one and wrong together.

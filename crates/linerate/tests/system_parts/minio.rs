@@ -19,6 +19,7 @@ const PASSWORD: &str = "a-password-for-tests";
 
 /// A running MinIO.
 pub(crate) struct Minio {
+    command: Command,
     child: Child,
     pub(crate) address: String,
     drives: TempDir,
@@ -93,7 +94,8 @@ impl Minio {
         command.env("MINIO_ROOT_USER", USER).env("MINIO_ROOT_PASSWORD", PASSWORD).envs(environment.iter().copied());
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("MinIO starts");
         let host = if bind.is_empty() { "127.0.0.1" } else { bind };
-        let minio = Minio { child, address: format!("{host}:{port}"), drives, ca: None, certificates: None };
+        let address = format!("{host}:{port}");
+        let minio = Minio { command, child, address, drives, ca: None, certificates: None };
         // Its health says "ready" before it is: until then, every call gets a 503, and an unsigned one a 403 from then
         // on.
         if host == "127.0.0.1" {
@@ -105,6 +107,17 @@ impl Minio {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Kills the server; its drives stay.
+    pub(crate) fn stop(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it again, at the same address.
+    pub(crate) fn go_on(&mut self) {
+        self.child = self.command.spawn().expect("MinIO starts");
     }
 
     pub(crate) fn keys(&self) -> Vec<(&'static str, String)> {
@@ -154,6 +167,24 @@ impl Minio {
         self.curl(&["-X", "PUT", &format!("http://{}/{bucket}", self.address)], "s3");
     }
 
+    pub(crate) fn make_versioned_bucket(&self, bucket: &str) {
+        self.make_bucket(bucket);
+        self.put(
+            &format!("{bucket}?versioning="),
+            "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>",
+        );
+    }
+
+    /// Begins a multipart upload and leaves it.
+    pub(crate) fn begin_upload(&self, path: &str) {
+        self.curl(&["-X", "POST", &format!("http://{}/{path}?uploads=", self.address)], "s3");
+    }
+
+    /// Unfinished uploads of a bucket, as XML.
+    pub(crate) fn listed_uploads(&self, bucket: &str) -> String {
+        self.curl(&[&format!("http://{}/{bucket}?uploads=", self.address)], "s3")
+    }
+
     /// A bucket that anyone may list and read, with so many objects of 1000 bytes.
     pub(crate) fn make_public_bucket(&self, bucket: &str, objects: u32) {
         self.make_bucket(bucket);
@@ -168,7 +199,7 @@ impl Minio {
         }
     }
 
-    fn put(&self, path: &str, body: &str) {
+    pub(crate) fn put(&self, path: &str, body: &str) {
         let hash = format!("x-amz-content-sha256: {}", sha256(body));
         self.curl(&["-X", "PUT", "-H", &hash, "-d", body, &format!("http://{}/{path}", self.address)], "s3");
     }

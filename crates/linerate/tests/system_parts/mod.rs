@@ -1,7 +1,10 @@
-//! A real MinIO and network namespaces for the system tests. All are ended and removed with the test.
+//! A real MinIO, network namespaces and the released binary for the system tests. All are ended and removed with the
+//! test.
 
+pub(crate) mod ends;
 mod minio;
 mod namespaces;
+pub(crate) mod released;
 
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;
@@ -11,6 +14,7 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
         "root" => !is_root(),
+        "make dist" => released::binary().is_none(),
         program => !on_path(program),
     };
     needs.iter().filter(lacks).map(ToString::to_string).collect()

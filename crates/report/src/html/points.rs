@@ -138,9 +138,10 @@ fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
 
 fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
     let ns = |value: u64| if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(value as f64) };
+    let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
     cells
         .figure(&format!("{path}.min_ns"), latency.min_ns, &ns(latency.min_ns))
-        .figure(&format!("{path}.mean_ns"), latency.mean_ns, &duration_ns(latency.mean_ns))
+        .figure(&format!("{path}.mean_ns"), latency.mean_ns, &mean)
         .figure(&format!("{path}.p50_ns"), latency.p50_ns, &ns(latency.p50_ns))
         .figure(&format!("{path}.p90_ns"), latency.p90_ns, &ns(latency.p90_ns))
         .figure(&format!("{path}.p99_ns"), latency.p99_ns, &ns(latency.p99_ns))
@@ -205,8 +206,8 @@ const CPU_HEADS: [&str; 10] = [
 fn cpu_row(named: &Named<'_>, exact: Exact) -> String {
     let point = named.point;
     let mut cells = begun(named, exact);
-    cells.figure("client_busy", point.client_busy, &words::percent(point.client_busy));
-    cpu_cells(&mut cells, "client_cpu", Some(&point.client_cpu));
+    cells.figure_or_absent("client_busy", point.client_busy, words::percent);
+    cpu_cells(&mut cells, "client_cpu", point.client_cpu.as_ref());
     cpu_cells(&mut cells, "target_cpu", point.target_cpu.as_ref());
     cells.figure_or_absent("machine_busy", point.machine_busy, words::percent);
     cells.into_row()

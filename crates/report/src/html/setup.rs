@@ -47,6 +47,13 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
     if let Some(rate) = &asked.max_rate {
         facts.push(("Rate cap", rate.clone()));
     }
+    if asked.threads == 0 {
+        // Another tool measured, and wrote down no more than this.
+        facts.retain(|(name, _)| {
+            matches!(*name, "Points" | "Each point" | "Interval" | "Bucket" | "Hosts taken" | "Rate cap")
+        });
+    }
+    facts.retain(|(_, fact)| !fact.is_empty());
     facts
 }
 
@@ -98,6 +105,9 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
 }
 
 fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
+    if machine.cpus == 0 {
+        return vec![("Machine", words::NOT_RECORDED.to_owned())];
+    }
     let nodes = words::plural(u64::from(machine.numa_nodes), "NUMA node");
     let mut facts = vec![
         ("Processor", machine.cpu_model.clone()),

@@ -38,15 +38,22 @@ pub(super) fn of(
     client: &Counts,
     server: &Counts,
     beforehand: &Beforehand,
+    left: usize,
 ) -> Summary {
     let in_load: Vec<&Sample> = samples.iter().filter(|s| s.at_s <= options.duration().as_secs_f64()).collect();
-    let mut checks = vec![memory(&in_load), descriptors(&in_load)];
+    let mut checks = vec![time(options, &in_load), memory(&in_load), descriptors(&in_load)];
     checks.extend(drifts(client, server, beforehand));
     checks.push(Check {
         what: "requests that failed".into(),
         found: client.errors.to_string(),
         bound: "0".into(),
         kept: client.errors == 0 && client.requests.iter().all(|&n| n > 0),
+    });
+    checks.push(Check {
+        what: "objects left by linerate clean".into(),
+        found: left.to_string(),
+        bound: "0".into(),
+        kept: left == 0,
     });
     let passed = checks.iter().all(|check| check.kept);
     let rate = client.requests.iter().sum::<u64>() as f64 / options.duration().as_secs_f64();
@@ -62,6 +69,17 @@ pub(super) fn of(
     }
     text += &format!("\n{}\n", if passed { "Every bound was kept." } else { "A bound was missed." });
     Summary { text, passed }
+}
+
+/// A load that ended early was no soak.
+fn time(options: &Options, samples: &[&Sample]) -> Check {
+    let (asked_s, last_s) = (options.duration().as_secs_f64(), samples.last().map_or(0.0, |s| s.at_s));
+    Check {
+        what: "time under load".into(),
+        found: format!("{last_s:.0} s"),
+        bound: format!("at least {:.0} s", asked_s - 2.0 * options.every.as_secs_f64()),
+        kept: last_s >= asked_s - 2.0 * options.every.as_secs_f64(),
+    }
 }
 
 /// The second and the last quarter: the first is when buffers grow.
@@ -160,7 +178,7 @@ mod tests {
     use super::*;
 
     fn samples(rss_bytes: impl Fn(u64) -> u64) -> Vec<Sample> {
-        let at = |i: u64| Sample { at_s: i as f64, rss_bytes: rss_bytes(i), descriptors: 20, ..Sample::default() };
+        let at = |i: u64| Sample { at_s: 1.5 * i as f64, rss_bytes: rss_bytes(i), descriptors: 20, ..Sample::default() };
         (0..40).map(at).collect()
     }
 
@@ -170,7 +188,7 @@ mod tests {
     }
 
     fn passed(samples: &[Sample], client: &Counts, server: &Counts) -> bool {
-        of(&options(), samples, client, server, &Beforehand { objects: 5, bytes: 50 }).passed
+        of(&options(), samples, client, server, &Beforehand { objects: 5, bytes: 50 }, 0).passed
     }
 
     #[test]
@@ -183,6 +201,7 @@ mod tests {
         let mut open = samples(|_| 20_000);
         open[39].descriptors = 23;
         assert!(!passed(&open, &counts, &server));
+        assert!(!passed(&samples(|_| 20_000)[..20], &counts, &server), "it ended half way");
     }
 
     #[test]
@@ -205,7 +224,7 @@ mod tests {
     fn a_slope_is_that_of_the_line() {
         let samples = samples(|i| 1_000 + 7 * i);
         let all: Vec<&Sample> = samples.iter().collect();
-        assert!((slope_bytes_per_s(&all) - 7.0).abs() < 1e-9);
+        assert!((slope_bytes_per_s(&all) - 7.0 / 1.5).abs() < 1e-9);
         assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), Some(2.5));
     }
 }

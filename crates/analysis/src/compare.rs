@@ -1,0 +1,422 @@
+//! Two runs, or two groups of runs, side by side: what differs, and what the data cannot tell apart.
+//!
+//! Points are matched by workload, size and requests in flight. A difference is called one only where a test says so
+//! and the family of all tests of the comparison is held to 5 % (Holm); otherwise the comparison says how large a
+//! difference it could have seen. docs/method/compare.md tells how, decision 0011 why it refuses so often.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use linerate_record::run::Target;
+use linerate_record::units::count;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::DecodeError;
+use crate::knee::{Knee, Outcome};
+use crate::view::{self, Bound, Measure, Point, Records, Series, View};
+
+mod contrast;
+mod samples;
+mod setup;
+
+pub use setup::Difference;
+
+use samples::Figures;
+
+/// Version of [`Comparison`]'s JSON.
+pub const COMPARISON_SCHEMA: u32 = 1;
+
+/// How often a comparison of equals may call any difference at all.
+pub const ALPHA: f64 = 0.05;
+
+/// How often a difference of the size told as detectable would be seen.
+pub const POWER: f64 = 0.8;
+
+/// Everything a report shows of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: u32,
+    /// What is compared with.
+    pub a: Arm,
+    /// What is compared.
+    pub b: Arm,
+    /// What the intervals rest on.
+    pub unit: Unit,
+    /// Contrasts tested, over which Holm's correction is taken.
+    pub tests: u32,
+    /// One per workload and size that both arms measured.
+    pub series: Vec<SeriesComparison>,
+    /// Points that one arm alone has, such as `get 4MiB × 16 (A only)`.
+    pub unmatched: Vec<String>,
+    /// What differs in how the runs were set up.
+    pub setup: Vec<Difference>,
+    /// Whether B is slower than a threshold allows; absent where none was given.
+    pub threshold: Option<Threshold>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Its runs, in the order given.
+    pub runs: Vec<ArmRun>,
+}
+
+/// A run of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmRun {
+    /// Name of the run.
+    pub id: String,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub started_unix_ms: u64,
+    /// Version of linerate that measured.
+    pub linerate_version: String,
+    /// What was loaded.
+    pub target: Target,
+    /// Whether every point asked for has ended.
+    pub complete: bool,
+}
+
+/// What is taken to vary independently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// The intervals of one run each: what changes from run to run is in no interval.
+    Interval,
+    /// Whole runs, of which an arm has more than one.
+    Run,
+}
+
+/// Points of one workload and size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesComparison {
+    /// Workload.
+    pub workload: String,
+    /// Object size, as asked.
+    pub size: String,
+    /// Which throughput is compared.
+    pub measure: Measure,
+    /// Who bound the best point of A's first run, where that is known.
+    pub a_bound: Option<Bound>,
+    /// The same of B.
+    pub b_bound: Option<Bound>,
+    /// Points of equal concurrency, by rising concurrency; then the least concurrency that was enough in each run,
+    /// where these differ.
+    pub points: Vec<PointComparison>,
+}
+
+/// A point of A beside one of B.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointComparison {
+    /// Why the two are matched.
+    pub matched: Matched,
+    /// Requests per second that both were asked for, in an open loop; absent in a closed one.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
+    /// Requests in flight in A: of its first run, where runs differ.
+    pub a_concurrency: u32,
+    /// Requests in flight in B.
+    pub b_concurrency: u32,
+    /// Requests that failed in A.
+    pub a_errors: u64,
+    /// Requests that failed in B.
+    pub b_errors: u64,
+    /// Throughput, then latencies.
+    pub contrasts: Vec<Contrast>,
+}
+
+/// Why two points are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Matched {
+    /// They kept as many requests in flight; in an open loop, they were asked for the same rate.
+    Concurrency,
+    /// Each is the point at which its run's throughput stopped paying for concurrency.
+    Knee,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Bytes or requests per second, as the series' measure says.
+    Throughput,
+    /// Median time to last byte, in nanoseconds.
+    P50,
+    /// 99th percentile of the time to last byte, in nanoseconds.
+    P99,
+}
+
+impl Metric {
+    /// Every metric, in the order in which reports list them.
+    pub const ALL: [Metric; 3] = [Metric::Throughput, Metric::P50, Metric::P99];
+}
+
+/// One figure of A beside that of B.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// Which figure.
+    pub metric: Metric,
+    /// That of A.
+    pub a: Side,
+    /// That of B.
+    pub b: Side,
+    /// B against A; absent where there is too little data for an interval.
+    pub change: Option<Change>,
+    /// What may be said.
+    pub verdict: Verdict,
+}
+
+/// A figure with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The figure; the geometric mean of runs where there are several.
+    pub value: f64,
+    /// Lower end of its 95 % interval; absent where there is too little data.
+    pub low_95: Option<f64>,
+    /// Upper end.
+    pub high_95: Option<f64>,
+}
+
+/// B against A, as shares: 0.05 is 5 % more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The estimate: B / A − 1.
+    pub share: f64,
+    /// Lower end of its 95 % interval, taken by itself.
+    pub low_95: f64,
+    /// Upper end.
+    pub high_95: f64,
+    /// How probable a change as large is between equals, taken by itself.
+    pub p: f64,
+    /// The same, corrected for all tests of the comparison: a difference is called one below [`ALPHA`].
+    pub p_holm: f64,
+    /// The least change that this comparison would have called a difference with probability [`POWER`].
+    pub detectable: f64,
+    /// Standard error of the logarithm of B / A.
+    pub error: f64,
+    /// Degrees of freedom of that error.
+    pub df: f64,
+}
+
+/// What the data supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// B's figure is higher.
+    Higher,
+    /// B's figure is lower.
+    Lower,
+    /// No difference is shown. That is not to say that there is none.
+    NotShown,
+    /// There is too little data to say anything.
+    TooFew,
+}
+
+/// Whether B is slower than A by more than a share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// The share of A's throughput that B may lose.
+    pub share: f64,
+    /// Points of which the data shows that B loses more.
+    pub missed: Vec<String>,
+    /// Points that could not be tested.
+    pub untested: Vec<String>,
+}
+
+/// One run, as compared.
+struct Run<'a> {
+    /// With warm-ups flagged.
+    records: Cow<'a, Records>,
+    view: View,
+}
+
+/// Compares the runs of `b` with those of `a`. With a `threshold`, also tests of each throughput whether B falls short
+/// of `1 − threshold` of A's.
+///
+/// # Errors
+/// [`DecodeError`] where a histogram of a folder is damaged.
+pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<Comparison, DecodeError> {
+    let arms = [runs(a)?, runs(b)?];
+    let unit = if a.len() + b.len() > 2 { Unit::Run } else { Unit::Interval };
+    let (mut series, mut unmatched) = (Vec::new(), Vec::new());
+    for (workload, size) in names(&arms) {
+        match one_series(&arms, &workload, &size)? {
+            Some(found) => {
+                unmatched.extend(lonely_points(&arms, &workload, &size, &found));
+                series.push(found);
+            }
+            None => unmatched.push(format!("{workload} {size} ({} only)", owner(&arms, &workload, &size))),
+        }
+    }
+    let mut all: Vec<&mut Contrast> =
+        series.iter_mut().flat_map(|s| &mut s.points).flat_map(|p| &mut p.contrasts).collect();
+    let tests = contrast::judge(&mut all);
+    let threshold = threshold.map(|share| contrast::threshold(share, &series));
+    Ok(Comparison {
+        schema: COMPARISON_SCHEMA,
+        a: arm(&arms[0]),
+        b: arm(&arms[1]),
+        unit,
+        tests,
+        series,
+        unmatched,
+        setup: setup::differences(a, b),
+        threshold,
+    })
+}
+
+fn runs(records: &[Records]) -> Result<Vec<Run<'_>>, DecodeError> {
+    records
+        .iter()
+        .map(|records| Ok(Run { records: view::with_warm_ups(records), view: view::build(records)? }))
+        .collect()
+}
+
+fn arm(runs: &[Run<'_>]) -> Arm {
+    let run = |run: &Run<'_>| ArmRun {
+        id: run.view.run.id.clone(),
+        started_unix_ms: run.view.run.started_unix_ms,
+        linerate_version: run.view.run.linerate_version.clone(),
+        target: run.view.run.target.clone(),
+        complete: run.view.run.complete,
+    };
+    Arm { runs: runs.iter().map(run).collect() }
+}
+
+/// Workloads and sizes of either arm, in the order of the first that has them.
+fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
+        let name = (series.workload.clone(), series.size.clone());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn find<'a>(run: &'a Run<'_>, workload: &str, size: &str) -> Option<&'a Series> {
+    run.view.series.iter().find(|s| s.workload == workload && s.size == size)
+}
+
+/// Which arm has a series that the other has not.
+fn owner(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> &'static str {
+    if arms[0].iter().any(|run| find(run, workload, size).is_some()) { "A" } else { "B" }
+}
+
+/// Where in a series a point is.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct Place {
+    /// Asked for in an open loop.
+    rate_per_s: Option<f64>,
+    concurrency: u32,
+}
+
+impl Place {
+    const fn of(point: &Point) -> Self {
+        let rate_per_s = match &point.open {
+            Some(open) => Some(open.asked_per_s),
+            None => None,
+        };
+        Place { rate_per_s, concurrency: point.concurrency }
+    }
+
+    fn name(self) -> String {
+        self.rate_per_s.map_or_else(|| format!("× {}", self.concurrency), |rate| format!("at {}/s", count(rate)))
+    }
+}
+
+/// Places that an arm measured of a series.
+fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<Place> {
+    let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
+    let mut all: Vec<Place> = points.map(Place::of).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    all.dedup();
+    all
+}
+
+fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &SeriesComparison) -> Vec<String> {
+    let mut lonely = Vec::new();
+    let compared = |place: Place| {
+        let same = |p: &&PointComparison| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency;
+        found.points.iter().filter(|p| p.matched == Matched::Concurrency).any(|p| same(&p))
+    };
+    for (arm, name) in arms.iter().zip(["A", "B"]) {
+        for place in places(arm, workload, size).into_iter().filter(|&place| !compared(place)) {
+            lonely.push(format!("{workload} {size} {} ({name} only)", place.name()));
+        }
+    }
+    lonely
+}
+
+/// A series that both arms have.
+fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Option<SeriesComparison>, DecodeError> {
+    let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, workload, size).cloned());
+    let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
+    let both = places(&arms[1], workload, size);
+    let mut points = Vec::new();
+    for place in places(&arms[0], workload, size).into_iter().filter(|place| both.contains(place)) {
+        let at = |_: &Series| Some(place);
+        points.extend(pair(arms, workload, size, a.measure, Matched::Concurrency, at)?);
+    }
+    let knees: Vec<Option<Place>> = arms.iter().flatten().map(|run| find(run, workload, size).and_then(knee)).collect();
+    if knees.windows(2).any(|pair| pair[0] != pair[1]) {
+        points.extend(pair(arms, workload, size, a.measure, Matched::Knee, knee)?);
+    }
+    Ok(Some(SeriesComparison {
+        workload: workload.to_owned(),
+        size: size.to_owned(),
+        measure: a.measure,
+        a_bound: a.limit.map(|limit| limit.bound),
+        b_bound: b.limit.map(|limit| limit.bound),
+        points,
+    }))
+}
+
+/// The concurrency at which a series' throughput stopped paying, where it did.
+fn knee(series: &Series) -> Option<Place> {
+    let found = |knee: &&Knee| matches!(knee.outcome, Outcome::Found | Outcome::Retrograde);
+    series.knee.as_ref().filter(found).map(|knee| Place { rate_per_s: None, concurrency: knee.concurrency })
+}
+
+/// The points of both arms that are at the place that `at` names in their series; `None` where an arm has none.
+fn pair(
+    arms: &[Vec<Run<'_>>; 2],
+    workload: &str,
+    size: &str,
+    measure: Measure,
+    matched: Matched,
+    at: impl Fn(&Series) -> Option<Place>,
+) -> Result<Option<PointComparison>, DecodeError> {
+    let mut sides = [Vec::<(Place, Figures)>::new(), Vec::new()];
+    for (arm, side) in arms.iter().zip(&mut sides) {
+        for run in arm {
+            let Some(series) = find(run, workload, size) else { continue };
+            let Some(place) = at(series) else { continue };
+            let points = series.points.iter().filter(|p| Place::of(p) == place);
+            let numbers: Vec<u32> = points.map(|p| p.point).collect();
+            if let Some(figures) = samples::figures(&run.records, &numbers, measure)? {
+                side.push((place, figures));
+            }
+        }
+    }
+    let [Some(&(a_place, _)), Some(&(b_place, _))] = sides.each_ref().map(|side| side.first()) else {
+        return Ok(None);
+    };
+    let by_runs = arms.iter().any(|arm| arm.len() > 1);
+    let [a, b] = sides.map(|side| side.into_iter().map(|(_, figures)| figures).collect::<Vec<_>>());
+    let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
+    Ok(Some(PointComparison {
+        matched,
+        rate_per_s: a_place.rate_per_s,
+        a_concurrency: a_place.concurrency,
+        b_concurrency: b_place.concurrency,
+        a_errors: errors(&a),
+        b_errors: errors(&b),
+        contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b, by_runs)).collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The figures of a point with what they vary by, as logarithms: ratios are differences of these.
+
+use linerate_record::run::{Interval, Row};
+
+use super::Metric;
+use crate::histogram::{self, DecodeError};
+use crate::long_run::{self, Mean};
+use crate::quantile;
+use crate::view::{Measure, Records};
+
+/// Variance of the logarithm of a throughput below which nothing is resolved.
+const RESOLUTION: f64 = 1e-12;
+
+/// The figures of one point of one run.
+pub(super) struct Figures {
+    pub(super) errors: u64,
+    throughput: Option<Figure>,
+    p50: Option<Figure>,
+    p99: Option<Figure>,
+}
+
+impl Figures {
+    pub(super) const fn of(&self, metric: Metric) -> Option<Figure> {
+        match metric {
+            Metric::Throughput => self.throughput,
+            Metric::P50 => self.p50,
+            Metric::P99 => self.p99,
+        }
+    }
+}
+
+/// The logarithm of a figure, and what it varies by within the run, where there is enough data to say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    pub(super) log: f64,
+    pub(super) spread: Option<Mean>,
+}
+
+/// The figures of the points with these numbers, taken as one; `None` without a whole interval.
+pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Result<Option<Figures>, DecodeError> {
+    let measured = |i: &&Interval| points.contains(&i.point) && !i.warmup && i.to_ms > i.from_ms;
+    let all: Vec<&Interval> = records.intervals.iter().filter(measured).collect();
+    let whole_ms = all.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+    // An interval that was cut short counts in the mean and says nothing of the spread.
+    let whole: Vec<&Interval> = all.iter().copied().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms).collect();
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let merged = histogram::merged(all.iter().flat_map(|i| i.whole_rows()))?;
+    let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
+    let rows: Vec<Vec<&Row>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
+    let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
+    let [p50, p99] = quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), spread: q?.spread }));
+    Ok(Some(Figures { errors, throughput: throughput(&all, &whole, measure), p50, p99 }))
+}
+
+/// The mean over all intervals, and the spread of the whole ones as a share of it (the delta method: the variance of
+/// the logarithm of a mean is its squared coefficient of variation).
+fn throughput(all: &[&Interval], whole: &[&Interval], measure: Measure) -> Option<Figure> {
+    let moved = |row: &Row| match measure {
+        Measure::Bytes => row.moved_bytes as f64,
+        Measure::Requests => row.requests as f64,
+    };
+    let sum = |i: &Interval| i.whole_rows().map(moved).sum::<f64>();
+    let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
+    let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
+    if mean <= 0.0 {
+        return None;
+    }
+    let rates: Vec<f64> = whole.iter().map(|i| sum(i) / seconds(i) / mean).collect();
+    let spread = long_run::mean(&rates).map(|m| Mean { variance: m.variance.max(RESOLUTION), ..m });
+    Some(Figure { log: mean.ln(), spread })
+}

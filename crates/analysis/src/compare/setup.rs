@@ -1,0 +1,93 @@
+//! What differs in how runs were set up: every field of their manifests that could matter.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::view::Records;
+
+/// A field that is not the same in all runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Its name in `run.json`, such as `target.server`.
+    pub field: String,
+    /// Its values in A, one per run unless all are equal.
+    pub a: Vec<String>,
+    /// Its values in B.
+    pub b: Vec<String>,
+}
+
+/// Fields that differ from run to run by their nature, or that other parts of a comparison show.
+const LEFT_OUT: [&str; 2] = ["asked.points", "asked.prefix"];
+
+/// What stands for a field that a run does not have.
+const ABSENT: &str = "–";
+
+/// The fields of `run.json` that are not the same in every run.
+pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<Difference> {
+    let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(fields).collect(), b.iter().map(fields).collect());
+    let mut names: Vec<&String> = a.iter().chain(&b).flat_map(BTreeMap::keys).collect();
+    names.sort_unstable();
+    names.dedup();
+    let values = |arm: &[BTreeMap<String, String>], name: &String| -> Vec<String> {
+        let mut all: Vec<String> =
+            arm.iter().map(|run| run.get(name).map_or(ABSENT, String::as_str).to_owned()).collect();
+        all.dedup();
+        all
+    };
+    let difference = |name: &String| Difference { field: name.clone(), a: values(&a, name), b: values(&b, name) };
+    names.into_iter().map(difference).filter(|d| d.a != d.b || d.a.len() > 1).collect()
+}
+
+/// The fields of a run, by name.
+fn fields(records: &Records) -> BTreeMap<String, String> {
+    let manifest = &records.manifest;
+    let mut found = BTreeMap::new();
+    found.insert("linerate_version".to_owned(), manifest.linerate_version.clone());
+    found.insert("interval_ms".to_owned(), manifest.interval_ms.to_string());
+    let parts = [
+        ("asked", serde_json::to_value(&manifest.asked)),
+        ("target", serde_json::to_value(&manifest.target)),
+        ("machine", serde_json::to_value(&manifest.machine)),
+    ];
+    for (name, value) in parts {
+        // A manifest was JSON before it was read, so that it can be again.
+        flatten(name.to_owned(), &value.unwrap_or_default(), &mut found);
+    }
+    if manifest.target.kind != "s3" {
+        // linerate's own targets listen on any port that is free.
+        found.retain(|field, _| !field.starts_with("target.hosts"));
+    }
+    found
+}
+
+/// Each leaf of a value under its path. Interfaces go by their names: their order says nothing.
+fn flatten(path: String, value: &Value, into: &mut BTreeMap<String, String>) {
+    if LEFT_OUT.contains(&path.as_str()) {
+        return;
+    }
+    match value {
+        Value::Null => {}
+        Value::Object(members) => {
+            members.iter().for_each(|(name, value)| flatten(format!("{path}.{name}"), value, into));
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (i, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(Value::as_str).map_or_else(|| i.to_string(), str::to_owned);
+                flatten(format!("{path}.{name}"), item, into);
+            }
+        }
+        Value::Array(items) => {
+            let words: Vec<String> = items.iter().map(text).collect();
+            into.insert(path, words.join(", "));
+        }
+        leaf => {
+            into.insert(path, text(leaf));
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

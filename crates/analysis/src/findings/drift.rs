@@ -1,0 +1,119 @@
+//! Throughput that rises or falls all through a point.
+//!
+//! A point measured too early still warms up; one that falls writes into a cache that fills, a drive that heats, a
+//! target that compacts. Its mean depends on how long it was measured. A line through the intervals must change by a
+//! tenth of the mean from end to end, and be beyond noise at three in ten thousand, the intervals' correlation taken
+//! into account: a run has many points.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use super::{Run, Told, levels, rates, worst};
+use crate::view::{Measure, Point, Series};
+use crate::{long_run, student};
+
+/// Change from end to end, as a share of the mean.
+const CHANGE: f64 = 0.10;
+
+/// Change from which it is a warning.
+const CHANGE_WARNING: f64 = 0.20;
+
+/// Probability of such a line in noise.
+const BY_CHANCE: f64 = 0.000_3;
+
+/// Fewest intervals to look at.
+const INTERVALS_MIN: usize = 10;
+
+const REMEDY: &str = "measure longer, or begin later (--warmup), until it is level; if it falls without end, that is \
+                      what the target does under this load";
+
+pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    worst(FindingKind::Drift, REMEDY, label, series, |point| of_point(run, point, series.measure))
+}
+
+fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
+    // What has not settled is told as that.
+    let rates = if point.steady { rates(run, point.point, measure) } else { return None };
+    let change = change(&rates)?;
+    Some(Told {
+        severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },
+        confidence: Confidence::Likely,
+        badness: change.abs(),
+        claim: format!("throughput {} all through the point", if change > 0.0 { "rose" } else { "fell" }),
+        evidence: format!(
+            "a line through {} intervals changes by {:+.0} % from end to end",
+            rates.len(),
+            change * 100.0
+        ),
+    })
+}
+
+/// Change of a line through values from the first to the last, as a share of their mean, where it is more than noise.
+fn change(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    // A step is no line, and told as one.
+    if values.len() < INTERVALS_MIN || levels::find(values).is_some() {
+        return None;
+    }
+    let (mean, middle) = (values.iter().sum::<f64>() / n, (n - 1.0) / 2.0);
+    let places = || (0..values.len()).map(|i| i as f64 - middle);
+    let spread: f64 = places().map(|x| x * x).sum();
+    let slope = places().zip(values).map(|(x, v)| x * v).sum::<f64>() / spread;
+    let residuals: Vec<f64> = places().zip(values).map(|(x, v)| v - mean - slope * x).collect();
+    // The line takes some of the correlation with it, beyond what the mean does.
+    let correlation = (long_run::correlation(&residuals) + 2.0 / n).min(0.95);
+    let worth = (1.0 - correlation) / (1.0 + correlation);
+    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0) / worth / spread;
+    let change = slope * (n - 1.0) / mean;
+    let df = (n * worth - 2.0).max(1.0);
+    let sure = slope.abs() > student::quantile(1.0 - BY_CHANCE / 2.0, df) * variance.sqrt();
+    (mean > 0.0 && change.abs() >= CHANGE && sure).then_some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::long_run::tests::autoregressive;
+    use crate::view::build;
+    use crate::view::tests::records;
+
+    #[test]
+    fn a_line_is_told_from_a_tenth_on_by_how_much_it_changes() {
+        let line = |per_interval: i32| (0..20).map(|i| f64::from(1_000 + per_interval * i + i % 2)).collect::<Vec<_>>();
+        for (per_interval, told) in [(10, Some(0.17)), (-10, Some(-0.21)), (2, None), (0, None)] {
+            let found = change(&line(per_interval));
+            assert_eq!(found.is_some(), told.is_some(), "{per_interval}: {found:?}");
+            assert!(
+                found.zip(told).is_none_or(|(found, told)| (found - told).abs() < 0.01),
+                "{per_interval}: {found:?}"
+            );
+        }
+    }
+
+    /// Of a slow rise the report speaks once: as drift, or as a point that did not settle.
+    #[test]
+    fn a_point_that_rises_is_told_once() {
+        for (percent, told) in [(2, 1), (0, 0)] {
+            let mut records = records(&[4], |_| 100);
+            for (interval, i) in records.intervals.iter_mut().zip(0i64..) {
+                for row in &mut interval.rows {
+                    row.moved_bytes = row.moved_bytes * (100 + percent * i + i % 2) / 100;
+                }
+            }
+            let findings = build(&records).unwrap().findings;
+            let of_kind = |f: &&Finding| matches!(f.kind, FindingKind::Drift | FindingKind::NotSteady);
+            assert_eq!(findings.iter().filter(of_kind).count(), told, "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn noise_is_called_drift_in_about_one_point_of_a_hundred_at_most() {
+        for correlation in [0.0, 0.6] {
+            let told = (0..1_000).filter(|&seed| {
+                let values: Vec<f64> = autoregressive(seed, 20, correlation).iter().map(|x| 100.0 + 10.0 * x).collect();
+                change(&values).is_some()
+            });
+            let told = told.count();
+            assert!(told <= 13, "neighbours alike by {correlation}: {told} of 1000");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Points that ended before their time, or were given up.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::{Ended, PointLine};
+
+use super::{Run, kinds_of};
+use crate::view::Point;
+
+pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
+    let (severity, why, remedy) = match point.ended {
+        Some(Ended::NoSuccess) => (
+            Severity::Serious,
+            "requests failed, and none succeeded for ten seconds",
+            "check credentials, bucket and the target's log, then run again",
+        ),
+        Some(Ended::ErrorLimit) => (
+            Severity::Serious,
+            "more requests failed than --error-limit allows",
+            "see the kinds of errors of this point, and the target's log",
+        ),
+        Some(Ended::ObjectsExhausted) => {
+            (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
+        }
+        Some(Ended::Canary) => (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less"),
+        Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
+        Some(Ended::Duration | Ended::Precise) | None => return None,
+    };
+    Some(Finding {
+        kind: FindingKind::EndedEarly,
+        severity,
+        confidence: Confidence::Certain,
+        points: vec![point.point],
+        claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(point)),
+        remedy: remedy.into(),
+    })
+}
+
+/// Points that were given up before they had a figure: they are in no series, and must not go untold.
+pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
+    let told = |point: u32| run.view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
+    let given_up = run.records.points.iter().filter_map(|line| match line {
+        PointLine::End(end) if matches!(end.ended, Ended::NoSuccess | Ended::ErrorLimit) && !told(end.point) => {
+            Some((end.point, end.ended))
+        }
+        _ => None,
+    });
+    let finding = |(point, ended)| Finding {
+        kind: FindingKind::EndedEarly,
+        severity: Severity::Serious,
+        confidence: Confidence::Certain,
+        points: vec![point],
+        claim: if ended == Ended::ErrorLimit {
+            format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
+        } else {
+            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+        },
+        evidence: errors_of(run, point),
+        remedy: "check credentials, bucket and the target's log, then run again".into(),
+    };
+    given_up.map(finding).collect()
+}
+
+/// What failed in a point, to go on with.
+fn failed(point: &Point) -> String {
+    if point.errors.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&point.errors)) }
+}
+
+/// Every kind of error of a point, its warm-up included.
+fn errors_of(run: &Run<'_>, point: u32) -> String {
+    let mut kinds = BTreeMap::<String, u64>::new();
+    let rows = run.records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows());
+    for (kind, n) in rows.flat_map(|r| &r.errors) {
+        *kinds.entry(kind.clone()).or_default() += n;
+    }
+    kinds_of(&kinds)
+}

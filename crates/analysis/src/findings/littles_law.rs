@@ -1,0 +1,116 @@
+//! Little's law: what is in flight is what ends per second times how long it takes.
+//!
+//! A closed loop keeps as many requests in flight as asked, so throughput × mean latency must give that number. Less
+//! means that slots idled between one request and the next: linerate was late, or a slot waited for a host. More means
+//! that something is counted wrongly. Points are left out where slots rest on purpose (a cap, failures), or that end
+//! before their time. Five percent are what rounding of latencies and the requests at both ends of a point can make;
+//! from a fifth on, latencies are no longer those of the concurrency that stands beside them.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::Ended;
+use linerate_record::units::{count, duration_ns};
+
+use super::{Run, Told, worst};
+use crate::view::{Point, Series};
+
+/// Share of the requests in flight that may be missing, or be too many.
+const RESIDUAL: f64 = 0.05;
+
+/// Share that may be missing without a warning.
+const RESIDUAL_WARNING: f64 = 0.20;
+
+/// Fewest requests of which a mean is worth testing.
+const REQUESTS_MIN: u64 = 200;
+
+const REMEDY: &str = "give linerate processors of its own or more --threads; where requests are as short as what \
+                      linerate does between two of them, throughput needs more of them in flight";
+
+pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    worst(FindingKind::LittlesLaw, REMEDY, label, series, |point| of_point(run, point))
+}
+
+fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+    let again = point.error_count() > 0 || !point.retries.is_empty();
+    let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0);
+    // An open loop keeps no number in flight.
+    if point.open.is_some()
+        || point.requests < REQUESTS_MIN
+        || rested
+        || !matches!(point.ended, Some(Ended::Duration | Ended::Precise))
+    {
+        return None;
+    }
+    let (asked, rate) = (f64::from(point.concurrency), point.requests_per_s.mean);
+    let in_flight = rate * point.total.mean_ns / 1e9;
+    let missing = 1.0 - in_flight / asked;
+    // Requests that began before the point was measured, or ended after it, are counted whole or not at all.
+    let ends = point.total.p99_ns as f64 / 1e6 / point.measured_ms.max(1) as f64;
+    if missing.abs() <= RESIDUAL + ends {
+        return None;
+    }
+    let claim = if missing > 0.0 {
+        format!("slots idled {:.0} % of the time between two requests", missing * 100.0)
+    } else {
+        format!("latencies add up to {:.0} % more requests in flight than were asked", -missing * 100.0)
+    };
+    Some(Told {
+        severity: if missing > RESIDUAL_WARNING + ends || missing < 0.0 { Severity::Warning } else { Severity::Note },
+        confidence: Confidence::Likely,
+        badness: missing.abs(),
+        claim,
+        evidence: format!(
+            "{} requests/s × {} = {in_flight:.1} in flight, {} asked (Little's law)",
+            count(rate),
+            duration_ns(point.total.mean_ns),
+            point.concurrency
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::build;
+    use crate::view::tests::{kinds, records};
+
+    /// The finding of two points of 300 requests per interval, with latencies `times` as long as they should be.
+    fn told(times: f64, change: fn(&mut crate::view::Records)) -> Option<Finding> {
+        let mut records = records(&[2, 4], |_| 300);
+        for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
+            let mut total = crate::histogram::empty();
+            crate::histogram::add_encoded(&mut total, &row.total).unwrap();
+            let ns = (total.mean() * times) as u64;
+            total.clear();
+            total.record_n(ns, row.requests).unwrap();
+            row.total = crate::histogram::encode(&total);
+        }
+        change(&mut records);
+        let findings = build(&records).unwrap().findings;
+        findings.into_iter().find(|f| f.kind == FindingKind::LittlesLaw)
+    }
+
+    #[test]
+    fn slots_that_idle_are_told_by_how_much() {
+        for (times, severity) in [(0.9, Some(Severity::Note)), (0.5, Some(Severity::Warning)), (1.0, None)] {
+            assert_eq!(told(times, |_| ()).map(|f| f.severity), severity, "{times}");
+        }
+        let half = told(0.5, |_| ()).unwrap();
+        assert!(half.claim.contains("idled 50 %") && half.points == [0, 1], "{half:?}");
+        let more = told(1.5, |_| ()).unwrap();
+        assert!(more.severity == Severity::Warning && more.claim.contains("50 % more"), "{more:?}");
+    }
+
+    #[test]
+    fn slots_that_rest_on_purpose_are_no_finding() {
+        assert_eq!(told(0.5, |records| records.intervals.iter_mut().for_each(|i| i.held_back = 1)), None);
+        assert_eq!(
+            told(0.5, |records| {
+                for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
+                    row.errors.insert("timeout".into(), 1);
+                }
+            }),
+            None
+        );
+        assert!(!kinds(&build(&records(&[1, 2], |_| 1)).unwrap()).contains(&FindingKind::LittlesLaw));
+    }
+}

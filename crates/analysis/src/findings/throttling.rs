@@ -1,0 +1,66 @@
+//! Replies by which a target says that it is asked too much.
+//!
+//! 503 and 429, and S3's `SlowDown`, are a limit of the target at work and not a fault: throughput up to there is what
+//! the target allows, and not what it can do. One in a hundred is often a burst, and still a limit.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use super::{Run, Told, kinds_of, worst};
+use crate::view::{Point, Series};
+
+/// Parts of an error's kind by which it is known.
+const KINDS: [&str; 6] =
+    ["http 503", "http 429", "SlowDown", "TooManyRequests", "RequestLimitExceeded", "ServiceUnavailable"];
+
+const REMEDY: &str = "ask less at a time (--concurrent, --max-rate), or raise the target's own limit on requests \
+                      (MinIO: MINIO_API_REQUESTS_MAX)";
+
+pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    worst(FindingKind::Throttled, REMEDY, label, series, of_point)
+}
+
+fn of_point(point: &Point) -> Option<Told> {
+    let throttled = point.errors.iter().filter(|(kind, _)| KINDS.iter().any(|part| kind.contains(part)));
+    let throttled: BTreeMap<String, u64> = throttled.map(|(kind, n)| (kind.clone(), *n)).collect();
+    // Attempts that were made again are no errors, and were turned away all the same.
+    let count = throttled.values().sum::<u64>().max(point.throttled);
+    let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
+    let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&throttled)) };
+    (count > 0).then(|| Told {
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        badness: share,
+        claim: format!("the target turned requests away as too many, {:.2} in a hundred", share * 100.0),
+        evidence: format!("{count} attempts{failed}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::build;
+    use crate::view::tests::records;
+
+    #[test]
+    fn replies_that_ask_for_less_are_told_beside_other_failures() {
+        for (kind, told) in [("http 503 SlowDown", true), ("http 429", true), ("http 500", false), ("timeout", false)] {
+            let mut records = records(&[1, 2], |_| 50);
+            records.intervals[3].rows[0].errors.insert(kind.into(), 5);
+            let findings = build(&records).unwrap().findings;
+            let found = findings.iter().find(|f| f.kind == FindingKind::Throttled);
+            assert_eq!(found.is_some(), told, "{kind}");
+            assert!(found.is_none_or(|f| f.evidence == format!("5 attempts; failed: {kind}: 5")), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn attempts_that_were_made_again_count_too() {
+        let mut records = records(&[1, 2], |_| 50);
+        records.intervals[3].rows[0].throttled = 7;
+        let findings = build(&records).unwrap().findings;
+        let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
+        assert_eq!(found.evidence, "7 attempts");
+    }
+}

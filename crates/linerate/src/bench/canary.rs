@@ -1,0 +1,220 @@
+//! The canary: an open loop of a few small requests per second beside the load, on a thread and connections of its own.
+//!
+//! It runs from before the load on, so that there is something to compare with, and raises a flag where it exceeds a
+//! bound; whoever drives the load looks at the flag each interval.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use linerate_analysis::canary::{Tripped, Watch};
+use linerate_load::multipart::{PART_BYTES_MIN, Parts};
+use linerate_load::point::{Drive, IntervalFigures, drive};
+use linerate_load::session::{Arrivals, Plan, Session, Source, Spacing, Until, Workload};
+use linerate_load::sizes::Sizes;
+use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::{Ended, Op};
+use linerate_record::units::duration_ns;
+
+use super::objects::Objects;
+use super::setup::Setup;
+use crate::failure::Failure;
+use crate::folder;
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// Size of the object that the canary reads.
+const OBJECT_BYTES: &str = "4096";
+
+/// Requests before the load, so that there is a baseline.
+const BASELINE_REQUESTS: u64 = 20;
+
+/// How often the canary is looked at.
+const INTERVAL_NS: u64 = 200_000_000;
+
+/// Requests of the canary in flight at the most.
+const CONCURRENCY: u32 = 64;
+
+/// A canary that is running.
+pub(super) struct Canary {
+    stop: Arc<AtomicBool>,
+    loaded: Arc<AtomicBool>,
+    answered: Arc<AtomicU64>,
+    /// Raised where a bound is exceeded.
+    pub(super) tripped: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Option<Tripped>, Failure>>,
+    /// Set and sizes of the object that it reads, where it wrote one.
+    wrote: Option<(u32, Sizes)>,
+}
+
+/// Starts the canary, where bounds on it were given, and waits for its baseline.
+pub(super) fn start(
+    setup: &Setup<'_>,
+    objects: &mut Objects<'_>,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+) -> Result<Option<Canary>, Failure> {
+    let Some(rules) = setup.flags.work.abort_if.clone() else { return Ok(None) };
+    let sizes: Sizes = OBJECT_BYTES.parse().map_err(Failure::usage)?;
+    let session = Session { timeout_ns: timeout_ns(&rules, setup.session.timeout_ns), ..setup.session.clone() };
+    let (op, source, wrote) = if setup.existing.is_empty() {
+        let set = objects.new_set();
+        write_object(setup, &sizes, set, interrupted)?;
+        (Op::Get, Source::Set { set, count: 1 }, Some((set, sizes.clone())))
+    } else {
+        (Op::Stat, Source::Existing(setup.existing.clone()), None)
+    };
+    let per_s = setup.flags.work.canary_rate;
+    let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant });
+    let plan = Plan { arrivals, until: Until::Intervals(u64::MAX), source, ..plan(op, sizes) };
+    let mut lines = folder::lines(&setup.folder, "canary.jsonl")?;
+    let (stop, loaded, tripped) = (flag(), flag(), flag());
+    let answered = Arc::new(AtomicU64::new(0));
+    let (ends, under_load, trips, counts) = (stop.clone(), loaded.clone(), tripped.clone(), answered.clone());
+    let clock = setup.clock;
+    let thread = std::thread::spawn(move || {
+        let with = Drive { session: &session, clock, interrupted: &ends, target_pid: None };
+        let anything = rules.0.first().copied();
+        let (mut watch, mut first, mut written) = (Watch::new(rules), None, Ok(()));
+        let outcome = drive(&with, &plan, |figures| {
+            let line = line(&figures, under_load.load(Ordering::Relaxed));
+            let ended = line.total_ns.len() as u64 + line.errors.values().sum::<u64>();
+            counts.fetch_add(ended, Ordering::Relaxed);
+            if written.is_ok() && ended > 0 {
+                written = lines.push(&line);
+            }
+            if let Some(exceeded) = watch.push(&line) {
+                first.get_or_insert(exceeded);
+                trips.store(true, Ordering::Relaxed);
+            }
+            // Nothing to go by is no reason to go on.
+            trips.fetch_or(written.is_err(), Ordering::Relaxed);
+            ControlFlow::Continue(())
+        })?;
+        if let Some(rule) = anything.filter(|_| outcome.ended == Ended::NoSuccess) {
+            // Nobody answers it any more: that is beyond any bound.
+            let count = counts.load(Ordering::Relaxed);
+            first.get_or_insert(Tripped { rule, beyond: count, count });
+            trips.store(true, Ordering::Relaxed);
+        }
+        written.map(|()| first)
+    });
+    let canary = Canary { stop, loaded, answered, tripped, thread, wrote };
+    progress.doing("watching the canary before the load");
+    canary.wait_for_baseline(per_s, interrupted);
+    Ok(Some(canary))
+}
+
+impl Canary {
+    /// Waits for enough answers, for no longer than twice the time that they should take.
+    fn wait_for_baseline(&self, per_s: f64, interrupted: &AtomicBool) {
+        let looks = (2.0 * BASELINE_REQUESTS as f64 / per_s / 0.05) as u32 + 20;
+        for _ in 0..looks {
+            if self.answered.load(Ordering::Relaxed) >= BASELINE_REQUESTS || interrupt::came(interrupted) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.loaded.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the canary, notes its object for clearing, and gives what it has to say.
+    pub(super) fn stop(self, objects: &mut Objects<'_>) -> Result<Option<Finding>, Failure> {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some((set, sizes)) = &self.wrote {
+            objects.note(*set, 1, sizes);
+        }
+        let exceeded = self.thread.join().unwrap_or(Ok(None))?;
+        Ok(exceeded.map(|tripped| finding(&tripped)))
+    }
+}
+
+fn flag() -> Arc<AtomicBool> {
+    Arc::new(AtomicBool::new(false))
+}
+
+/// A request that hangs must be known as slow soon: twice the largest bound is long enough.
+fn timeout_ns(rules: &AbortRules, asked_ns: u64) -> u64 {
+    let bound = |rule: &AbortRule| match rule {
+        AbortRule::Latency(bound) => bound.bound_ns,
+        AbortRule::Errors(_) => 0,
+    };
+    let largest = rules.0.iter().map(bound).max().unwrap_or(0);
+    largest.saturating_mul(2).max(1_000_000_000).min(asked_ns)
+}
+
+fn plan(op: Op, sizes: Sizes) -> Plan {
+    Plan {
+        workload: Workload::Single(op),
+        sizes,
+        concurrency: CONCURRENCY,
+        arrivals: None,
+        retries: 0,
+        error_limit: None,
+        threads: 1,
+        write_set: 0,
+        // The canary uploads nothing in parts.
+        parts: Parts { bytes: PART_BYTES_MIN, concurrent: 1 },
+        source: Source::Set { set: 0, count: 0 },
+        range_bytes: None,
+        verify: false,
+        until: Until::Written(1),
+        rate: None,
+        interval_ns: INTERVAL_NS,
+    }
+}
+
+/// Writes the object that the canary reads.
+fn write_object(setup: &Setup<'_>, sizes: &Sizes, set: u32, interrupted: &AtomicBool) -> Result<(), Failure> {
+    let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: None };
+    let plan = Plan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
+    let (mut written, mut kinds) = (0, Vec::new());
+    drive(&with, &plan, |figures| {
+        written += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+        kinds.extend(figures.rows.into_iter().flat_map(|r| r.errors.into_keys()));
+        ControlFlow::Continue(())
+    })?;
+    if written == 0 && !interrupt::came(interrupted) {
+        return Err(Failure::Prepare { count: 1, size: OBJECT_BYTES.to_owned(), kinds: kinds.join(", ") });
+    }
+    Ok(())
+}
+
+fn line(figures: &IntervalFigures, loaded: bool) -> CanaryLine {
+    let mut line =
+        CanaryLine { at_ms: figures.to_ns / 1_000_000, loaded, total_ns: Vec::new(), errors: Default::default() };
+    for row in &figures.rows {
+        for value in row.total_intended.iter().flat_map(|total| total.iter_recorded()) {
+            let times = value.count_since_last_iteration() as usize;
+            line.total_ns.extend(std::iter::repeat_n(value.value_iterated_to(), times));
+        }
+        for (kind, n) in &row.errors {
+            *line.errors.entry(kind.clone()).or_default() += n;
+        }
+    }
+    line
+}
+
+fn finding(tripped: &Tripped) -> Finding {
+    let what = match tripped.rule {
+        AbortRule::Latency(bound) => format!("took longer than {} or failed", duration_ns(bound.bound_ns as f64)),
+        AbortRule::Errors(_) => "failed".to_owned(),
+    };
+    Finding {
+        kind: FindingKind::CanaryTripped,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: format!("the run was ended for the canary's sake: {}", tripped.rule),
+        evidence: format!(
+            "{} of its {} requests in the last ten seconds {what}; by chance, with the bound kept, less often than \
+             once in a thousand",
+            tripped.beyond, tripped.count
+        ),
+        remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
+            .into(),
+    }
+}

@@ -1,0 +1,456 @@
+//! The command line, and a file of flags for it: `linerate bench --config FILE`, in the layout of warp's `run`.
+//!
+//! The file becomes flags, put before those that were given, so that one parser judges both. What is wrong with it is
+//! told with file, line and column. Values of keys are never part of a message.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
+use saphyr_parser::{Event, Parser, Span};
+
+use crate::cli::{Cli, Verb};
+use crate::failure::Failure;
+use crate::grid::Grid;
+use crate::warp;
+
+/// Largest file read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Sections whose names are no part of a flag's.
+const SECTIONS: [&str; 4] = ["remote", "params", "io", "advanced"];
+
+/// Keys whose flag is called otherwise.
+const RENAMED: [(&str, &str); 18] = [
+    ("bench-data", "benchdata"),
+    ("server-profile", "serverprof"),
+    ("sse-c-encrypt", "encrypt"),
+    ("analyze.verbose", "analyze.v"),
+    ("analyze.skip-duration", "analyze.skip"),
+    ("analyze.segment-duration", "analyze.dur"),
+    ("analyze.filter-op", "analyze.op"),
+    ("obj.part-size", "part.size"),
+    ("obj.versions", "versions"),
+    ("obj.rand-size", "obj.randsize"),
+    ("obj.parts", "parts"),
+    ("autoterm.enabled", "autoterm"),
+    ("distribution.get", "get-distrib"),
+    ("distribution.stat", "stat-distrib"),
+    ("distribution.put", "put-distrib"),
+    ("distribution.delete", "delete-distrib"),
+    ("no-prefix", "noprefix"),
+    ("no-clear", "noclear"),
+];
+
+/// Flags whose values may be lists in a file.
+const LISTS: [&str; 1] = ["host"];
+
+/// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
+pub(crate) fn command_line(args: Vec<OsString>) -> Result<Cli, Failure> {
+    let cli = parse(&args)?;
+    match &cli.verb {
+        Verb::Bench(flags) if flags.config.is_some() => {
+            let path = flags.config.clone().unwrap_or_default();
+            parse(&with_file(args, &path)?)
+        }
+        _ => Ok(cli),
+    }
+}
+
+fn parse(args: &[OsString]) -> Result<Cli, Failure> {
+    Cli::try_parse_from(args).map_err(|error| match warp::explain(&error) {
+        Some(text) => Failure::Usage(text),
+        None => error.exit(),
+    })
+}
+
+/// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.
+fn with_file(args: Vec<OsString>, path: &Path) -> Result<Vec<OsString>, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    let given = command.clone().try_get_matches_from(&args).unwrap_or_else(|error| error.exit());
+    let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
+    let words: Vec<OsString> = flags_of(path)?
+        .into_iter()
+        .filter(|flag| !gives_way(&command, &given, &flag.name))
+        .map(|flag| flag.word().into())
+        .collect();
+    let mut args = args.into_iter();
+    let begin: Vec<OsString> = args.by_ref().take(2).collect();
+    Ok(begin.into_iter().chain(words).chain(args).collect())
+}
+
+fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
+    let Some(bench) = command.find_subcommand("bench") else { return false };
+    let Some(arg) = flag_named(bench, name) else { return false };
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let excludes =
+        |a: &clap::Arg, b: &clap::Arg| bench.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
+    is_given(arg.get_id().as_str())
+        || bench
+            .get_arguments()
+            .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
+}
+
+fn flag_named<'a>(bench: &'a Command, name: &str) -> Option<&'a clap::Arg> {
+    let called =
+        |arg: &&clap::Arg| arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name);
+    bench.get_arguments().find(called)
+}
+
+/// A flag of the file, and where its key stands.
+struct Flag {
+    name: String,
+    /// Absent for a switch.
+    value: Option<String>,
+}
+
+impl Flag {
+    fn word(&self) -> String {
+        let Flag { name, value } = self;
+        value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}"))
+    }
+}
+
+fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
+    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+        return Err(Failure::usage(format!("{} is larger than a benchmark file: 1 MiB at most", path.display())));
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let file = File { path: path.to_owned() };
+    if let Some((line, column)) = template(&text) {
+        let fix = "write the value in its place; linerate fills in no template variables";
+        return Err(file.at((line, column), &format!("\"{{{{\" begins a template: {fix}")));
+    }
+    let entries = entries(&file, &text)?;
+    // The settings of automatic termination ask for nothing where it is off.
+    let on = |e: &Entry| e.key.ends_with("autoterm.enabled") && e.value == "true";
+    let autoterm = entries.iter().any(on);
+    let mut flags = Vec::new();
+    for entry in entries.iter().filter(|e| autoterm || !e.key.contains(".autoterm.")) {
+        flags.extend(file.flag(entry)?);
+    }
+    Ok(flags)
+}
+
+/// Where a template variable of warp begins: line and column.
+fn template(text: &str) -> Option<(usize, usize)> {
+    let bare = |line: &str| line.find("{{").filter(|&at| !line[..at].contains('#'));
+    text.lines().enumerate().find_map(|(i, line)| Some((i + 1, bare(line)? + 1)))
+}
+
+/// A value of the file, under the names above it joined by dots.
+struct Entry {
+    key: String,
+    value: String,
+    /// Line and column of the key.
+    place: (usize, usize),
+}
+
+struct File {
+    path: PathBuf,
+}
+
+impl File {
+    fn at(&self, (line, column): (usize, usize), what: &str) -> Failure {
+        Failure::Usage(format!("{}:{line}:{column}: {what}", self.path.display()))
+    }
+
+    /// The flag that an entry stands for; none where it asks for nothing.
+    fn flag(&self, entry: &Entry) -> Result<Option<Flag>, Failure> {
+        let fail = |what: &str| self.at(entry.place, &format!("{:?}: {what}", entry.key));
+        let Some(inside) = entry.key.strip_prefix("warp.") else {
+            return Err(fail("write everything below a top-level \"warp\""));
+        };
+        if inside == "api" {
+            return if entry.value == "v1" { Ok(None) } else { Err(fail("linerate reads api v1")) };
+        }
+        if inside == "benchmark" {
+            let op = warp::operation(&entry.value).map_err(|why| fail(&why))?;
+            return Ok(Some(Flag { name: "op".into(), value: Some(op.into()) }));
+        }
+        let name = flag_name(inside);
+        if matches!(entry.value.as_str(), "" | "false") {
+            // Known or not, a switch that is off and a value that is not there ask for nothing; a typing error is told.
+            return if is_known(name) { Ok(None) } else { Err(fail(UNKNOWN)) };
+        }
+        let mut command = Cli::command();
+        command.build();
+        let bench =
+            command.find_subcommand("bench").and_then(|bench| flag_named(bench, name)).filter(|_| name != "config");
+        let Some(arg) = bench else {
+            return match warp::counterpart(name) {
+                Some(other) if other.asks_nothing(&entry.value) => Ok(None),
+                Some(other) => Err(fail(other.fix())),
+                None => Err(fail(UNKNOWN)),
+            };
+        };
+        if name == "obj.size" && entry.value.contains(',') && !entry.value.contains(':') {
+            let range = entry.value.replacen(',', "-", 1);
+            return Err(fail(&format!(
+                "warp reads {:?} as random sizes between two: write random:{range}; for one after the other, give \
+                 --obj.size beside the file",
+                entry.value
+            )));
+        }
+        let is_switch = !arg.get_action().takes_values();
+        if is_switch && entry.value != "true" {
+            return Err(fail("write true or false"));
+        }
+        let flag = Flag { name: name.to_owned(), value: (!is_switch).then(|| entry.value.clone()) };
+        judge(&flag).map_err(|why| fail(&why))?;
+        Ok(Some(flag))
+    }
+}
+
+const UNKNOWN: &str =
+    "no such key: keys are those of warp's benchmark files, and flags of linerate bench by their names";
+
+/// The flag's name of a key: without its section, and as the flag is called.
+fn flag_name(inside: &str) -> &str {
+    let name = SECTIONS.iter().find_map(|section| inside.strip_prefix(section)?.strip_prefix('.')).unwrap_or(inside);
+    let renamed = RENAMED.iter().find(|(key, _)| *key == name);
+    renamed.map_or(name, |(_, flag)| flag)
+}
+
+fn is_known(name: &str) -> bool {
+    let mut command = Cli::command();
+    command.build();
+    let bench = command.find_subcommand("bench");
+    warp::counterpart(name).is_some() || bench.is_some_and(|bench| flag_named(bench, name).is_some())
+}
+
+/// Whether a flag is one that `linerate bench` can take by itself. The message quotes no key.
+fn judge(flag: &Flag) -> Result<(), String> {
+    let word = flag.word();
+    let cli = Cli::try_parse_from(["linerate", "bench", &word]).map_err(|error| {
+        if ["access-key", "secret-key", "session-token"].contains(&flag.name.as_str()) {
+            return "it cannot be read".to_owned();
+        }
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let rest = text.lines().find(|line| line.trim_start().starts_with("[possible values")).unwrap_or_default();
+        format!("{} {}", first.trim_start_matches("error: "), rest.trim()).trim_end().to_owned()
+    })?;
+    match cli.verb {
+        Verb::Bench(flags) => Grid::parse(&flags.work).map(|_| ()).map_err(|error| error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// A mapping that is being read: its name, and the key whose value comes next.
+struct Level {
+    name: String,
+    key: Option<(String, (usize, usize))>,
+    names: Vec<String>,
+}
+
+/// Every value of the file with its place.
+fn entries(file: &File, text: &str) -> Result<Vec<Entry>, Failure> {
+    let mut reader = Reader { file, levels: Vec::new(), list: None, entries: Vec::new() };
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let marker = error.marker();
+            file.at((marker.line(), marker.col() + 1), &format!("no YAML: {}", error.info()))
+        })?;
+        let place = place(&span);
+        match event {
+            Event::DocumentStart(_) if documents == 1 => return Err(file.at(place, "a second document: write one")),
+            Event::DocumentStart(_) => documents += 1,
+            Event::MappingStart(..) => reader.open(place)?,
+            Event::MappingEnd => drop(reader.levels.pop()),
+            Event::SequenceStart(..) => reader.open_list(place)?,
+            Event::SequenceEnd => reader.close_list(),
+            Event::Scalar(value, style, ..) => {
+                let is_null =
+                    style == saphyr_parser::ScalarStyle::Plain && matches!(&*value, "~" | "null" | "Null" | "NULL");
+                reader.scalar(if is_null { String::new() } else { value.into_owned() }, place)?;
+            }
+            Event::Alias(_) => return Err(file.at(place, "an alias of YAML: write the value itself")),
+            _ => {}
+        }
+    }
+    if reader.entries.is_empty() {
+        return Err(
+            file.at((1, 1), "no benchmark in it: write a top-level \"warp\" with \"api: v1\" and \"benchmark\"")
+        );
+    }
+    Ok(reader.entries)
+}
+
+fn place(span: &Span) -> (usize, usize) {
+    (span.start.line(), span.start.col() + 1)
+}
+
+struct Reader<'a> {
+    file: &'a File,
+    levels: Vec<Level>,
+    list: Option<Vec<String>>,
+    entries: Vec<Entry>,
+}
+
+impl Reader<'_> {
+    fn open(&mut self, place: (usize, usize)) -> Result<(), Failure> {
+        if self.list.is_some() {
+            return Err(self.file.at(place, "a list of mappings: write single values"));
+        }
+        let name = match self.levels.last_mut().map(|level| (level.name.clone(), level.key.take())) {
+            None => String::new(),
+            Some((above, Some((key, _)))) => format!("{above}{key}."),
+            Some((_, None)) => return Err(self.file.at(place, "a mapping as a key: write a name")),
+        };
+        self.levels.push(Level { name, key: None, names: Vec::new() });
+        Ok(())
+    }
+
+    fn open_list(&mut self, place: (usize, usize)) -> Result<(), Failure> {
+        let key = self.levels.last().and_then(|level| level.key.as_ref());
+        if self.list.is_some() || !key.is_some_and(|(key, _)| LISTS.contains(&key.as_str())) {
+            return Err(self.file.at(place, "a list: only \"host\" may be one; write a single value"));
+        }
+        self.list = Some(Vec::new());
+        Ok(())
+    }
+
+    fn close_list(&mut self) {
+        if let Some(list) = self.list.take() {
+            self.enter(list.join(","));
+        }
+    }
+
+    fn scalar(&mut self, value: String, place: (usize, usize)) -> Result<(), Failure> {
+        if let Some(list) = &mut self.list {
+            list.push(value);
+            return Ok(());
+        }
+        let Some(level) = self.levels.last_mut() else {
+            return Err(self.file.at(place, "no mapping: write a top-level \"warp\""));
+        };
+        if level.key.is_some() {
+            self.enter(value);
+            return Ok(());
+        }
+        if level.names.contains(&value) {
+            return Err(self.file.at(place, &format!("{:?}: named twice", format!("{}{value}", level.name))));
+        }
+        level.names.push(value.clone());
+        level.key = Some((value, place));
+        Ok(())
+    }
+
+    fn enter(&mut self, value: String) {
+        if let Some(level) = self.levels.last_mut()
+            && let Some((key, place)) = level.key.take()
+        {
+            self.entries.push(Entry { key: format!("{}{key}", level.name), value, place });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "warp:\n  api: v1\n";
+
+    fn words(text: &str) -> Result<Vec<String>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let name = file.path().display().to_string();
+        let flags = flags_of(file.path()).map_err(|error| error.to_string().replace(&name, "F.yml"))?;
+        Ok(flags.iter().map(Flag::word).collect())
+    }
+
+    #[test]
+    fn keys_that_mean_the_same_become_flags() {
+        let text = "  benchmark: mixed # the usual\n  quiet: false\n  remote:\n    region: eu-1\n    access-key: 'AK'\n\
+                    \x20   host:\n      - 'a:9000'\n      - b-{1...2}:9000\n    bucket:\n    insecure: false\n\
+                    \x20 params:\n\
+                    \x20   duration: 1m\n    concurrent: 8\n    objects: 1000\n    obj:\n      size: 100KiB\n\
+                    \x20     rand-size: false\n    autoterm:\n      enabled: false\n      dur: 10s\n      pct: 7.5\n\
+                    \x20   distribution: {get: 45.0, put: 15}\n    no-clear: true\n    warmup: 2s\n  io:\n\
+                    \x20   prefix: p/\n    no-prefix: false\n  advanced:\n    rps-limit: 0\n\
+                    \x20   host-select: weighed\n    sndbuf: 32768\n";
+        let expected = "--op=mixed --region=eu-1 --access-key=AK --host=a:9000,b-{1...2}:9000 --duration=1m \
+                        --concurrent=8 --objects=1000 --obj.size=100KiB --get-distrib=45.0 --put-distrib=15 --noclear \
+                        --warmup=2s --prefix=p/ --host-select=weighed";
+        assert_eq!(words(&format!("{HEAD}{text}")).unwrap().join(" "), expected);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place_their_key_and_the_fix() {
+        for (text, expected) in [
+            ("  benchmark: zip\n", "F.yml:3:3: \"warp.benchmark\": linerate has no such benchmark: get"),
+            ("  params:\n    durration: 1m\n", "F.yml:4:5: \"warp.params.durration\": no such key"),
+            ("  params:\n    durration:\n", "F.yml:4:5: \"warp.params.durration\": no such key"),
+            ("  params:\n    duration: soon\n", "F.yml:4:5: \"warp.params.duration\": invalid value 'soon'"),
+            ("  params:\n    concurrent: 0\n", "F.yml:4:5: \"warp.params.concurrent\": invalid concurrency \"0\""),
+            ("  params:\n    obj:\n      size: 1,2\n", "F.yml:5:7: \"warp.params.obj.size\": warp reads \"1,2\" as"),
+            ("  params: {autoterm: {enabled: true}}\n", "F.yml:3:23: \"warp.params.autoterm.enabled\": a point ends"),
+            ("  params:\n    no-clear: maybe\n", "F.yml:4:5: \"warp.params.no-clear\": write true or false"),
+            ("  params:\n    lookup: both\n", "[possible values: path, host]"),
+            ("  advanced:\n    rps-limit: 500\n", "--max-rate 500/s"),
+            ("  bench-data: x\n", "F.yml:3:3: \"warp.bench-data\": give --output DIR"),
+            ("  warp-client: [a, b]\n", "F.yml:3:16: a list: only \"host\""),
+            ("  quiet: true\n  quiet: true\n", "F.yml:4:3: \"warp.quiet\": named twice"),
+            ("  params:\n    duration: {{.Time}}\n", "F.yml:4:15: \"{{\" begins a template"),
+            ("  params: &a\n    x: *a\n", "F.yml:4:8: an alias of YAML"),
+            ("  params: {duration: \"1m}\n", "no YAML"),
+            ("---\nwarp: {}\n", "a second document"),
+            ("  config: x\n", "no such key"),
+            ("other: 1\n", "F.yml:3:1: \"other\": write everything below"),
+        ] {
+            let error = words(&format!("{HEAD}{text}")).expect_err(text);
+            assert!(error.contains(expected), "{text}\n{error}\n{expected}");
+        }
+        for (text, expected) in [
+            ("", "no benchmark in it"),
+            ("warp:\n  api: v2\n", "F.yml:2:3: \"warp.api\": linerate reads api v1"),
+            ("just text", "F.yml:1:1: no mapping"),
+            ("- warp", "F.yml:1:1: a list"),
+        ] {
+            let error = words(text).expect_err(text);
+            assert!(error.contains(expected), "{text}\n{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_cut_at_any_byte_is_read_or_refused_and_no_key_is_quoted() {
+        let text = format!("{HEAD}  benchmark: get\n  remote:\n    secret-key: 'QQQQ'\n    host: ['a', b]\n");
+        for cut in 0..text.len() {
+            if let Err(error) = words(&text[..cut]) {
+                assert!(!error.contains("QQ"), "cut at {cut}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn flags_beside_the_file_go_before_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            format!(
+                "{HEAD}  benchmark: mixed\n  remote:\n    host: a:1\n  params:\n    concurrent: 8\n    duration: 1m\n\
+                 \x20   distribution: {{get: 1, put: 1}}\n"
+            ),
+        )
+        .unwrap();
+        let path = file.path().display().to_string();
+        for (beside, expected) in [
+            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
+            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
+            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+        ] {
+            let given = format!("linerate bench --config {path} {beside}");
+            let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();
+            let all = with_file(given.clone(), file.path()).unwrap();
+            let added: Vec<_> = all[2..=all.len() - given.len() + 1].iter().map(|w| w.to_string_lossy()).collect();
+            assert_eq!(added.join(" "), expected, "{beside}");
+            assert!(Cli::try_parse_from(&all).is_ok(), "{all:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `linerate import`: what another tool measured, as a run folder.
+
+mod points;
+mod warp_csv;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use linerate_load::hosts::HOSTS_MAX;
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::machine::Machine;
+use linerate_record::run::{
+    Asked, Ended, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, Target,
+};
+
+use crate::cli::{HostSelectFlag, LookupFlag, name_of};
+use crate::failure::Failure;
+use crate::{folder, report};
+
+use points::{Layout, Recorded};
+use warp_csv::{Call, Survey};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Figures are those of the time in which every thread was at work: from when the last of them had ended its first request
+to when the first began its last. Bodies count as they moved, evenly from the first byte (of a GET) or the start to the
+end of a request. Objects that were written or deleted before and after are left out.
+Memory: 60 KiB per host, operation and interval that the longest request spans.")]
+pub(crate) struct ImportFlags {
+    /// Tool that measured.
+    #[arg(value_enum)]
+    tool: Tool,
+    /// File that it wrote. For warp, the .csv.zst of `warp … --full`, or the same unpacked.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Run folder to write, which must not exist yet. [default: runs/ and the file's name]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tool {
+    /// warp 1.x, by its records per request.
+    Warp,
+}
+
+pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
+    let Tool::Warp = flags.tool;
+    let stem = name_of_file(&flags.file);
+    let path = flags.output.clone().unwrap_or_else(|| Path::new("runs").join(&stem));
+    folder::require_free(&path)?;
+    let survey = warp_csv::survey(&flags.file)?;
+    let Some(layout) = Layout::of(&survey) else {
+        return Err(refused(&flags.file, "it holds no request of get, put, stat, delete or list"));
+    };
+    if layout.hosts.len() > HOSTS_MAX {
+        return Err(refused(&flags.file, "it names more hosts than the 1024 of one run"));
+    }
+    folder::make(&path)?;
+    let id = path.file_name().map_or(stem.clone(), |name| name.to_string_lossy().into_owned());
+    let call = survey.call();
+    let spec = spec(&layout, &call);
+    let mut folder = folder::begin(&path, &manifest(id, &layout, &call, &spec))?;
+    folder.findings.push(&finding(&flags.file, &survey, &layout))?;
+    let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
+    folder.points.push(&PointLine::Begin(begin))?;
+    let mut recorded = Recorded::new(&layout);
+    warp_csv::each(&flags.file, |row| recorded.row(row, |interval| folder.intervals.push(&interval)))?;
+    recorded.end(|interval| folder.intervals.push(&interval))?;
+    let (at_ms, ended) = (layout.end_ms, Ended::Duration);
+    // Which intervals are warm-up, at both ends, each says itself.
+    let end = PointEnd { point: 0, at_ms, ended, connections: 0, warmup_ms: None };
+    folder.points.push(&PointLine::End(end))?;
+    let view = report::view_of(&path)?;
+    let html = report::write_html(&path, &view)?;
+    report::print(&linerate_report::terminal::render(&view, report::look()))?;
+    report::print(&format!("\n report  {}\n", html.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refused(file: &Path, why: &str) -> Failure {
+    Failure::Usage(format!("{}: {why}", file.display()))
+}
+
+/// The file's name without what tells its form, of signs that run folders use.
+fn name_of_file(file: &Path) -> String {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.trim_end_matches(".zst").trim_end_matches(".csv");
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+    let stem: String = stem.chars().map(plain).take(64).collect();
+    if stem.trim_matches('.').is_empty() { "imported".to_owned() } else { stem }
+}
+
+/// The one point of the file.
+fn spec(layout: &Layout, call: &Call) -> PointSpec {
+    let workload = match layout.ops.as_slice() {
+        [(op, _)] => op.to_string(),
+        many => {
+            let all: u64 = many.iter().map(|(_, n)| n).sum();
+            let share = |n: u64| ((n * 100 + all / 2) / all.max(1)).max(1);
+            let parts: Vec<String> = many.iter().map(|(op, n)| format!("{op}={}", share(*n))).collect();
+            format!("mixed {}", parts.join(","))
+        }
+    };
+    let size = call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned);
+    PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None }
+}
+
+fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manifest {
+    let text = |flag: &str| call.get(flag).unwrap_or_default().to_owned();
+    let is_set = |flag: &str| call.get(flag) == Some("true");
+    let known = call.is_known();
+    let host_select = match call.get("host-select") {
+        Some("roundrobin") => name_of(HostSelectFlag::RoundRobin),
+        _ if known => name_of(HostSelectFlag::LeastOutstanding),
+        _ => String::new(),
+    };
+    let asked = Asked {
+        points: vec![spec.clone()],
+        search: None,
+        rate_search: None,
+        slo: None,
+        precision: None,
+        part_bytes: None,
+        part_concurrent: None,
+        write: None,
+        arrivals: None,
+        abort_if: None,
+        canary_per_s: None,
+        retries: 0,
+        error_limit: None,
+        sources: Vec::new(),
+        target_memory_bytes: None,
+        duration_ms: layout.measured * layout.interval_ms,
+        warmup_ms: Some(layout.from_ms),
+        // No processor time of the client is known, and so none of its threads.
+        threads: 0,
+        objects: call.get("objects").and_then(|n| n.parse().ok()).unwrap_or(0),
+        bucket: call.get("bucket").unwrap_or(if known { "warp-benchmark-bucket" } else { "" }).to_owned(),
+        prefix: text("prefix"),
+        payload: String::new(),
+        unique: String::new(),
+        verify: false,
+        range_bytes: call.get("range-size").and_then(|s| s.parse().ok()).map(|b: linerate_record::units::Bytes| b.0),
+        max_rate: call.get("rps-limit").filter(|&n| n != "0").map(|n| format!("{n}/s")),
+        host_select,
+        noclear: is_set("noclear") || is_set("keep-data"),
+        list_existing: is_set("list-existing"),
+    };
+    let target = Target {
+        kind: "s3".into(),
+        hosts: layout.hosts.clone(),
+        server: None,
+        lookup: call.get("lookup").map_or_else(|| name_of(LookupFlag::Path), str::to_owned),
+        region: text("region"),
+        on_this_machine: false,
+        bucket_made: false,
+        tls: None,
+    };
+    Manifest {
+        schema: SCHEMA,
+        id,
+        linerate_version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms: layout.zero_unix_ms,
+        seed: 0,
+        asked,
+        target,
+        machine: Machine::default(),
+        interval_ms: layout.interval_ms,
+        intervals_bytes_max: layout.bytes_max,
+    }
+}
+
+fn finding(file: &Path, survey: &Survey, layout: &Layout) -> Finding {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut evidence = format!("{name} holds {} requests of warp", survey.rows);
+    for (op, n) in &layout.left_out {
+        evidence.push_str(&format!("; {n} of {op} are left out"));
+        let prepared = op.to_ascii_lowercase().parse::<Op>().is_ok();
+        evidence.push_str(if prepared { ", being preparation" } else { ", which linerate does not have" });
+    }
+    if survey.objects_per_request > 1 {
+        evidence.push_str(&format!("; a request has up to {} objects, and counts as one", survey.objects_per_request));
+    }
+    if !layout.all_at_work {
+        evidence
+            .push_str("; its threads were not all at work for 300 ms, so that beginning and end are in the figures");
+    }
+    Finding {
+        kind: FindingKind::Imported,
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: "warp measured this, and linerate imported it".into(),
+        evidence,
+        remedy: "its client's processor time and machine are unknown, so that who bound it cannot be said".into(),
+    }
+}

@@ -1,0 +1,277 @@
+//! Requests put together to intervals, a few of which are open at a time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use linerate_analysis::histogram::{HIGH_NS, Latencies, empty, encode};
+use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, Op, Row};
+
+use super::warp_csv::{Request, Span, Survey};
+use crate::failure::Failure;
+use crate::timing::ROW_BYTES_MAX;
+
+/// Shortest time for which all threads must be at work, so that figures are of it alone.
+const AT_WORK_MIN_NS: i64 = 300_000_000;
+
+/// Most rows of intervals that are open at a time, at 60 KiB each.
+const OPEN_ROWS_MAX: u64 = 2_048;
+
+/// Kinds of errors told apart; others count as one.
+const KINDS_MAX: usize = 32;
+
+/// What the file's requests are put into.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) hosts: Vec<String>,
+    /// Operations measured, with their requests.
+    pub(super) ops: Vec<(Op, u64)>,
+    /// Operations that are not, with their requests.
+    pub(super) left_out: Vec<(String, u64)>,
+    pub(super) concurrency: u32,
+    pub(super) mean_bytes: u64,
+    pub(super) interval_ms: u64,
+    /// Begin of what is measured, since the first request.
+    pub(super) from_ms: u64,
+    /// Intervals measured.
+    pub(super) measured: u64,
+    /// When the last request ended.
+    pub(super) end_ms: u64,
+    pub(super) zero_unix_ms: u64,
+    pub(super) bytes_max: u64,
+    /// Whether the measured time is that in which all threads were at work.
+    pub(super) all_at_work: bool,
+}
+
+impl Layout {
+    /// `None` where no operation is one of linerate's.
+    pub(super) fn of(survey: &Survey) -> Option<Self> {
+        let (kept, left_out) = sorted_out(survey);
+        let spans: Vec<(&String, &Span)> = kept.iter().flat_map(|(_, threads)| threads.iter()).collect();
+        let mut threads: BTreeMap<&String, (i64, i64)> = BTreeMap::new();
+        for (whose, span) in &spans {
+            let known = threads.entry(whose).or_insert((span.first_end_ns, span.last_start_ns));
+            *known = (known.0.min(span.first_end_ns), known.1.max(span.last_start_ns));
+        }
+        let first_ns = spans.iter().map(|(_, s)| s.first_start_ns).min()?;
+        let last_ns = spans.iter().map(|(_, s)| s.last_end_ns).max()?;
+        let at_work = (threads.values().map(|t| t.0).max()?, threads.values().map(|t| t.1).min()?);
+        let all_at_work = at_work.1 - at_work.0 >= AT_WORK_MIN_NS;
+        let (from_ns, to_ns) = if all_at_work { at_work } else { (first_ns, last_ns) };
+        let zero_unix_ms = u64::try_from(first_ns / 1_000_000).unwrap_or(0);
+        let since_ms = |ns: i64| u64::try_from(ns).unwrap_or(0).div_ceil(1_000_000).saturating_sub(zero_unix_ms);
+        let (from_ms, end_ms) = (if all_at_work { since_ms(from_ns) } else { 0 }, since_ms(last_ns).max(1));
+        // Rounded down: the last interval, too, is one in which all were at work.
+        let span_ms = (since_ms(to_ns) - u64::from(all_at_work)).saturating_sub(from_ms).max(1);
+        let rows = (survey.hosts.len() * kept.len()) as u64;
+        let longest_ms = since_ms(first_ns + spans.iter().map(|(_, s)| s.longest_ns).max()?);
+        let for_memory_ms = longest_ms.div_ceil((OPEN_ROWS_MAX / rows).saturating_sub(2).max(1));
+        let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES_MAX)).max(4);
+        let for_size_ms = (end_ms).div_ceil(lines_max);
+        let fine_ms = (span_ms / 20).clamp(100, 1_000) / 10 * 10;
+        let interval_ms = fine_ms.max(for_memory_ms).max(for_size_ms).min(span_ms);
+        let (requests, bytes) = spans.iter().fold((0, 0), |(r, b), (_, s)| (r + s.requests, b + s.bytes));
+        Some(Layout {
+            hosts: survey.hosts.clone(),
+            ops: kept.iter().map(|(op, threads)| (*op, threads.values().map(|s| s.requests).sum())).collect(),
+            left_out,
+            concurrency: u32::try_from(threads.len()).unwrap_or(u32::MAX),
+            mean_bytes: bytes / requests.max(1),
+            interval_ms,
+            from_ms,
+            measured: span_ms / interval_ms,
+            end_ms,
+            zero_unix_ms,
+            bytes_max: (end_ms / interval_ms + 2) * rows * ROW_BYTES_MAX,
+            all_at_work,
+        })
+    }
+
+    /// Number of the interval in which an instant lies; below 0 before what is measured.
+    fn interval_of(&self, unix_ns: i64) -> i64 {
+        let zero_ns = i64::try_from(self.zero_unix_ms + self.from_ms).unwrap_or(0) * 1_000_000;
+        (unix_ns - zero_ns).div_euclid(self.interval_ns())
+    }
+
+    fn interval_ns(&self) -> i64 {
+        i64::try_from(self.interval_ms).unwrap_or(1) * 1_000_000
+    }
+
+    /// When an interval begins, in nanoseconds since the Unix epoch.
+    fn begin_ns(&self, interval: i64) -> i64 {
+        i64::try_from(self.zero_unix_ms + self.from_ms).unwrap_or(0) * 1_000_000 + interval * self.interval_ns()
+    }
+}
+
+type Threads = BTreeMap<String, Span>;
+
+/// Operations measured, and others with their requests.
+type SortedOut<'a> = (Vec<(Op, &'a Threads)>, Vec<(String, u64)>);
+
+/// The operations measured, and the others: those that linerate does not have, and preparation, which had ended before
+/// anything else began.
+fn sorted_out(survey: &Survey) -> SortedOut<'_> {
+    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+    let ended_ns = |threads: &Threads| threads.values().map(|s| s.last_end_ns).max();
+    let began_ns = |threads: &Threads| threads.values().map(|s| s.first_start_ns).min();
+    for (name, threads) in &survey.spans {
+        let others = survey.spans.iter().filter(|(other, _)| *other != name);
+        let next_ns = others.filter_map(|(_, threads)| began_ns(threads)).min();
+        let prepares = next_ns.zip(ended_ns(threads)).is_some_and(|(next, ended)| ended <= next);
+        match name.to_ascii_lowercase().parse::<Op>() {
+            Ok(op) if !prepares => kept.push((op, threads)),
+            _ => left_out.push((name.clone(), threads.values().map(|s| s.requests).sum())),
+        }
+    }
+    kept.sort_by_key(|(op, _)| *op);
+    (kept, left_out)
+}
+
+struct Cell {
+    requests: u64,
+    bytes: u64,
+    moved_bytes: i64,
+    errors: BTreeMap<String, u64>,
+    ttfb: Latencies,
+    total: Latencies,
+}
+
+type Cells = BTreeMap<(u32, Op), Cell>;
+
+/// Intervals that later requests may still fall into.
+pub(super) struct Recorded<'a> {
+    layout: &'a Layout,
+    /// Number of the first open interval.
+    first: i64,
+    open: VecDeque<Cells>,
+    kinds: Vec<String>,
+}
+
+impl<'a> Recorded<'a> {
+    pub(super) const fn new(layout: &'a Layout) -> Self {
+        Recorded { layout, first: i64::MIN, open: VecDeque::new(), kinds: Vec::new() }
+    }
+
+    /// Counts a request; hands on the intervals that none can fall into any more, as requests come by their start.
+    pub(super) fn row(
+        &mut self,
+        request: &Request<'_>,
+        mut push: impl FnMut(Interval) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let op = request.op.to_ascii_lowercase().parse::<Op>().ok();
+        let Some(op) = op.filter(|op| self.layout.ops.iter().any(|(kept, _)| kept == op)) else { return Ok(()) };
+        let host = self.layout.hosts.iter().position(|host| host == request.host).unwrap_or(0) as u32;
+        let start = self.layout.interval_of(request.start_ns);
+        if self.first == i64::MIN {
+            self.first = start;
+        }
+        while self.first < start {
+            let cells = self.open.pop_front().unwrap_or_default();
+            push(self.interval(self.first, cells))?;
+            self.first += 1;
+        }
+        let total_ns = u64::try_from(request.end_ns - request.start_ns).unwrap_or(0).min(HIGH_NS);
+        let first_byte = request.first_byte_ns.map(|ns| u64::try_from(ns - request.start_ns).unwrap_or(0).min(HIGH_NS));
+        let kind = (!request.error.is_empty()).then(|| self.kind(request.error));
+        let cell = self.cell(self.layout.interval_of(request.end_ns), host, op);
+        if let Some(kind) = kind {
+            *cell.errors.entry(kind).or_default() += 1;
+            return Ok(());
+        }
+        cell.requests += 1;
+        cell.bytes += request.bytes;
+        cell.total.saturating_record(total_ns);
+        if let Some(ns) = first_byte {
+            cell.ttfb.saturating_record(ns);
+        }
+        self.moved(request, host, op);
+        Ok(())
+    }
+
+    /// Hands on what is left.
+    pub(super) fn end(mut self, mut push: impl FnMut(Interval) -> Result<(), Failure>) -> Result<(), Failure> {
+        for cells in std::mem::take(&mut self.open) {
+            push(self.interval(self.first, cells))?;
+            self.first += 1;
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, interval: i64, host: u32, op: Op) -> &mut Cell {
+        let at = usize::try_from(interval - self.first).unwrap_or(0);
+        if self.open.len() <= at {
+            self.open.resize_with(at + 1, Cells::new);
+        }
+        self.open[at].entry((host, op)).or_insert_with(|| Cell {
+            requests: 0,
+            bytes: 0,
+            moved_bytes: 0,
+            errors: BTreeMap::new(),
+            ttfb: empty(),
+            total: empty(),
+        })
+    }
+
+    /// Spreads the body evenly over the time in which it moved.
+    fn moved(&mut self, request: &Request<'_>, host: u32, op: Op) {
+        let from_ns = request.first_byte_ns.unwrap_or(request.start_ns);
+        let (first, last) = (self.layout.interval_of(from_ns), self.layout.interval_of(request.end_ns));
+        let until = |ns: i64| {
+            let share = (ns - from_ns) as f64 / (request.end_ns - from_ns).max(1) as f64;
+            (request.bytes as f64 * share) as u64
+        };
+        let mut told = 0;
+        for interval in first..=last {
+            let sum = if interval == last { request.bytes } else { until(self.layout.begin_ns(interval + 1)) };
+            if sum > told {
+                self.cell(interval, host, op).moved_bytes += i64::try_from(sum - told).unwrap_or(i64::MAX);
+            }
+            told = sum;
+        }
+    }
+
+    fn kind(&mut self, error: &str) -> String {
+        let kind: String = error.chars().filter(|c| !c.is_control()).take(80).collect();
+        if self.kinds.contains(&kind) {
+            return kind;
+        }
+        if self.kinds.len() == KINDS_MAX {
+            return "other".to_owned();
+        }
+        self.kinds.push(kind.clone());
+        kind
+    }
+
+    fn interval(&self, number: i64, cells: Cells) -> Interval {
+        let layout = self.layout;
+        let ms = |number: i64| u64::try_from(layout.begin_ns(number) / 1_000_000).unwrap_or(0);
+        let is_measured = (0..i64::try_from(layout.measured).unwrap_or(i64::MAX)).contains(&number);
+        Interval {
+            point: 0,
+            from_ms: ms(number).saturating_sub(layout.zero_unix_ms),
+            to_ms: ms(number + 1).saturating_sub(layout.zero_unix_ms),
+            warmup: !is_measured,
+            client_cpu_ns: 0,
+            thread_cpu_ns: Vec::new(),
+            target_cpu_ns: None,
+            held_back: 0,
+            open: None,
+            rows: cells.into_iter().map(|((host, op), cell)| row(host, op, cell)).collect(),
+        }
+    }
+}
+
+fn row(host: u32, op: Op, cell: Cell) -> Row {
+    Row {
+        host,
+        op,
+        requests: cell.requests,
+        bytes: cell.bytes,
+        moved_bytes: cell.moved_bytes,
+        errors: cell.errors,
+        retries: BTreeMap::new(),
+        throttled: 0,
+        ttfb: encode(&cell.ttfb),
+        total: encode(&cell.total),
+        ttfb_intended: None,
+        total_intended: None,
+    }
+}

@@ -1,0 +1,173 @@
+//! `--metrics`: what a run has done so far, served over HTTP while it goes on.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use linerate_analysis::histogram::{Latencies, at_most};
+use linerate_load::point::IntervalFigures;
+use linerate_record::run::{PointSpec, Purpose};
+use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
+
+use crate::failure::Failure;
+use crate::progress;
+
+/// How long one caller may take, to ask and to be answered: there is one thread for all.
+const CALLER_MAX: Duration = Duration::from_secs(2);
+
+/// Largest head of a request.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+
+/// Kinds of errors told apart per host and operation; others count as one.
+const KINDS_MAX: usize = 64;
+
+/// Serves figures until dropped.
+pub(crate) struct Exporter {
+    live: Arc<Mutex<Live>>,
+    stop: Arc<AtomicBool>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Begins to serve, and says where.
+pub(crate) fn start(address: SocketAddr, hosts: Vec<String>, points: usize, quiet: bool) -> Result<Exporter, Failure> {
+    let failed =
+        |e: std::io::Error| Failure::usage(format!("cannot serve --metrics on {address}: {e}; name a free one"));
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let live =
+        Live { version: env!("CARGO_PKG_VERSION").to_owned(), hosts, points_asked: points as u64, ..Live::default() };
+    let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
+    let thread = {
+        let (live, stop) = (Arc::clone(&live), Arc::clone(&stop));
+        std::thread::spawn(move || serve(&listener, &live, &stop))
+    };
+    if !quiet {
+        progress::say(&format!("metrics  http://{address}/metrics"));
+    }
+    Ok(Exporter { live, stop, address, thread: Some(thread) })
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // The thread waits for a caller: this is the last one.
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            let loopback: std::net::IpAddr = if address.is_ipv4() {
+                std::net::Ipv4Addr::LOCALHOST.into()
+            } else {
+                std::net::Ipv6Addr::LOCALHOST.into()
+            };
+            address.set_ip(loopback);
+        }
+        let woken = TcpStream::connect_timeout(&address, CALLER_MAX);
+        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Exporter {
+    fn live(&self) -> MutexGuard<'_, Live> {
+        // Whoever panicked while it held the lock has left plain figures behind.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A point begins.
+    pub(crate) fn begin(&self, purpose: Purpose, spec: &PointSpec) {
+        self.live().point = (purpose == Purpose::Measure).then(|| (spec.clone(), true));
+    }
+
+    /// An interval has ended.
+    pub(crate) fn interval(&self, purpose: Purpose, figures: &IntervalFigures, warms_up: bool) {
+        let mut live = self.live();
+        live.client_cpu_ns += figures.client_cpu_ns;
+        let (threads, length_ns) = (figures.thread_cpu_ns.len(), figures.to_ns - figures.from_ns);
+        if threads > 0 && length_ns > 0 {
+            let ran_ns = figures.thread_cpu_ns.iter().sum::<u64>() as f64;
+            live.client_busy = (ran_ns / threads as f64 / length_ns as f64).min(1.0);
+        }
+        if purpose != Purpose::Measure {
+            return;
+        }
+        if let Some((_, warmup)) = &mut live.point {
+            *warmup = warms_up;
+        }
+        for row in &figures.rows {
+            let done = live.requests.entry((row.host, row.op)).or_default();
+            done.succeeded += row.requests;
+            done.bytes += row.bytes;
+            for (kind, n) in &row.errors {
+                let known = done.failed.len() < KINDS_MAX || done.failed.contains_key(kind);
+                *done.failed.entry(if known { kind.clone() } else { "other".to_owned() }).or_default() += n;
+            }
+            add(live.ttfb.entry(row.op).or_default(), &row.ttfb);
+            add(live.total.entry(row.op).or_default(), &row.total);
+        }
+    }
+
+    /// The point has ended.
+    pub(crate) fn end(&self, purpose: Purpose) {
+        let mut live = self.live();
+        live.point = None;
+        live.client_busy = 0.0;
+        live.points_done += u64::from(purpose == Purpose::Measure);
+    }
+}
+
+fn add(seconds: &mut Seconds, latencies: &Latencies) {
+    for (sum, n) in seconds.up_to.iter_mut().zip(at_most(latencies, &BOUNDS_NS)) {
+        *sum += n;
+    }
+    seconds.count += latencies.len();
+    seconds.sum_s += latencies.mean() * latencies.len() as f64 / 1e9;
+}
+
+fn serve(listener: &TcpListener, live: &Mutex<Live>, stop: &AtomicBool) {
+    loop {
+        let caller = listener.accept();
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        match caller {
+            // Whom an answer did not reach asks again.
+            Ok((stream, _)) => drop(answer(stream, live)),
+            // Out of descriptors, most likely, which the load may give back.
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+fn answer(mut stream: TcpStream, live: &Mutex<Live>) -> std::io::Result<()> {
+    let until = Instant::now() + CALLER_MAX;
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || head.len() > HEAD_BYTES_MAX {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut piece = [0; 1024];
+        match stream.read(&mut piece)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            n => head.extend_from_slice(&piece[..n]),
+        }
+    }
+    let asked = head.split(|&b| b == b'\r').next().unwrap_or_default();
+    let (status, kind, body) = if asked.starts_with(b"GET /metrics ") || asked.starts_with(b"GET /metrics?") {
+        let text = render(&live.lock().unwrap_or_else(PoisonError::into_inner));
+        ("200 OK", CONTENT_TYPE, text)
+    } else {
+        ("404 Not Found", "text/plain; charset=utf-8", "figures are at /metrics\n".to_owned())
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    stream.set_write_timeout(Some(CALLER_MAX))?;
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}

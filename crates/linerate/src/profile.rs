@@ -1,0 +1,95 @@
+//! AWS's shared files: `~/.aws/credentials` and `~/.aws/config`, of which one profile is read.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// What a profile says, by AWS's names: `aws_access_key_id`, `region`, ….
+pub(crate) type Settings = BTreeMap<String, String>;
+
+/// The settings of the profile named by the flag, `AWS_PROFILE`, or `default`. Empty where there are no such files; an
+/// error where a profile that was asked for is in neither.
+pub(crate) fn read(flag: Option<&String>) -> Result<Settings, Failure> {
+    let asked = flag.cloned().or_else(|| env::var("AWS_PROFILE").ok().filter(|v| !v.is_empty()));
+    let name = asked.clone().unwrap_or_else(|| "default".to_owned());
+    let (mut found, mut settings, mut names) = (false, Settings::new(), Vec::new());
+    let files = [
+        // What the file of credentials says goes before what the other says.
+        ("AWS_CONFIG_FILE", "config"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+    ];
+    for (variable, file) in files {
+        let Some(path) = place(variable, file) else { continue };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(source) => return Err(Failure::File { what: "read", path, source }),
+        };
+        for (section, values) in sections(&text) {
+            let section = section.strip_prefix("profile ").map_or(section.as_str(), str::trim).to_owned();
+            if section == name {
+                found = true;
+                settings.extend(values);
+            }
+            names.push(section);
+        }
+    }
+    if found || asked.is_none() {
+        return Ok(settings);
+    }
+    names.sort();
+    names.dedup();
+    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    Err(Failure::usage(format!("no profile {name:?} in AWS's shared files: profiles there: {there}")))
+}
+
+fn place(variable: &str, file: &str) -> Option<PathBuf> {
+    let named = env::var_os(variable).filter(|p| !p.is_empty()).map(PathBuf::from);
+    named.or_else(|| env::home_dir().map(|home| home.join(".aws").join(file)))
+}
+
+/// Sections with their settings. Indented lines belong to nested settings, which nothing here reads.
+fn sections(text: &str) -> Vec<(String, Settings)> {
+    let mut all: Vec<(String, Settings)> = Vec::new();
+    for line in text.lines() {
+        let bare = line.trim();
+        if bare.is_empty() || bare.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(name) = bare.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            all.push((name.0.trim().to_owned(), Settings::new()));
+        } else if let (Some((_, settings)), Some((key, value))) = (all.last_mut(), bare.split_once('='))
+            && !line.starts_with([' ', '\t'])
+        {
+            // A comment behind a value begins with a blank: keys may hold the sign itself.
+            let value = value.split(" #").next().unwrap_or_default().split(" ;").next().unwrap_or_default();
+            settings.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_hold_their_settings_and_no_comment_or_nested_line() {
+        let text = "# c\n[default]\naws_access_key_id = AK # mine\nAWS_SECRET_ACCESS_KEY=a#b;c=\n s3 =\n  x = 1\n; c\n\
+                    [profile two]\nregion = eu-1\nno setting\n";
+        let expected = [
+            ("default", vec![("aws_access_key_id", "AK"), ("aws_secret_access_key", "a#b;c=")]),
+            ("profile two", vec![("region", "eu-1")]),
+        ];
+        let read = sections(text);
+        assert_eq!(read.len(), expected.len());
+        for ((name, settings), (expected_name, pairs)) in read.iter().zip(expected) {
+            assert_eq!(name, expected_name);
+            let read: Vec<_> = settings.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            assert_eq!(read, pairs);
+        }
+        assert!(sections("key = outside of a section\n]x[\n").is_empty());
+    }
+}

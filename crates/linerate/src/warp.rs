@@ -1,0 +1,259 @@
+//! What flags and commands of warp are called here. A flag that means the same has the same name; for any other, an
+//! error says what to give instead. The names are those of warp 1.4.0.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// A flag of warp that `linerate bench` does not take.
+pub(crate) struct Other {
+    name: &'static str,
+    /// warp's default: said in a file, it asks for nothing.
+    default: &'static str,
+    /// What to do instead.
+    fix: &'static str,
+}
+
+const fn other(name: &'static str, default: &'static str, fix: &'static str) -> Other {
+    Other { name, default, fix }
+}
+
+const NO_PROFILES: &str = "linerate does not profile servers: leave it out, and see --target-pid for processor time";
+const NO_PROFILE: &str = "linerate does not profile itself: leave it out";
+const NO_ENCRYPTION: &str = "linerate stores objects unencrypted: leave it out";
+const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
+const NO_METADATA: &str = "linerate gives objects no metadata, tags or storage class: leave it out";
+const DURATION: &str = "a point ends after --duration: name it in place of automatic termination";
+const CLIENTS: &str = "linerate drives the load from one machine: start one on each, with a --prefix of its own";
+const REPORT: &str = "a report is made of the run folder: linerate report RUN --format text, json, csv or html";
+const REPORT_SPLIT: &str = "a report shows every point over time, per operation and per host: linerate report RUN";
+const KEEP_ALIVE: &str = "connections are HTTP/1.1 and kept open: leave it out";
+const ONE_PUT: &str = "an object is one PUT unless --part.size is given: leave it out";
+
+/// Every flag of warp that has another name here, or no counterpart.
+const OTHERS: &[Other] = &[
+    other("no-color", "", "set NO_COLOR=1 in the environment"),
+    other("debug", "", "a run's errors are told by kind in its report: leave it out"),
+    other("autocompletion", "", "see linerate completions --help"),
+    other("pprofdir", "pprof", NO_PROFILE),
+    other("cpu", "", NO_PROFILE),
+    other("mem", "", NO_PROFILE),
+    other("block", "", NO_PROFILE),
+    other("mutex", "", NO_PROFILE),
+    other("trace", "", NO_PROFILE),
+    other("tls", "", "this linerate speaks plain HTTP only: give http:// endpoints"),
+    other("insecure", "", "this linerate speaks plain HTTP only, which checks no certificate: leave it out"),
+    other("ktls", "", "linerate does not use the kernel's TLS: leave it out"),
+    other("sts-web-token", "", "give the credentials of the exchange: --access-key, --secret-key and --session-token"),
+    other("signature", "S3V4", "requests are signed with S3v4: leave it out, or give --anonymous"),
+    other("encrypt", "", NO_ENCRYPTION),
+    other("sse-s3-encrypt", "", NO_ENCRYPTION),
+    other("resolve-host", "", "name every address with --host, such as 10.0.0.{1...4}:9000"),
+    other("sndbuf", "32768", NO_SOCKET_SIZES),
+    other("rcvbuf", "32768", NO_SOCKET_SIZES),
+    other("noprefix", "", "every thread writes below the run's one prefix: leave it out"),
+    other("disable-multipart", "", ONE_PUT),
+    other("part.size", "", "this linerate writes an object with one PUT: leave it out"),
+    other("disable-sha256-payload", "", "give --payload unsigned"),
+    other("md5", "", "bodies are guarded by the signature, --payload signed: leave it out"),
+    other("checksum", "", "bodies are guarded by the signature, --payload signed: leave it out"),
+    other("storage-class", "", NO_METADATA),
+    other("add-metadata", "", NO_METADATA),
+    other("tag", "", NO_METADATA),
+    other("disable-http-keepalive", "", KEEP_ALIVE),
+    other("http2", "", KEEP_ALIVE),
+    other("stress", "", "give --quiet to print nothing but errors"),
+    other("influxdb", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
+    other("stdout", "", "figures of every interval are in the run folder: see --output"),
+    other("rps-limit", "0", "give --max-rate 500/s, or in bytes 200MiB/s"),
+    other("obj.generator", "random", "bodies are random: leave it out"),
+    other("obj.randsize", "", "give --obj.size random:1-4MiB, or weights such as 4096:10740,8192:1685"),
+    other("benchdata", "", "give --output DIR, the run folder"),
+    other("serverprof", "", NO_PROFILES),
+    other("autoterm", "", DURATION),
+    other("autoterm.dur", "", DURATION),
+    other("autoterm.pct", "", DURATION),
+    other("syncstart", "", "start linerate at that time, such as with at(1)"),
+    other("warp-client", "", CLIENTS),
+    other("web", "", "every run folder holds report.html"),
+    other("analyze.dur", "", REPORT_SPLIT),
+    other("analyze.out", "", REPORT),
+    other("analyze.op", "", REPORT_SPLIT),
+    other("analyze.host", "", REPORT_SPLIT),
+    other("analyze.skip", "0s", "give --warmup: it is in no figure"),
+    other("analyze.limit", "0", REPORT),
+    other("analyze.offset", "0", REPORT),
+    other("analyze.v", "", REPORT),
+    other("serve", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
+    other("full", "", "linerate keeps histograms per interval and no record per request: leave it out"),
+    other("range", "", "give --range-size, the length of the ranges to read"),
+    other("versions", "1", "linerate measures one version per object: leave it out"),
+    other("list-flat", "", "linerate lists all below --prefix: leave it out"),
+    other("post", "", "objects are written with PUT: leave it out"),
+    other("metadata", "", "listings are those of ListObjectsV2: leave it out"),
+    other("max-keys", "100", "a LIST asks for one page of 1000 keys: leave it out"),
+    other("batch", "100", "a DELETE deletes one object: leave it out"),
+    other("parts", "200", "linerate has no benchmark of parts: leave it out"),
+];
+
+/// Commands of warp, and what to write instead.
+const COMMANDS: &[(&str, &str)] = &[
+    ("get", "linerate bench --op get"),
+    ("put", "linerate bench --op put"),
+    ("stat", "linerate bench --op stat"),
+    ("list", "linerate bench --op list"),
+    ("delete", "linerate bench --op delete"),
+    ("mixed", "linerate bench --op mixed"),
+    ("run", "linerate bench --config FILE"),
+    ("analyze", "linerate report RUN, after linerate import warp FILE for files of warp"),
+    ("cmp", "linerate report of each run"),
+    ("merge", "linerate report of each run"),
+    ("client", "linerate bench on each machine, with a --prefix of its own"),
+    ("multipart", "linerate bench --op get"),
+    ("multipart-put", "linerate bench --op put"),
+    ("append", "linerate bench --op put"),
+    ("fanout", "linerate bench --op put"),
+    ("snowball", "linerate bench --op put with small objects"),
+    ("versioned", "linerate bench --op mixed"),
+    ("retention", "linerate bench --op put"),
+    ("zip", "linerate bench --op get with --range-size"),
+];
+
+/// The operation of `linerate bench --op` that is a benchmark of warp; or what to do instead.
+pub(crate) fn operation(benchmark: &str) -> Result<&'static str, String> {
+    let ops = ["get", "put", "stat", "list", "delete", "mixed"];
+    ops.into_iter().find(|op| *op == benchmark).ok_or_else(|| {
+        let instead = COMMANDS.iter().find(|(name, _)| *name == benchmark);
+        let nearest = instead.map_or_else(String::new, |(_, instead)| format!("; nearest: {instead}"));
+        format!("linerate has no such benchmark: {}{nearest}", ops.join(", "))
+    })
+}
+
+/// The counterpart of a flag of warp that linerate does not take.
+pub(crate) fn counterpart(name: &str) -> Option<&'static Other> {
+    OTHERS.iter().find(|other| other.name == name)
+}
+
+impl Other {
+    /// Whether a value in a file asks for nothing beyond warp's own default.
+    pub(crate) fn asks_nothing(&self, value: &str) -> bool {
+        value == self.default && !value.is_empty()
+    }
+
+    pub(crate) const fn fix(&self) -> &'static str {
+        self.fix
+    }
+}
+
+/// What to say of a command line that clap refused, where it is one of warp's.
+pub(crate) fn explain(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => command(text(ContextKind::InvalidSubcommand)?),
+        ErrorKind::UnknownArgument => {
+            let word = text(ContextKind::InvalidArg)?;
+            let Some(flag) = word.strip_prefix("--") else { return command(word) };
+            let name = flag.split('=').next().unwrap_or(flag);
+            counterpart(name).map(|other| format!("\"--{name}\" is a flag of warp: {}", other.fix))
+        }
+        _ => None,
+    }
+}
+
+fn command(word: &str) -> Option<String> {
+    let (_, instead) = COMMANDS.iter().find(|(name, _)| *name == word)?;
+    Some(format!("{word:?} is a command of warp: write {instead}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Flags of `warp get`, `put`, `mixed`, `stat`, `list` and `delete` that mean the same.
+    const SAME: [&str; 26] = [
+        "quiet",
+        "json",
+        "host",
+        "access-key",
+        "secret-key",
+        "session-token",
+        "region",
+        "bucket",
+        "host-select",
+        "concurrent",
+        "prefix",
+        "lookup",
+        "duration",
+        "noclear",
+        "keep-data",
+        "objects",
+        "obj.size",
+        "range-size",
+        "list-existing",
+        "get-distrib",
+        "stat-distrib",
+        "put-distrib",
+        "delete-distrib",
+        "help",
+        "threads",
+        "config",
+    ];
+
+    fn is_flag(name: &str) -> bool {
+        let command = Cli::command();
+        let bench = command.find_subcommand("bench").unwrap();
+        let longs = |arg: &clap::Arg| {
+            let names = arg.get_long().into_iter().chain(arg.get_all_aliases().unwrap_or_default());
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        name == "help" || bench.get_arguments().any(|arg| longs(arg).iter().any(|long| long == name))
+    }
+
+    #[test]
+    fn flags_that_mean_the_same_have_the_same_name() {
+        for name in SAME {
+            assert!(is_flag(name), "--{name}");
+            assert!(counterpart(name).is_none(), "--{name} is accepted and explained");
+        }
+        for (value, flags) in [("roundrobin", "round-robin"), ("weighed", "least-outstanding")] {
+            assert!(Cli::try_parse_from(["linerate", "bench", "--host-select", value]).is_ok(), "{flags}");
+        }
+    }
+
+    #[test]
+    fn every_other_flag_of_warp_is_explained_by_flags_that_exist() {
+        for other in OTHERS.iter() {
+            if is_flag(other.name) {
+                continue;
+            }
+            let flag = format!("--{}", other.name);
+            for words in [vec!["linerate", "bench", &flag], vec!["linerate", "bench", "--op=get", &flag, "1"]] {
+                let error = Cli::try_parse_from(words).unwrap_err();
+                let text = explain(&error).unwrap_or_else(|| panic!("{flag}: {error}"));
+                assert!(text.contains(&format!("\"{flag}\"")) && text.ends_with(other.fix), "{text}");
+            }
+            let named = other.fix.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+            for name in named.map(|n| n.trim_end_matches([':', ',', '.'])) {
+                let elsewhere = ["format", "help", "part.size"].contains(&name);
+                assert!(is_flag(name) || elsewhere, "{flag}: its fix names --{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_warp_is_explained() {
+        for &(name, instead) in COMMANDS {
+            for words in [vec!["linerate", name, "--host=h"], vec!["linerate", "bench", name]] {
+                let error = Cli::try_parse_from(words).unwrap_err();
+                let text = explain(&error).unwrap_or_else(|| panic!("{name}: {error}"));
+                assert!(text.contains(instead), "{text}");
+            }
+        }
+        let error = Cli::try_parse_from(["linerate", "bench", "--nonsense"]).unwrap_err();
+        assert_eq!(explain(&error), None);
+    }
+}

@@ -1,0 +1,330 @@
+//! What users of warp, mc and AWS's tools expect at the surface. No root, nothing changed on the machine.
+
+mod running;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use linerate_record::finding::FindingKind;
+use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, view, words};
+use tempfile::tempdir;
+
+const SHORT: &str = "--duration 300ms --warmup 100ms --no-ceiling --objects 20 --obj.size 1000 --concurrent 2";
+
+/// A short run with a home of its own, whose output is below that. No key of the tests may be in what it leaves.
+fn run(home: &Path, environment: &[(&str, String)], flags: &str) -> Output {
+    let out = home.join("out");
+    let mut command = linerate();
+    command.env("HOME", home).envs(environment.iter().map(|(name, value)| (name, value)));
+    let output = command.arg("bench").args(words(flags)).arg("-o").arg(&out).output().expect("linerate runs");
+    for text in files_below(&out).iter().map(|f| fs::read(out.join(f)).expect(f)).chain([shown(&output).into_bytes()]) {
+        let text = String::from_utf8_lossy(&text);
+        assert!(!text.contains(SECRET_KEY) && !text.contains(ACCESS_KEY), "a key in {text}");
+    }
+    output
+}
+
+fn write_below(home: &Path, path: &str, text: &str) {
+    let path = home.join(path);
+    fs::create_dir_all(path.parent().expect("below")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
+
+/// mc's configuration with one alias of keys, `mine`, and one of an old signature.
+fn mc_config(list: &str, url: &str) -> String {
+    let signed = |api: &str| {
+        let (access, secret) = (ACCESS_KEY, SECRET_KEY);
+        serde_json::json!({"url": url, "accessKey": access, "secretKey": secret, "api": api, "path": "auto"})
+    };
+    serde_json::json!({"version": "10", list: {"mine": signed("s3v4"), "old": signed("S3v2")}}).to_string()
+}
+
+#[test]
+fn an_alias_of_mc_gives_host_keys_bucket_and_prefix() {
+    let drive = tempdir().unwrap();
+    let target = Served::embedded(drive.path());
+    let url = format!("http://{}", target.address);
+    let variable = format!("http://{ACCESS_KEY}:{SECRET_KEY}@{}", target.address);
+    for (place, environment) in [
+        (".mc/config.json aliases", None),
+        (".mc/config.json hosts", None),
+        ("elsewhere/config.json aliases", Some("MC_CONFIG_DIR")),
+        ("", Some("MC_HOST_mine")),
+    ] {
+        let home = tempdir().unwrap();
+        if let Some((path, list)) = place.split_once(' ') {
+            write_below(home.path(), path, &mc_config(list, &url));
+        }
+        let value = if place.is_empty() { variable.clone() } else { format!("{}/elsewhere", home.path().display()) };
+        let environment: Vec<_> = environment.into_iter().map(|name| (name, value.clone())).collect();
+        let flags = format!("--alias mine/some-bucket/deep/er/ --op put {SHORT}");
+        let output = run(home.path(), &environment, &flags);
+        assert!(output.status.success(), "{place} {environment:?}: {}", shown(&output));
+        let run = view(&home.path().join("out")).run;
+        assert_eq!((run.asked.bucket.as_str(), &run.target.hosts[0]), ("some-bucket", &target.address), "{place}");
+        assert!(run.asked.prefix.starts_with("deep/er/linerate-"), "{place}: {}", run.asked.prefix);
+    }
+}
+
+#[test]
+fn an_alias_that_does_not_serve_is_told_without_its_keys() {
+    let home = tempdir().unwrap();
+    write_below(home.path(), ".mc/config.json", &mc_config("aliases", "http://127.0.0.1:1"));
+    let broken = tempdir().unwrap();
+    write_below(broken.path(), ".mc/config.json", &format!("{{\"aliases\": {{\"mine\": \"{SECRET_KEY}\"}}}}"));
+    let missing = ("MC_HOST_other", format!("http://{ACCESS_KEY}:{SECRET_KEY}"));
+    for (home, environment, flags, expected) in [
+        (&home, vec![], "--alias theirs", "no mc alias \"theirs\": aliases in the environment and"),
+        (&home, vec![], "--alias theirs", ".mc/config.json: mine, old; set MC_HOST_theirs"),
+        (&home, vec![], "--alias old", "mc alias \"old\" signs with \"S3v2\""),
+        (&home, vec![], "--alias mine/aaa --bucket bbb", "--alias \"mine/aaa\" and --bucket \"bbb\" differ"),
+        (&home, vec![missing], "--alias other", "MC_HOST_other is not of the form https://ACCESS_KEY:SECRET_KEY@HOST"),
+        (&home, vec![], "--alias mine --host h", "cannot be used with"),
+        (&broken, vec![], "--alias mine", ".mc/config.json:1:"),
+    ] {
+        let output = run(home.path(), &environment, flags);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {}", shown(&output));
+        assert!(shown(&output).contains(expected), "{flags}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn keys_and_region_are_found_where_aws_tools_keep_them() {
+    let drive = tempdir().unwrap();
+    let target = Served::embedded(drive.path());
+    let home = tempdir().unwrap();
+    let keys = format!("aws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n");
+    write_below(home.path(), ".aws/credentials", &format!("[default]\n{keys}[two]\n{keys}"));
+    write_below(home.path(), ".aws/config", "[default]\nregion = eu-7\n[profile two]\nregion = eu-8\n");
+    let named = |value: &str| vec![("AWS_PROFILE", value.to_owned())];
+    let wrong = ("AWS_ACCESS_KEY_ID", "nobody".to_owned());
+    let wrong = vec![wrong, ("AWS_SECRET_ACCESS_KEY", "nothing".to_owned())];
+    for (flags, environment, expected) in [
+        ("", vec![], Ok("eu-7")),
+        ("--profile two", vec![], Ok("eu-8")),
+        ("", named("two"), Ok("eu-8")),
+        ("--profile two --region eu-9", wrong.clone(), Ok("eu-9")),
+        ("", wrong, Err(3)),
+        ("--profile three", vec![], Err(2)),
+        ("", named("three"), Err(2)),
+    ] {
+        let flags = format!("--host {} --op put {SHORT} {flags}", target.address);
+        let _ = fs::remove_dir_all(home.path().join("out"));
+        let output = run(home.path(), &environment, &flags);
+        match expected {
+            Ok(region) => {
+                assert!(output.status.success(), "{flags} {environment:?}: {}", shown(&output));
+                assert_eq!(view(&home.path().join("out")).run.target.region, region, "{flags}");
+            }
+            Err(code) => assert_eq!(output.status.code(), Some(code), "{flags}: {}", shown(&output)),
+        }
+        if expected == Err(2) {
+            let told = shown(&output);
+            assert!(told.contains("no profile \"three\"") && told.contains("default, two"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_benchmark_file_of_warp_runs() {
+    let drive = tempdir().unwrap();
+    let target = Served::embedded(drive.path());
+    let home = tempdir().unwrap();
+    let file = format!(
+        "warp:\n  api: v1\n  benchmark: mixed\n  remote:\n    host: ['{}']\n    access-key: {ACCESS_KEY}\n    \
+         secret-key: '{SECRET_KEY}'\n    tls: false\n  params:\n    duration: 5m\n    concurrent: 3\n    \
+         objects: 30\n    obj:\n      size: 1KiB\n    \
+         distribution:\n      get: 60.0\n      put: 40.0\n      stat: 0\n      delete: 0\n",
+        target.address
+    );
+    write_below(home.path(), "file.yml", &file);
+    let flags = format!("--config {}/file.yml --duration 300ms --warmup 0s --no-ceiling", home.path().display());
+    let output = run(home.path(), &[], &flags);
+    assert!(output.status.success(), "{}", shown(&output));
+    let asked = view(&home.path().join("out")).run.asked;
+    let point = &asked.points[0];
+    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=3,put=2"));
+    assert_eq!((point.size.as_str(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
+}
+
+#[test]
+fn what_is_warps_own_is_told_with_its_counterpart() {
+    for (words_of_warp, expected) in [
+        ("get --host h", "\"get\" is a command of warp: write linerate bench --op get"),
+        ("bench mixed", "\"mixed\" is a command of warp: write linerate bench --op mixed"),
+        ("bench --benchdata x", "\"--benchdata\" is a flag of warp: give --output DIR"),
+        ("bench --host h --autoterm", "\"--autoterm\" is a flag of warp: "),
+    ] {
+        let output = linerate().args(words(words_of_warp)).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words_of_warp}");
+        assert!(shown(&output).contains(expected), "{words_of_warp}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn completions_are_made_for_every_shell_and_bash_takes_them() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = linerate().args(["completions", shell]).output().unwrap();
+        assert!(output.status.success() && shown(&output).contains("range-size"), "{shell}: {}", shown(&output));
+    }
+    let script = "source <(\"$1\" completions bash) && COMP_WORDS=(linerate bench --range) && COMP_CWORD=2 && \
+                  _linerate linerate --range bench && echo \"${COMPREPLY[*]}\"";
+    let binary = env!("CARGO_BIN_EXE_linerate");
+    let output = Command::new("bash").args(["--norc", "-euo", "pipefail", "-c", script, "bash", binary]).output();
+    let output = output.expect("bash runs");
+    assert_eq!(shown(&output).trim(), "--range-size");
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_verb() {
+    let folder = tempdir().unwrap();
+    let pages = folder.path().join("pages");
+    let output = linerate().arg("man").arg("-o").arg(&pages).output().unwrap();
+    assert!(output.status.success(), "{}", shown(&output));
+    for (page, text) in [("linerate.1", "completions"), ("linerate-bench.1", "obj.size"), ("linerate-report.1", "RUN")]
+    {
+        let found = fs::read_to_string(pages.join(page)).expect(page);
+        assert!(found.contains(".TH linerate") && found.contains(text), "{page}: {found}");
+    }
+    let help = shown(&linerate().arg("--help").output().unwrap());
+    let verbs = help.lines().skip_while(|l| !l.starts_with("Commands:")).skip(1).take_while(|l| !l.is_empty());
+    for verb in verbs
+        .filter_map(|l| l.strip_prefix("  ")?.split(' ').next())
+        .filter(|verb| !verb.is_empty())
+        .filter(|verb| *verb != "help")
+    {
+        assert!(pages.join(format!("linerate-{verb}.1")).exists(), "{verb}");
+    }
+}
+
+/// Recorded by warp 1.4.0 against a MinIO on the same machine; what `warp analyze` says of the files is noted beside.
+fn imported(file: &str) -> (linerate_analysis::view::View, String) {
+    let out = tempdir().expect("a folder");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file);
+    let command = ["import", "warp"];
+    let output = linerate().args(command).arg(path).arg("-o").arg(out.path()).output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert!(out.path().join("report.html").exists());
+    (view(out.path()), shown(&output))
+}
+
+#[test]
+fn a_file_of_warp_gives_the_figures_that_warp_gives() {
+    // `warp analyze`: GET (1100 reqs), concurrency 6, average 13.75 MiB/s and 220.00 obj/s; requests 50 % 1.5 ms, 90 %
+    // 2.5 ms, 99 % 6.5 ms, slowest 18.5 ms; first byte 50 % 1 ms, 90 % 2 ms, 99 % 6 ms.
+    let (view, text) = imported("warp-get.csv.zst");
+    let (series, point) = (&view.series[0], &view.series[0].points[0]);
+    assert_eq!((series.workload.as_str(), series.size.as_str(), point.concurrency), ("get", "64KiB", 6));
+    assert_eq!((view.run.target.hosts.as_slice(), point.error_count()), (["127.0.0.1:19311".to_owned()].as_slice(), 0));
+    let close = |figure: f64, warps: f64, share: f64| (figure / warps - 1.0).abs() <= share;
+    assert!(close(point.bytes_per_s.mean, 13.75 * 1_048_576.0, 0.01), "{:?}", point.bytes_per_s);
+    assert!(close(point.requests_per_s.mean, 220.0, 0.01), "{:?}", point.requests_per_s);
+    for (ns, ms) in [(point.total.p50_ns, 1.5), (point.total.p90_ns, 2.5), (point.total.p99_ns, 6.5)] {
+        // Two digits of warp, and 0.3 s at either end that are in its quantiles and not in these.
+        assert!(close(ns as f64 / 1e6, ms, 0.06), "{ns} ns, warp {ms} ms");
+    }
+    assert!(close(point.ttfb.p99_ns as f64 / 1e6, 6.0, 0.1), "{:?}", point.ttfb);
+    // What warp does not record is absent, and not zero.
+    assert_eq!((&point.client_cpu, point.client_busy, point.machine_busy), (&None, None, None));
+    assert!(series.limit.is_none() && text.contains("not recorded") && text.contains('–'), "{text}");
+    let finding = view.findings.iter().find(|f| f.kind == FindingKind::Imported).expect("it says so");
+    assert!(finding.evidence.contains("1142 requests of warp; 42 of PUT are left out"), "{}", finding.evidence);
+}
+
+#[test]
+fn a_mixed_file_of_warp_with_two_hosts_is_told_per_operation_and_host() {
+    // `warp` at its end: DELETE 10 %, 15.67 obj/s; GET 44 %, 66.87 obj/s; PUT 15 %, 23.88 obj/s; STAT 30 %, 45.61
+    // obj/s; total 149.76 obj/s.
+    let (view, _) = imported("warp-mixed.csv.zst");
+    let point = &view.series[0].points[0];
+    assert_eq!(view.series[0].workload, "mixed get=45,put=15,stat=30,delete=10");
+    assert_eq!(point.hosts.iter().map(|h| h.host.as_str()).collect::<Vec<_>>(), ["localhost:19311", "127.0.0.1:19311"]);
+    assert!((point.requests_per_s.mean / 149.76 - 1.0).abs() < 0.02, "{:?}", point.requests_per_s);
+    for (op, per_s) in [("get", 66.87), ("put", 23.88), ("stat", 45.61), ("delete", 15.67)] {
+        let figures = point.ops.iter().find(|o| o.op.name() == op).expect(op);
+        assert!((figures.requests_per_s / per_s - 1.0).abs() < 0.1, "{op}: {}", figures.requests_per_s);
+    }
+}
+
+#[test]
+fn a_file_cut_off_or_of_another_kind_is_refused_by_name() {
+    let folder = tempdir().unwrap();
+    let whole = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/warp-get.csv.zst")).unwrap();
+    for (name, bytes, expected) in [
+        ("cut.csv.zst", &whole[..whole.len() / 2], "cut.csv.zst:"),
+        ("cut-early.csv.zst", &whole[..5], "cut-early.csv.zst: no zstd"),
+        ("text.csv", b"one,two\n".as_slice(), "text.csv:1: no column \"op\""),
+        ("empty.csv.zst", b"".as_slice(), "empty.csv.zst: it is empty"),
+    ] {
+        let (path, out) = (folder.path().join(name), folder.path().join("out"));
+        fs::write(&path, bytes).unwrap();
+        let output = linerate().args(["import", "warp"]).arg(&path).arg("-o").arg(&out).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", shown(&output));
+        assert!(shown(&output).contains(expected) && !out.exists(), "{name}: {}", shown(&output));
+    }
+}
+
+/// What a server answers to a GET; empty where it cannot be reached.
+fn get(address: &str, path: &str) -> String {
+    let mut answer = String::new();
+    if let Ok(mut stream) = TcpStream::connect(address) {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time limit");
+        let asked = write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        let _ = asked.and_then(|()| stream.read_to_string(&mut answer));
+    }
+    answer
+}
+
+/// The sum of a metric's samples.
+fn metric(text: &str, name: &str) -> f64 {
+    let values = text.lines().filter(|l| l.starts_with(name)).filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok());
+    values.sum()
+}
+
+#[test]
+fn metrics_are_served_while_a_run_goes_on() {
+    let (target, out) = (Served::null(), tempdir().unwrap());
+    let flags =
+        "--metrics 127.0.0.1:0 --op get --obj.size 10000 --duration 60s --warmup 0s --concurrent 3 --no-ceiling";
+    let mut command = linerate();
+    command.arg("bench").args(words(flags)).arg("--host").arg(&target.address).arg("--anonymous");
+    let mut child = command.arg("-o").arg(out.path()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|l| l.starts_with("metrics ")).expect("it says where");
+    let rest = std::thread::spawn(move || lines.for_each(drop));
+    let address = line.trim_start_matches("metrics  http://").trim_end_matches("/metrics").to_owned();
+    // A caller that says nothing keeps the others waiting for two seconds, and no longer.
+    let silent = TcpStream::connect(&address).unwrap();
+    let mut text = String::new();
+    eventually("requests to be counted", || {
+        text = get(&address, "/metrics");
+        metric(&text, "linerate_requests_total") > 0.0
+    });
+    drop(silent);
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0"), "{text}");
+    assert!(text.ends_with("# EOF\n"));
+    let requests = metric(&text, "linerate_requests_total");
+    assert_eq!(metric(&text, "linerate_body_bytes_total"), requests * 10_000.0);
+    assert_eq!(metric(&text, "linerate_request_duration_seconds_count"), requests);
+    assert_eq!(metric(&text, "linerate_first_byte_seconds_bucket{op=\"get\",le=\"+Inf\"}"), requests);
+    assert!(metric(&text, "linerate_client_cpu_seconds_total") > 0.0 && metric(&text, "linerate_concurrency") == 3.0);
+    assert!(
+        text.contains("linerate_point_info{workload=\"get\",size=\"10000\",concurrency=\"3\",phase=\"measured\"} 1")
+    );
+    assert!(text.contains(&format!("linerate_requests_total{{op=\"get\",host=\"{}\"}}", target.address)), "{text}");
+    assert!(get(&address, "/").starts_with("HTTP/1.1 404"));
+    eventually("counters to rise", || metric(&get(&address, "/metrics"), "linerate_requests_total") > requests);
+    let ended = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(ended.success() && child.wait().unwrap().code() == Some(130));
+    rest.join().unwrap();
+    assert!(TcpStream::connect(&address).is_err(), "the server ends with the run");
+    let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let flag = format!("--metrics={}", busy.local_addr().unwrap());
+    let output = linerate().args(["bench", &flag]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(shown(&output).contains("cannot serve --metrics on"), "{}", shown(&output));
+}

@@ -1,0 +1,274 @@
+//! A comparison as text for a terminal, JSON and CSV.
+
+use linerate_analysis::compare::{
+    Arm, Change, Comparison, Contrast, Matched, Metric, PointComparison, SeriesComparison, Side, Threshold, Unit,
+    Verdict,
+};
+use linerate_analysis::view::Measure;
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+
+use crate::csv::push_row;
+use crate::terminal::{Ink, Look, clean, hanging, paint};
+use crate::words;
+
+/// The comparison as pretty JSON, with a line feed at its end.
+///
+/// # Panics
+/// Never: a comparison has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn json(comparison: &Comparison) -> String {
+    let mut text = serde_json::to_string_pretty(comparison).expect("a comparison has text keys only");
+    text.push('\n');
+    text
+}
+
+/// Columns before the figures of a row.
+const LEAD_COLUMNS: usize = 18;
+
+/// The columns of [`csv`], in order.
+const COLUMNS: [&str; 19] = [
+    "workload",
+    "size",
+    "matched",
+    "a_concurrency",
+    "b_concurrency",
+    "metric",
+    "a",
+    "a_low_95",
+    "a_high_95",
+    "b",
+    "b_low_95",
+    "b_high_95",
+    "change",
+    "change_low_95",
+    "change_high_95",
+    "p_holm",
+    "detectable",
+    "verdict",
+    "rate_per_s",
+];
+
+/// One row per figure compared, under a row of column names. A figure that is not known is empty.
+#[must_use]
+pub fn csv(comparison: &Comparison) -> String {
+    let mut text = COLUMNS.join(",");
+    text.push('\n');
+    for series in &comparison.series {
+        for point in &series.points {
+            for contrast in &point.contrasts {
+                push_row(&mut text, &row(series, point, contrast));
+            }
+        }
+    }
+    text
+}
+
+fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) -> [String; COLUMNS.len()] {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    let change = |of: fn(&Change) -> f64| number(contrast.change.as_ref().map(of));
+    [
+        series.workload.clone(),
+        series.size.clone(),
+        matched(point.matched).to_owned(),
+        point.a_concurrency.to_string(),
+        point.b_concurrency.to_string(),
+        metric_key(contrast.metric, series.measure).to_owned(),
+        contrast.a.value.to_string(),
+        number(contrast.a.low_95),
+        number(contrast.a.high_95),
+        contrast.b.value.to_string(),
+        number(contrast.b.low_95),
+        number(contrast.b.high_95),
+        change(|c| c.share),
+        change(|c| c.low_95),
+        change(|c| c.high_95),
+        change(|c| c.p_holm),
+        change(|c| c.detectable),
+        verdict_key(contrast.verdict).to_owned(),
+        number(point.rate_per_s),
+    ]
+}
+
+const fn matched(matched: Matched) -> &'static str {
+    match matched {
+        Matched::Concurrency => "concurrency",
+        Matched::Knee => "knee",
+    }
+}
+
+const fn metric_key(metric: Metric, measure: Measure) -> &'static str {
+    match (metric, measure) {
+        (Metric::Throughput, Measure::Bytes) => "bytes_per_s",
+        (Metric::Throughput, Measure::Requests) => "requests_per_s",
+        (Metric::P50, _) => "total_p50_ns",
+        (Metric::P99, _) => "total_p99_ns",
+    }
+}
+
+const fn verdict_key(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Higher => "higher",
+        Verdict::Lower => "lower",
+        Verdict::NotShown => "not-shown",
+        Verdict::TooFew => "too-few",
+    }
+}
+
+/// The whole comparison: the arms, what differs in their set-up, a table per series, and how to read it.
+#[must_use]
+pub fn text(comparison: &Comparison, look: Look) -> String {
+    let mut text = [arm("A", &comparison.a, look), arm("B", &comparison.b, look)].concat();
+    text.push_str(&setup(comparison, look));
+    for series in &comparison.series {
+        text.push('\n');
+        text.push_str(&series_table(series, look));
+    }
+    text.push('\n');
+    text.push_str(&notes(comparison, look));
+    text
+}
+
+fn arm(name: &str, arm: &Arm, look: Look) -> String {
+    let mut text = String::new();
+    for (i, run) in arm.runs.iter().enumerate() {
+        let cut_off = if run.complete { "" } else { ", incomplete" };
+        let (target, version) = (words::target(&run.target), &run.linerate_version);
+        let told = format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, words::utc(run.started_unix_ms));
+        text.push_str(&hanging(&format!(" {}", if i == 0 { name } else { "" }), 5, &told, look));
+    }
+    text
+}
+
+fn setup(comparison: &Comparison, look: Look) -> String {
+    if comparison.setup.is_empty() {
+        return hanging(" set-up", 11, "the same in every field recorded", look);
+    }
+    let mut text = format!("\n{}\n", paint(Ink::Dim, " set-up that differs", look));
+    for difference in &comparison.setup {
+        let told = format!("{}  →  {}", difference.a.join(" | "), difference.b.join(" | "));
+        text.push_str(&hanging(&format!("   {:<26}", clean(&difference.field)), 30, &told, look));
+    }
+    text
+}
+
+fn series_table(series: &SeriesComparison, look: Look) -> String {
+    let label = clean(&words::series_label(&series.workload, &series.size));
+    let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
+    let mut text = format!("{}\n", paint(Ink::Dim, &heading, look));
+    for point in &series.points {
+        text.push_str(&point_lines(point, series.measure, look));
+    }
+    if series.points.is_empty() {
+        text.push_str("   no point in common\n");
+    }
+    if let (Some(a), Some(b)) = (series.a_bound, series.b_bound) {
+        text.push_str(&hanging(" ▸ bound by", 13, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
+    }
+    text
+}
+
+fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String {
+    let (mut text, mut lead) = (String::new(), String::new());
+    match point.matched {
+        Matched::Concurrency => {
+            let rate = |per_s: f64| format!("{}/s", count(per_s));
+            lead = point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate);
+        }
+        Matched::Knee => {
+            let told = format!("at the knee: {} in flight in A, {} in B", point.a_concurrency, point.b_concurrency);
+            text.push_str(&hanging("", 3, &told, look));
+        }
+    }
+    for contrast in &point.contrasts {
+        text.push_str(&contrast_line(&lead, contrast, measure, look));
+        lead.clear();
+    }
+    if point.a_errors + point.b_errors > 0 {
+        let told = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);
+        text.push_str(&hanging("", 9, &told, look));
+    }
+    text
+}
+
+fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: Look) -> String {
+    let metric = match contrast.metric {
+        Metric::Throughput => "throughput",
+        Metric::P50 => "p50",
+        Metric::P99 => "p99",
+    };
+    let value = |side: &Side| match (contrast.metric, measure) {
+        (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
+        (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
+        (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
+    };
+    let (change, interval) = contrast.change.map_or_else(
+        || (words::ABSENT.to_owned(), String::new()),
+        |c| (words::change(c.share), format!("{} to {}", words::change(c.low_95), words::change(c.high_95))),
+    );
+    let (ink, told) = verdict(contrast);
+    let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
+    format!("  {lead:>5}  {metric:<10}{cells}   {}\n", paint(ink, &told, look))
+}
+
+fn figures([a, b, change, interval]: [&str; 4]) -> String {
+    format!(" {a:>11} {b:>11} {change:>11} {interval:>20}")
+}
+
+fn verdict(contrast: &Contrast) -> (Ink, String) {
+    let worse = |higher: bool| if higher == (contrast.metric == Metric::Throughput) { Ink::Green } else { Ink::Red };
+    match (contrast.verdict, contrast.change) {
+        (Verdict::Higher, _) => (worse(true), "higher".to_owned()),
+        (Verdict::Lower, _) => (worse(false), "lower".to_owned()),
+        (Verdict::NotShown, Some(change)) if change.detectable >= 1.0 => {
+            (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
+        }
+        (Verdict::NotShown, Some(change)) => {
+            (Ink::Dim, format!("no difference shown; {} or more would have been", words::percent(change.detectable)))
+        }
+        (Verdict::NotShown, None) | (Verdict::TooFew, _) => (Ink::Dim, "too little data to say".to_owned()),
+    }
+}
+
+/// How to read the tables.
+fn notes(comparison: &Comparison, look: Look) -> String {
+    let mut text = String::new();
+    let mut note = |lead: &str, told: &str| text.push_str(&hanging(&format!(" {lead}"), 11, told, look));
+    match comparison.tests {
+        0 => note("read", "nothing could be tested: a figure needs 8 intervals, or two runs"),
+        tests => note(
+            "read",
+            &format!(
+                "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). \
+                 \"Would have been\" means in four comparisons of five. An interval is that of its row alone",
+                words::plural(u64::from(tests), "test")
+            ),
+        ),
+    }
+    match comparison.unit {
+        Unit::Interval => note(
+            "drift",
+            "one run each: what changes from one run to the next is in no interval, and two runs of the same thing, \
+             minutes apart, can differ by more. To be sure, run A B B A and compare A1,A2 with B1,B2",
+        ),
+        Unit::Run => note("drift", "intervals rest on how runs differ from each other, within A and within B"),
+    }
+    if !comparison.unmatched.is_empty() {
+        note("unmatched", &comparison.unmatched.join(", "));
+    }
+    if let Some(threshold) = &comparison.threshold {
+        note("threshold", &threshold_told(threshold));
+    }
+    text
+}
+
+fn threshold_told(threshold: &Threshold) -> String {
+    let share = words::percent(threshold.share);
+    let untested = match threshold.untested.as_slice() {
+        [] => String::new(),
+        names => format!("; too little data to say of {}", names.join(", ")),
+    };
+    match threshold.missed.as_slice() {
+        [] => format!("no throughput is shown to be more than {share} lower{untested}"),
+        names => format!("missed: throughput is more than {share} lower at {}{untested}", names.join(", ")),
+    }
+}

@@ -1,0 +1,20 @@
+//! Listings of buckets: whatever a target sends is a page or an error.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use linerate_load::failure::s3_code;
+use linerate_load::listing;
+
+fuzz_target!(|body: &[u8]| {
+    if let Ok(page) = listing::objects(body) {
+        // Each entry takes more than its key to write.
+        assert!(page.entries.iter().map(|object| object.key.len()).sum::<usize>() <= body.len());
+    }
+    for page in [listing::versions(body), listing::uploads(body)].into_iter().flatten() {
+        assert!(page.entries.iter().map(|one| one.key.len() + one.id.len()).sum::<usize>() <= body.len());
+    }
+    if let Some(code) = s3_code(body) {
+        assert!(code.len() <= 64);
+    }
+});
