@@ -296,40 +296,44 @@ fn bracket(levels: &[Level]) -> (Option<f64>, Option<f64>) {
     (holds, misses)
 }
 
-/// The rate that narrows the doubt most; `None` where it is narrow enough, or nothing more can be learnt.
+/// The rate that tells most; `None` where the doubt is narrow enough, or nothing more can be learnt.
 fn next_rate(levels: &[Level], limits: &Limits) -> Option<f64> {
     let clamp = |rate: f64| rate.clamp(limits.lowest_per_s, limits.highest_per_s);
     let (Some(bottom), Some(top)) = (levels.first(), levels.last()) else {
         return Some(clamp(limits.start_per_s));
     };
-    let again = |l: &Level| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX;
-    match bracket(levels) {
-        (Some(holds), Some(misses)) => narrow(levels, holds, misses, limits.precision),
-        // Nothing missed so far: look again at a doubtful end before loading twice as much.
-        (_, None) if again(top) => Some(top.rate),
-        (_, None) if top.rate < limits.highest_per_s => {
-            Some(clamp(top.rate * if top.verdict == Verdict::Holds { 2.0 } else { std::f64::consts::SQRT_2 }))
-        }
-        (None, _) if again(bottom) => Some(bottom.rate),
-        (None, _) if bottom.rate > limits.lowest_per_s => Some(clamp(bottom.rate / 2.0)),
-        _ => None,
+    let higher = |factor: f64| (top.rate < limits.highest_per_s).then(|| clamp(top.rate * factor));
+    let lower = || (bottom.rate > limits.lowest_per_s).then(|| clamp(bottom.rate / 2.0));
+    let (holds, misses) = bracket(levels);
+    let from = holds.or_else(|| (bottom.exceeds <= 1.0).then_some(bottom.rate));
+    let Some(seems) = levels.iter().find(|l| l.exceeds > 1.0 && from.is_none_or(|from| l.rate > from)) else {
+        return higher(2.0).or_else(|| doubtful(levels));
+    };
+    let Some(from) = from else { return lower().or_else(|| doubtful(&levels[..1])) };
+    // What seems to miss at one look is looked at again before the search turns below it.
+    if seems.verdict == Verdict::Unclear && seems.visits < 2 {
+        return Some(seems.rate);
     }
+    let between = |end: f64| levels.iter().filter(|l| (from..=end).contains(&l.rate)).copied().collect::<Vec<_>>();
+    let near = between(seems.rate);
+    halved(&near, limits.precision).or_else(|| doubtful(&near)).or_else(|| match (holds, misses) {
+        (None, _) => lower(),
+        (_, None) => higher(std::f64::consts::SQRT_2),
+        (Some(_), Some(misses)) => halved(&between(misses), limits.precision),
+    })
 }
 
-/// A rate between two that are told apart: the middle of the widest gap, or a doubtful rate once more where all gaps
-/// are narrow.
-fn narrow(levels: &[Level], holds: f64, misses: f64, precision: f64) -> Option<f64> {
-    if misses <= holds * (1.0 + precision) {
-        return None;
-    }
-    let within: Vec<&Level> = levels.iter().filter(|l| (holds..=misses).contains(&l.rate)).collect();
-    let gaps = within.windows(2).map(|pair| (pair[0].rate, pair[1].rate));
+/// The middle of the widest gap between neighbours; `None` where all are within the precision.
+fn halved(levels: &[Level], precision: f64) -> Option<f64> {
+    let gaps = levels.windows(2).map(|pair| (pair[0].rate, pair[1].rate));
     let widest = gaps.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-    if widest.1 > widest.0 * (1.0 + precision) {
-        return Some((widest.0 * widest.1).sqrt());
-    }
-    let doubtful = within.iter().filter(|l| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX);
-    doubtful.min_by_key(|l| l.visits).map(|l| l.rate)
+    (widest.1 > widest.0 * (1.0 + precision)).then(|| (widest.0 * widest.1).sqrt())
+}
+
+/// The rate in doubt that was visited least.
+fn doubtful(levels: &[Level]) -> Option<f64> {
+    let open = levels.iter().filter(|l| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX);
+    open.min_by_key(|l| l.visits).map(|l| l.rate)
 }
 
 #[cfg(test)]

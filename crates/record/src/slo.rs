@@ -20,7 +20,8 @@ impl LatencyBound {
     /// The share of requests, 0 to 1, that may take longer.
     #[must_use]
     pub fn share_over(&self) -> f64 {
-        1.0 - self.percentile / 100.0
+        // Rounded, so that 10 of 100 are no more than a p90 allows.
+        ((100.0 - self.percentile) * 1e9).round() / 1e11
     }
 }
 

@@ -13,12 +13,9 @@ mod queue;
 
 use curve::{HIGHEST, KINDS, Kind, World};
 
-/// Worlds. Their seeds were not used while the search was made.
-const SEEDS: u64 = 1_000;
+/// Worlds: a thousand of each kind. Their seeds were not used while the search was made.
+const SEEDS: u64 = 1_000 * KINDS.len() as u64;
 const FIRST_SEED: u64 = 0;
-
-/// Where throughput flips between modes that last, two minutes are too short for more than this to be held to.
-const BIMODAL_LEAST: f64 = 0.92;
 
 /// A sweep at 1, 2, 4 … 256 with points of 60 s, in milliseconds.
 const SWEEP_MS: u64 = 9 * 60_000;
@@ -108,13 +105,12 @@ fn the_knee_is_found_within_a_step_in_a_quarter_of_the_time_of_a_sweep() {
         let of: Vec<&Searched> = searched.iter().filter(|s| s.kind == kind).collect();
         let (near, covered) = (share(&of, Searched::within_a_step), share(&of, Searched::covers));
         println!("{kind:?}: within a step {near:.3}, covered {covered:.3}, {:.0} ms on average", mean_ms(&of));
-        let least = if kind == Kind::Bimodal { BIMODAL_LEAST } else { 0.95 };
-        assert!(near >= least, "{near}: {}", failed(&of, Searched::within_a_step));
+        assert!(near >= 0.95, "{near}: {}", failed(&of, Searched::within_a_step));
         assert!(covered >= 0.9, "{covered}: {}", failed(&of, Searched::covers));
     }
     let (near, covered) = (share(&all, Searched::within_a_step), share(&all, Searched::covers));
     println!("all: within a step {near:.3}, covered {covered:.3}, {:.0} ms on average", mean_ms(&all));
-    assert!(near >= 0.95, "{near}: {}", failed(&all, Searched::within_a_step));
+    assert!(near >= 0.98, "{near}: {}", failed(&all, Searched::within_a_step));
     assert!(covered >= 0.93, "{covered}: {}", failed(&all, Searched::covers));
     // Every search, not only the usual one, stays within a quarter of a sweep.
     assert!(share(&all, |s| 4 * s.spent_ms <= SWEEP_MS) == 1.0, "{}", failed(&all, |s| 4 * s.spent_ms <= SWEEP_MS));
