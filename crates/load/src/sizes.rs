@@ -69,8 +69,8 @@ pub enum SizesError {
     Empty,
 }
 
-/// Reads `--obj.size`: a comma list of sizes, `random:MIN-MAX` and `lognormal:MEDIAN/SIGMA`, one entry of the grid each,
-/// or one distribution of `SIZE:WEIGHT` buckets.
+/// Reads `--obj.size`: a comma list of sizes, `random:MIN-MAX` and `lognormal:MEDIAN/SIGMA`, one entry of the grid
+/// each, or one distribution of `SIZE:WEIGHT` buckets.
 ///
 /// # Errors
 /// [`SizesError`], quoting the part that could not be read.

@@ -178,7 +178,8 @@ mod tests {
     use super::*;
 
     fn samples(rss_bytes: impl Fn(u64) -> u64) -> Vec<Sample> {
-        let at = |i: u64| Sample { at_s: 1.5 * i as f64, rss_bytes: rss_bytes(i), descriptors: 20, ..Sample::default() };
+        let at =
+            |i: u64| Sample { at_s: 1.5 * i as f64, rss_bytes: rss_bytes(i), descriptors: 20, ..Sample::default() };
         (0..40).map(at).collect()
     }
 
