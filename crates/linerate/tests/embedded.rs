@@ -22,7 +22,7 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
         "--op get,put --obj.size 0,16,300000 --payload unsigned --unique full",
         "--op get,put --obj.size random:1-100000 --payload signed --unique full",
         "--op get,put --obj.size 0,1000,65536,200000 --payload streaming",
-        "--op get,put --obj.size 0,1000,65536,5MiB --payload streaming-trailer",
+        "--op get,put --obj.size 0,1000,65536,700000 --payload streaming-trailer",
         "--op get,put --obj.size random:1-300000 --payload streaming-trailer --unique full",
         "--op get,put --obj.size 0,1000,65537,300000 --payload unsigned-trailer",
         "--op get,put --obj.size 150000 --payload unsigned-trailer --unique full",
