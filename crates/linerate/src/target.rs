@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use linerate_load::target::identity::{self, Identity};
 use linerate_load::target::{embedded, null};
@@ -47,8 +48,20 @@ fn end_with_input_or_signal(made: &Made) -> Result<(), Failure> {
 }
 
 fn end(made: &Made) -> ! {
-    drop(std::mem::take(&mut *made.lock().unwrap_or_else(PoisonError::into_inner)));
+    for folder in std::mem::take(&mut *made.lock().unwrap_or_else(PoisonError::into_inner)) {
+        remove(&folder.keep());
+    }
     std::process::exit(0)
+}
+
+/// Removes a folder. Requests in flight may still write into it, and it is then not empty: tried again for a second.
+fn remove(folder: &Path) {
+    for _ in 0..40 {
+        if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
 }
 
 fn tell(address: SocketAddr, ca: Option<&Path>) {

@@ -10,7 +10,7 @@ use super::Run;
 use crate::view::Point;
 
 /// Shortest time without a sign of life that can mean a target that hangs.
-const HUNG_MIN_MS: u64 = 1_000;
+pub(super) const HUNG_MIN_MS: u64 = 1_000;
 
 /// Shortest time in which requests fail and none succeeds that can mean a target that is lost: intervals are short, and
 /// one in which the only request that ended failed is none.
@@ -31,8 +31,9 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
-    // In an open loop of a low rate there may have been nothing to answer.
-    if point.open.is_none() && point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0 {
+    // In an open loop of a low rate there may have been nothing to answer, and a short point may just be too short.
+    let nothing = point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0;
+    if point.open.is_none() && nothing && point.measured_ms >= HUNG_MIN_MS {
         lost_ms = point.measured_ms;
     }
     (lost_ms > 0).then(|| Finding {
