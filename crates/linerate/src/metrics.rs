@@ -105,8 +105,9 @@ impl Exporter {
                 let known = done.failed.len() < KINDS_MAX || done.failed.contains_key(kind);
                 *done.failed.entry(if known { kind.clone() } else { "other".to_owned() }).or_default() += n;
             }
-            add(live.ttfb.entry(row.op).or_default(), &row.ttfb);
-            add(live.total.entry(row.op).or_default(), &row.total);
+            // In an open loop, from when requests were due: else what the target held up would not count.
+            add(live.ttfb.entry(row.op).or_default(), row.ttfb_intended.as_ref().unwrap_or(&row.ttfb));
+            add(live.total.entry(row.op).or_default(), row.total_intended.as_ref().unwrap_or(&row.total));
         }
     }
 

@@ -21,12 +21,12 @@ const NO_PROFILE: &str = "linerate does not profile itself: leave it out";
 const NO_ENCRYPTION: &str = "linerate stores objects unencrypted: leave it out";
 const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
 const NO_METADATA: &str = "linerate gives objects no metadata, tags or storage class: leave it out";
-const DURATION: &str = "a point ends after --duration: name it in place of automatic termination";
+const DURATION: &str = "a point ends when it is known to --precision 2%, after --duration at the most";
 const CLIENTS: &str = "linerate drives the load from one machine: start one on each, with a --prefix of its own";
 const REPORT: &str = "a report is made of the run folder: linerate report RUN --format text, json, csv or html";
 const REPORT_SPLIT: &str = "a report shows every point over time, per operation and per host: linerate report RUN";
 const KEEP_ALIVE: &str = "connections are HTTP/1.1 and kept open: leave it out";
-const ONE_PUT: &str = "an object is one PUT unless --part.size is given: leave it out";
+const ONE_PUT: &str = "a put is one request, and objects in parts are --op multipart: leave it out";
 
 /// Every flag of warp that has another name here, or no counterpart.
 const OTHERS: &[Other] = &[
@@ -39,22 +39,18 @@ const OTHERS: &[Other] = &[
     other("block", "", NO_PROFILE),
     other("mutex", "", NO_PROFILE),
     other("trace", "", NO_PROFILE),
-    other("tls", "", "this linerate speaks plain HTTP only: give http:// endpoints"),
-    other("insecure", "", "this linerate speaks plain HTTP only, which checks no certificate: leave it out"),
     other("ktls", "", "linerate does not use the kernel's TLS: leave it out"),
     other("sts-web-token", "", "give the credentials of the exchange: --access-key, --secret-key and --session-token"),
     other("signature", "S3V4", "requests are signed with S3v4: leave it out, or give --anonymous"),
     other("encrypt", "", NO_ENCRYPTION),
     other("sse-s3-encrypt", "", NO_ENCRYPTION),
-    other("resolve-host", "", "name every address with --host, such as 10.0.0.{1...4}:9000"),
     other("sndbuf", "32768", NO_SOCKET_SIZES),
     other("rcvbuf", "32768", NO_SOCKET_SIZES),
     other("noprefix", "", "every thread writes below the run's one prefix: leave it out"),
     other("disable-multipart", "", ONE_PUT),
-    other("part.size", "", "this linerate writes an object with one PUT: leave it out"),
     other("disable-sha256-payload", "", "give --payload unsigned"),
-    other("md5", "", "bodies are guarded by the signature, --payload signed: leave it out"),
-    other("checksum", "", "bodies are guarded by the signature, --payload signed: leave it out"),
+    other("md5", "", "bodies are guarded by their signature, or a CRC-32C with --payload unsigned-trailer"),
+    other("checksum", "", "give --payload unsigned-trailer, which sends a CRC-32C behind the body"),
     other("storage-class", "", NO_METADATA),
     other("add-metadata", "", NO_METADATA),
     other("tag", "", NO_METADATA),
@@ -63,9 +59,13 @@ const OTHERS: &[Other] = &[
     other("stress", "", "give --quiet to print nothing but errors"),
     other("influxdb", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
     other("stdout", "", "figures of every interval are in the run folder: see --output"),
-    other("rps-limit", "0", "give --max-rate 500/s, or in bytes 200MiB/s"),
+    other("rps-limit", "0", "give --max-rate 500/s for a cap, or --rate 500/s for an open loop"),
     other("obj.generator", "random", "bodies are random: leave it out"),
-    other("obj.randsize", "", "give --obj.size random:1-4MiB, or weights such as 4096:10740,8192:1685"),
+    other(
+        "obj.randsize",
+        "",
+        "give --obj.size random:1-4MiB, lognormal:256KiB/1.5 or weights such as 4096:10740,8192:1685",
+    ),
     other("benchdata", "", "give --output DIR, the run folder"),
     other("serverprof", "", NO_PROFILES),
     other("autoterm", "", DURATION),
@@ -104,11 +104,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("mixed", "linerate bench --op mixed"),
     ("run", "linerate bench --config FILE"),
     ("analyze", "linerate report RUN, after linerate import warp FILE for files of warp"),
-    ("cmp", "linerate report of each run"),
+    ("cmp", "linerate compare RUN RUN"),
     ("merge", "linerate report of each run"),
     ("client", "linerate bench on each machine, with a --prefix of its own"),
     ("multipart", "linerate bench --op get"),
-    ("multipart-put", "linerate bench --op put"),
+    ("multipart-put", "linerate bench --op multipart"),
     ("append", "linerate bench --op put"),
     ("fanout", "linerate bench --op put"),
     ("snowball", "linerate bench --op put with small objects"),
@@ -174,7 +174,11 @@ mod tests {
     use crate::cli::Cli;
 
     /// Flags of `warp get`, `put`, `mixed`, `stat`, `list` and `delete` that mean the same.
-    const SAME: [&str; 26] = [
+    const SAME: &[&str] = &[
+        "tls",
+        "insecure",
+        "resolve-host",
+        "part.size",
         "quiet",
         "json",
         "host",
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn flags_that_mean_the_same_have_the_same_name() {
-        for name in SAME {
+        for &name in SAME {
             assert!(is_flag(name), "--{name}");
             assert!(counterpart(name).is_none(), "--{name} is accepted and explained");
         }
@@ -238,7 +242,7 @@ mod tests {
             }
             let named = other.fix.split_whitespace().filter_map(|word| word.strip_prefix("--"));
             for name in named.map(|n| n.trim_end_matches([':', ',', '.'])) {
-                let elsewhere = ["format", "help", "part.size"].contains(&name);
+                let elsewhere = ["format", "help"].contains(&name);
                 assert!(is_flag(name) || elsewhere, "{flag}: its fix names --{name}");
             }
         }

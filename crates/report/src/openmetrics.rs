@@ -85,9 +85,9 @@ pub fn render(live: &Live) -> String {
     sample(&mut text, "linerate_build_info", &[("version", &live.version)], "1");
     point(&mut text, live);
     requests(&mut text, live);
-    let total = "From the start of a request to the last byte of its response, of successes.";
+    let total = "Of successes, from the start of a request, or when it was due, to the last byte of its response.";
     seconds(&mut text, "linerate_request_duration_seconds", total, &live.total);
-    let ttfb = "From the start of a request to the first byte of its response, of successes.";
+    let ttfb = "Of successes, from the start of a request, or when it was due, to the first byte of its response.";
     seconds(&mut text, "linerate_first_byte_seconds", ttfb, &live.ttfb);
     family(&mut text, "linerate_client_cpu_seconds", "counter", "seconds", "Processor time of linerate.");
     sample(&mut text, "linerate_client_cpu_seconds_total", &[], &number(live.client_cpu_ns as f64 / 1e9));
