@@ -23,7 +23,11 @@ fuzz_target!(|text: &str| {
         if let Ok(named) = hosts::parse(text, false) {
             let hosts = named.authorities;
             assert!(!hosts.is_empty() && hosts.len() <= HOSTS_MAX);
-            let same = |host: &String| hosts::parse(host, false).is_ok_and(|again| again.authorities == [host.clone()]);
+            let same = |host: &String| {
+                // A host called "file" has a port now, and that is a file.
+                host.starts_with("file:")
+                    || hosts::parse(host, false).is_ok_and(|again| again.authorities == [host.clone()])
+            };
             assert!(hosts.iter().all(same), "{hosts:?}");
         }
     }

@@ -62,7 +62,8 @@ fn session(manifest: &Manifest, flags: &CleanFlags) -> Result<Session, Failure> 
         let why = format!("run.json: prefix {prefix:?} does not end in {own:?}, so it is not this run's own");
         return Err(Failure::NotARun { path: flags.run.clone(), why });
     }
-    let hosts = hosts::resolve(&hosts::parse(&target.hosts.join(","), target.tls.is_some())?.authorities)?;
+    // As they were written: not to be read again, where "file:80" would be a file.
+    let hosts = hosts::resolve(&target.hosts)?;
     let lookup = if target.lookup == "host" { Lookup::VirtualHost } else { Lookup::Path };
     let tls = match &target.tls {
         Some(_) => {

@@ -277,6 +277,7 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
     assert!(bench(null.path(), &format!("--target null {short}")).status.success());
     let target = Served::null();
     assert!(bench(out.path(), &format!("--host {} {short}", target.address)).status.success());
+    let target_address = target.address.clone();
     drop(target);
     let changed = |field: &str, from: &str, to: &str| {
         let folder = tempdir().unwrap();
@@ -288,6 +289,8 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
         folder
     };
     let (outside, everything) = (changed("/asked/prefix", "linerate-", "backup-"), changed("/asked/prefix", "/", ""));
+    // A host called "file" is no list of hosts in a file.
+    let file = changed("/target/hosts/0", &target_address, "file:80");
     for (folder, code, part) in [
         (Path::new("/nonexistent"), 2, "is not a run folder"),
         (empty.path(), 2, "run.json"),
@@ -296,6 +299,7 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
         (outside.path(), 2, "is not this run's own"),
         (everything.path(), 2, "is not this run's own"),
         (out.path(), 3, "failed to reach"),
+        (file.path(), 3, "file:80"),
     ] {
         let output = clean(folder, &[]);
         assert_eq!(output.status.code(), Some(code), "{part}: {}", shown(&output));
