@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers bench soak fuzz lint dist
+.PHONY: demo test test-system servers bench soak fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
@@ -46,12 +46,17 @@ soak: servers
 FUZZ_SECONDS ?= 20
 fuzz:
 	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
+
 # Static binaries in dist/, with their checksums, manual pages and completions. Zig, from PyPI, is the C compiler and
 # linker for both architectures; ARCHITECTURES=amd64 builds one.
 dist: $(ZIG)/cargo-zigbuild
 	rustup target add $(TRIPLES)
 	PATH=$(ZIG):$$PATH $(CARGO) zigbuild --locked --profile dist -p linerate $(TRIPLES:%=--target %)
 	.ci/pack $(VERSION) $(foreach architecture,$(ARCHITECTURES),$(architecture)=$(TRIPLE_$(architecture)))
+
+# Root: measures with the binary for this machine, alone in an empty root.
+test-dist: dist
+	LINERATE_DIST=1 $(CARGO) test -p linerate --test system -- released
 
 $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig

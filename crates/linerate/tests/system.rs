@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, ends, missing};
+use system_parts::{Minio, Namespaces, ends, missing, released};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -22,7 +22,7 @@ fn main() {
         let told = if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
         Trial::test(told, check).with_ignored_flag(!absent.is_empty() && !no_skip)
     };
-    let trials = vec![
+    let mut trials = vec![
         trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
         trial("minio_every_payload_of_put_and_of_parts_verified", &["MinIO"], every_payload),
         trial("minio_refuses_a_body_that_is_not_its_checksum", &["MinIO", "curl"], wrong_checksum),
@@ -40,13 +40,12 @@ fn main() {
         trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
-        trial(
-            "released_binary_measures_alone_in_an_empty_root",
-            &["make dist", "root", "unshare"],
-            system_parts::released::alone_in_an_empty_root,
-        ),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
     ];
+    if released::is_asked_for() {
+        let needs = &["make dist", "root", "unshare"];
+        trials.push(trial("released_binary_measures_alone_in_an_empty_root", needs, released::alone_in_an_empty_root));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -98,7 +98,7 @@ fn a_target_of_its_own_over_tls_shows_what_tls_costs() {
         // Encrypting costs processor time wherever it is done, however busy the machine.
         assert!(ceiling.workload != "get" || over.s_per_gib > without.s_per_gib, "{over:?} {without:?}");
     }
-    for (format, part) in [("text", "without TLS)"), ("csv", ",plain-ceiling\n"), ("text", "TLSv1.3")] {
+    for (format, part) in [("text", "without TLS)"), ("csv", ",plain-ceiling,"), ("text", "TLSv1.3")] {
         let output = running::linerate().arg("report").arg(out.path()).args(["-f", format]).output().unwrap();
         assert!(shown(&output).contains(part), "{format}: {}", shown(&output));
     }

@@ -13,6 +13,11 @@ use crate::running::{files_below, shown};
 /// The user of the Dockerfile.
 const USER: u32 = 65_532;
 
+/// Whether the test of it is asked for, as `make test-dist` does: it takes a toolchain from beyond the registries.
+pub(crate) fn is_asked_for() -> bool {
+    std::env::var_os("LINERATE_DIST").is_some()
+}
+
 /// The binary for this machine, where it was built.
 pub(crate) fn binary() -> Option<PathBuf> {
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
