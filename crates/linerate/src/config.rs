@@ -100,7 +100,7 @@ fn flag_named<'a>(bench: &'a Command, name: &str) -> Option<&'a clap::Arg> {
 }
 
 /// A flag of the file, and where its key stands.
-struct Flag {
+pub(crate) struct Flag {
     name: String,
     /// Absent for a switch.
     value: Option<String>,
@@ -113,7 +113,7 @@ impl Flag {
     }
 }
 
-fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
+pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
         return Err(Failure::usage(format!("{} is larger than a benchmark file: 1 MiB at most", path.display())));

@@ -79,6 +79,25 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many intervals a file makes, read as a whole and written nowhere.
+pub(crate) fn intervals_of(file: &Path) -> Result<u64, Failure> {
+    let survey = warp_csv::survey(file)?;
+    let Some(layout) = Layout::of(&survey) else { return Ok(0) };
+    let mut intervals = 0;
+    let mut recorded = Recorded::new(&layout);
+    warp_csv::each(file, |row| {
+        recorded.row(row, |_| {
+            intervals += 1;
+            Ok(())
+        })
+    })?;
+    recorded.end(|_| {
+        intervals += 1;
+        Ok(())
+    })?;
+    Ok(intervals)
+}
+
 fn refused(file: &Path, why: &str) -> Failure {
     Failure::Usage(format!("{}: {why}", file.display()))
 }

@@ -1,49 +1,7 @@
-//! The `linerate` command. Wiring only: flags become plans, rooms are called, outcomes become exit codes.
-
-mod bench;
-mod child;
-mod clean;
-mod cli;
-mod compare;
-mod config;
-mod consent;
-mod credentials;
-mod failure;
-mod folder;
-mod grid;
-mod import;
-mod interrupt;
-mod mc;
-mod metrics;
-mod profile;
-mod progress;
-mod readings;
-mod report;
-mod shell;
-mod sources;
-mod target;
-mod timing;
-mod trust;
-mod warp;
+//! The `linerate` command: see the library.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = config::command_line(std::env::args_os().collect()).and_then(|asked| match asked.verb {
-        cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
-        cli::Verb::Report(flags) => report::run(&flags),
-        cli::Verb::Compare(flags) => compare::run(&flags),
-        cli::Verb::Clean(flags) => clean::run(&flags),
-        cli::Verb::Target(flags) => target::run(&flags),
-        cli::Verb::Import(flags) => import::run(&flags),
-        cli::Verb::Completions(flags) => shell::completions(&flags),
-        cli::Verb::Man(flags) => shell::man(&flags),
-    });
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            progress::say(&format!("error: {failure}"));
-            failure.exit_code()
-        }
-    }
+    linerate::main()
 }

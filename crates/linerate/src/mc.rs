@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// One alias: where it points, and with which keys.
 #[derive(Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
-struct Alias {
+pub(crate) struct Alias {
     url: String,
     access_key: String,
     secret_key: String,
@@ -93,7 +93,7 @@ fn find(name: &str) -> Result<Alias, Failure> {
 }
 
 /// Reads `https://ACCESS:SECRET[:TOKEN]@HOST`, with or without keys.
-fn from_url(text: &str) -> Option<Alias> {
+pub(crate) fn from_url(text: &str) -> Option<Alias> {
     let (scheme, rest) = text.split_once("://").filter(|(s, _)| matches!(*s, "http" | "https"))?;
     let Some((keys, host)) = rest.rsplit_once('@') else {
         // What stands behind a colon and is no port may be a key, for want of the sign behind it.

@@ -51,7 +51,7 @@ fn place(variable: &str, file: &str) -> Option<PathBuf> {
 }
 
 /// Sections with their settings. Indented lines belong to nested settings, which nothing here reads.
-fn sections(text: &str) -> Vec<(String, Settings)> {
+pub(crate) fn sections(text: &str) -> Vec<(String, Settings)> {
     let mut all: Vec<(String, Settings)> = Vec::new();
     for line in text.lines() {
         let bare = line.trim();

@@ -205,17 +205,26 @@ fn two_addresses() -> Result<(), Failed> {
 /// How bodies may be signed and sent: each with every operation over TLS.
 const PAYLOAD_MODES: [&str; 2] = ["--payload signed", "--payload unsigned"];
 
+/// The others differ in what is written alone.
+const CHUNKED_MODES: [&str; 3] = ["--payload streaming", "--payload streaming-trailer", "--payload unsigned-trailer"];
+
 fn over_tls() -> Result<(), Failed> {
     let minio = Minio::start_tls();
     let ca = minio.ca.as_ref().ok_or("it speaks TLS")?.display().to_string();
-    for mode in PAYLOAD_MODES {
-        for work in [
-            "--op get,put --obj.size 0,1,16384,300000,5MiB --unique tail",
-            "--op get,put --obj.size 300000,1MiB --unique full",
-            "--op get --obj.size 5MiB --range-size 300000",
-            "--op stat,list,delete --obj.size 4096",
-            "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
-        ] {
+    let written = "--op get,put --obj.size 0,1,16384,300000,5MiB --unique tail";
+    // What is read was uploaded in parts too.
+    let parts = "--op get,multipart --write multipart --obj.size 6MiB --part.size 5MiB --objects 4 --duration 3s";
+    let works = [
+        written,
+        parts,
+        "--op get,put --obj.size 300000,1MiB --unique full",
+        "--op get --obj.size 5MiB --range-size 300000",
+        "--op stat,list,delete --obj.size 4096",
+        "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
+    ];
+    let chunked = CHUNKED_MODES.map(|mode| (mode, &works[..2]));
+    for (mode, works) in PAYLOAD_MODES.map(|mode| (mode, &works[..])).into_iter().chain(chunked) {
+        for work in works {
             let out = tempdir()?;
             let host = format!("--host https://{} --ca-file {ca}", minio.address);
             let flags = format!("{host} --concurrent 4 --verify {SHORT} {mode} {work}");
