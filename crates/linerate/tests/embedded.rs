@@ -13,7 +13,7 @@ use running::{Served, bench, bench_view, eventually, files_below, linerate, poin
 use tempfile::tempdir;
 
 /// Short points: the tests are about what is right, not about how fast.
-const SHORT: &str = "--duration 300ms --warmup 100ms --no-ceiling --objects 40";
+const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 40";
 
 #[test]
 fn every_operation_and_payload_is_verified_and_leaves_nothing() {
@@ -36,7 +36,7 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
     ] {
         let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
         let target = Served::embedded(drive.path());
-        let host = format!("--host {} --concurrent 1,5 --verify {SHORT} {flags}", target.address);
+        let host = format!("--host {} --concurrent 5 --verify {SHORT} {flags}", target.address);
         let view = bench_view(out.path(), &host);
         assert!(view.run.complete && view.findings.iter().all(|f| f.kind != FindingKind::RequestErrors), "{flags}");
         for point in points(&view) {

@@ -13,7 +13,7 @@ use linerate_record::finding::FindingKind;
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, view, words};
 use tempfile::tempdir;
 
-const SHORT: &str = "--duration 300ms --warmup 100ms --no-ceiling --objects 20 --obj.size 1000 --concurrent 2";
+const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 20 --obj.size 1000 --concurrent 2";
 
 /// A short run with a home of its own, whose output is below that. No key of the tests may be in what it leaves.
 fn run(home: &Path, environment: &[(&str, String)], flags: &str) -> Output {

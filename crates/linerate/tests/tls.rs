@@ -10,7 +10,7 @@ use running::{ACCESS_KEY, SECRET_KEY, Served, bench, bench_view, bench_with, fil
 use tempfile::tempdir;
 
 /// Short points: the tests are about what is right, not about how fast.
-const SHORT: &str = "--duration 300ms --warmup 100ms --no-ceiling --objects 40";
+const SHORT: &str = "--duration 1s --warmup 100ms --no-ceiling --objects 40";
 
 #[test]
 fn every_operation_and_payload_is_verified_over_tls_and_leaves_nothing() {
@@ -27,7 +27,7 @@ fn every_operation_and_payload_is_verified_over_tls_and_leaves_nothing() {
     .enumerate()
     {
         let flags = format!(
-            "--host https://{} --ca-file {} --concurrent 1,5 --verify {SHORT} {flags}",
+            "--host https://{} --ca-file {} --concurrent 5 --verify {SHORT} {flags}",
             target.address, target.ca
         );
         let view = bench_view(&out.path().join(i.to_string()), &flags);
