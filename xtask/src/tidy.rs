@@ -79,9 +79,9 @@ fn git(folder: &Path, args: &[&str]) -> Result<String, Box<dyn Error>> {
 fn paths(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let listed = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
     // What a benchmark left is data: it is kept as it was written.
-    let listed = listed
-        .split_terminator('\0')
-        .filter(|path| !["runs/bench-", "runs/knee-", "runs/soak-", "fuzz/seeds/"].iter().any(|kept| path.starts_with(kept)));
+    let listed = listed.split_terminator('\0').filter(|path| {
+        !["runs/bench-", "runs/knee-", "runs/soak-", "fuzz/seeds/"].iter().any(|kept| path.starts_with(kept))
+    });
     let mut paths: Vec<String> = listed.map(str::to_owned).collect();
     paths.sort();
     paths.dedup();
