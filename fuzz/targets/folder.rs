@@ -11,7 +11,7 @@ use serde_json::from_slice;
 /// Longest page of a folder of some kilobytes: the page itself, and some samples of each track.
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
-// run.json and the four files of lines, with a zero between each two. Lines that cannot be read are passed over.
+// run.json and the five files of lines, with a zero between each two. Lines that cannot be read are passed over.
 fuzz_target!(|input: &[u8]| -> Corpus {
     let mut files = input.split(|&byte| byte == 0);
     let Some(Ok(manifest)) = files.next().map(from_slice::<Manifest>) else { return Corpus::Reject };
@@ -22,6 +22,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         intervals: lines().filter_map(|line| from_slice(line).ok()).collect(),
         readings: lines().filter_map(|line| from_slice(line).ok()).collect(),
         findings: lines().filter_map(|line| from_slice(line).ok()).collect(),
+        canary: lines().filter_map(|line| from_slice(line).ok()).collect(),
     };
     if let Ok(view) = build(&records) {
         let _ = linerate_analysis::findings::requests_failed(&view);
