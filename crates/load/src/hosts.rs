@@ -129,7 +129,8 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
         None => entry,
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    if rest.is_empty() || rest.contains(['/', '@', '?', '#', ' ']) || !rest.is_ascii() {
+    // It becomes the value of a header: no blank, and least of all a line break.
+    if rest.is_empty() || rest.contains(['/', '@', '?', '#']) || !rest.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(fail());
     }
     let (host, port) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
@@ -256,6 +257,8 @@ mod tests {
             ("a:99999", "a:99999"),
             ("http://a/bucket", "without a path"),
             ("user@a", "user@a"),
+            ("http://\ta", "\\ta"),
+            ("a\r\nX-Header: b", "\\r\\n"),
             ("n{1...5000}", "more than 1024"),
             ("n{1...1000}-{1...1000}", "more than 1024"),
             ("file:/does/not/exist", "/does/not/exist"),
