@@ -4,9 +4,12 @@
 //! with the code that uses it. There is no behaviour here but parsing, units and display.
 
 pub mod canary;
+pub mod explanation;
 pub mod finding;
 pub mod machine;
+pub mod plan;
 pub mod reading;
 pub mod run;
+pub mod site;
 pub mod slo;
 pub mod units;

@@ -1,0 +1,431 @@
+//! The site: the description of a cluster that `plan`, `explain` and `audit` reason about.
+//!
+//! What a person writes (`site.yaml`) leaves much out; what is here is whole. Values that nobody stated are filled in
+//! when the file is read, and [`Site::assumed`] names each of them, so that a conclusion can say what it rests on.
+//!
+//! Units: bytes, bytes per second for drives and goals, bits per second for links (as they are sold).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of [`Site`] as JSON.
+pub const SITE_SCHEMA: u32 = 1;
+
+/// A cluster as it is, or as it is meant to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// What people call it.
+    pub name: String,
+    /// Storage nodes, by kind; at least one group with at least one node.
+    pub groups: Vec<NodeGroup>,
+    /// Which links carry which traffic.
+    pub planes: Planes,
+    /// What connects the racks.
+    pub fabric: Fabric,
+    /// Who asks.
+    pub clients: Clients,
+    /// What serves S3.
+    pub engine: Engine,
+    /// How requests reach a serving node.
+    pub entry: Entry,
+    /// What is stored.
+    pub data: Data,
+    /// What the site is for.
+    pub goals: Goals,
+    /// Values that were not stated, or were marked as assumed: path (`groups.storage.drives.0.read`) to the reason.
+    #[serde(default)]
+    pub assumed: BTreeMap<String, String>,
+}
+
+/// Nodes of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeGroup {
+    /// Unique among the groups.
+    pub name: String,
+    /// How many there are.
+    pub count: u32,
+    /// Over how many racks they are spread, evenly.
+    pub racks: u32,
+    /// Processor sockets of a node.
+    pub sockets: u32,
+    /// Physical cores of a node, all sockets together.
+    pub cores: u32,
+    /// The kernel's version, as far as it is known.
+    pub kernel: Option<Kernel>,
+    /// Memory of a node.
+    pub memory_bytes: u64,
+    /// Peak memory bandwidth of a node, all sockets together.
+    pub memory_bytes_per_s: f64,
+    /// PCIe of each socket.
+    pub pcie: Pcie,
+    /// Drives for data.
+    pub drives: Vec<Drives>,
+    /// Network interface cards.
+    pub nics: Vec<Nic>,
+    /// Bonds over ports of NICs.
+    pub bonds: Vec<Bond>,
+}
+
+/// A kernel's version; only what decides behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The 6 of 6.8.
+    pub major: u32,
+    /// The 8 of 6.8.
+    pub minor: u32,
+}
+
+/// PCIe that a socket offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pcie {
+    /// Generation: 3 to 6.
+    pub generation: u32,
+    /// Lanes of each socket.
+    pub lanes_per_socket: u32,
+}
+
+/// Drives of one kind in a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drives {
+    /// How many a node has.
+    pub count: u32,
+    /// Capacity of one.
+    pub capacity_bytes: u64,
+    /// Sequential reading of one.
+    pub read_bytes_per_s: f64,
+    /// Sequential writing of one, sustained.
+    pub write_bytes_per_s: f64,
+    /// Random reads of 4 KiB per second of one.
+    pub read_iops: f64,
+    /// Random writes of 4 KiB per second of one, sustained.
+    pub write_iops: f64,
+    /// PCIe lanes of one; 0 where it does not sit on PCIe of its own (SATA, SAS).
+    pub lanes: u32,
+    /// PCIe generation of the drive.
+    pub generation: u32,
+    /// NUMA node, where all of them sit on one.
+    pub numa_node: Option<u32>,
+}
+
+/// A network interface card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Nic {
+    /// Unique in the node; planes and bonds name it.
+    pub name: String,
+    /// Ports in use.
+    pub ports: u32,
+    /// Speed of one port, in each direction.
+    pub speed_bits_per_s: f64,
+    /// PCIe lanes of the card.
+    pub lanes: u32,
+    /// PCIe generation of the card.
+    pub generation: u32,
+    /// NUMA node of its slot.
+    pub numa_node: Option<u32>,
+}
+
+/// Several ports as one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bond {
+    /// Unique in the node, among NICs too.
+    pub name: String,
+    /// NICs all of whose ports are members.
+    pub nics: Vec<String>,
+    /// How members are used.
+    pub mode: BondMode,
+    /// How the node chooses a member for what it sends.
+    pub transmit_hash: TransmitHash,
+    /// How the switch chooses a member for what the node receives.
+    pub switch_hash: SwitchHash,
+}
+
+/// Modes of the kernel's bonding driver, by the driver's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BondMode {
+    /// LACP.
+    #[serde(rename = "802.3ad")]
+    Lacp,
+    /// Hashed without negotiation.
+    #[serde(rename = "balance-xor")]
+    BalanceXor,
+    /// Packet by packet; reorders.
+    #[serde(rename = "balance-rr")]
+    BalanceRr,
+    /// One member carries everything.
+    #[serde(rename = "active-backup")]
+    ActiveBackup,
+    /// Transmit balanced by load, receive on one member.
+    #[serde(rename = "balance-tlb")]
+    BalanceTlb,
+    /// Both balanced, receive by ARP.
+    #[serde(rename = "balance-alb")]
+    BalanceAlb,
+    /// Everything on every member.
+    #[serde(rename = "broadcast")]
+    Broadcast,
+}
+
+/// Transmit hash policies of the kernel's bonding driver, by the driver's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum TransmitHash {
+    /// MAC addresses: the driver's default.
+    #[serde(rename = "layer2")]
+    Layer2,
+    /// MAC and IP addresses.
+    #[serde(rename = "layer2+3")]
+    Layer23,
+    /// IP addresses and ports.
+    #[serde(rename = "layer3+4")]
+    Layer34,
+    /// As layer2+3, of the inner packet of a tunnel.
+    #[serde(rename = "encap2+3")]
+    Encap23,
+    /// As layer3+4, of the inner packet of a tunnel.
+    #[serde(rename = "encap3+4")]
+    Encap34,
+    /// VLAN and source MAC.
+    #[serde(rename = "vlan+srcmac")]
+    VlanSrcMac,
+}
+
+/// What a switch hashes to choose a member or a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchHash {
+    /// MAC addresses.
+    L2,
+    /// IP addresses.
+    L3,
+    /// IP addresses and ports: most fabrics' default.
+    L4,
+}
+
+/// Which links carry which traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planes {
+    /// Clients' traffic, north-south.
+    pub public: Plane,
+    /// Traffic among storage nodes, east-west; absent where the public plane carries it too.
+    pub private: Option<Plane>,
+}
+
+/// A network traffic class on links of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plane {
+    /// The NIC or bond that carries it, by its name in every group.
+    pub link: String,
+    /// Largest IP packet on the wire's interface.
+    pub mtu_bytes: u32,
+    /// What is put around each packet.
+    pub encapsulation: Encapsulation,
+    /// Whether TCP timestamps are on: 12 bytes of each packet.
+    pub timestamps: bool,
+    /// The IP version, of inner packets too.
+    pub ip: IpVersion,
+}
+
+/// What an overlay or a tunnel puts around a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encapsulation {
+    /// Native routing.
+    None,
+    /// VXLAN over IPv4.
+    Vxlan,
+    /// Geneve over IPv4, without options.
+    Geneve,
+    /// WireGuard over IPv4.
+    Wireguard,
+    /// IP in IP, IPv4.
+    Ipip,
+}
+
+/// Versions of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum IpVersion {
+    /// A header of 20 bytes.
+    #[serde(rename = "ipv4")]
+    V4,
+    /// A header of 40 bytes.
+    #[serde(rename = "ipv6")]
+    V6,
+}
+
+/// What connects racks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fabric {
+    /// All uplinks of a rack together, in each direction; absent where the fabric does not oversubscribe.
+    pub rack_uplink_bits_per_s: Option<f64>,
+    /// Spine switches that paths are hashed over; 0 where unknown.
+    pub spines: u32,
+    /// What the fabric's switches hash over paths.
+    pub path_hash: SwitchHash,
+}
+
+/// Who asks. `count` 0 means: not described, and never the limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clients {
+    /// Client machines.
+    pub count: u32,
+    /// Racks of their own, where they have such.
+    pub racks: u32,
+    /// Ports of each client, all of which carry the load.
+    pub ports: u32,
+    /// Speed of one port.
+    pub speed_bits_per_s: f64,
+    /// How a client's ports are one link, where there are several.
+    pub bond: Option<BondMode>,
+    /// How a client chooses a port for what it sends.
+    pub transmit_hash: TransmitHash,
+    /// Largest IP packet.
+    pub mtu_bytes: u32,
+    /// Connections that each client keeps busy.
+    pub connections: u32,
+}
+
+/// S3 servers that the model knows the traffic of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Product {
+    /// MinIO.
+    Minio,
+    /// RustFS.
+    Rustfs,
+    /// Ceph's RADOS Gateway.
+    CephRgw,
+    /// Garage.
+    Garage,
+}
+
+/// What serves S3, and how it protects data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Which.
+    pub product: Product,
+    /// How data survives.
+    pub protection: Protection,
+    /// Whether clients speak TLS.
+    pub tls: bool,
+    /// Whether traffic among nodes is TLS.
+    pub internal_tls: bool,
+    /// Whether objects are encrypted at rest by the engine.
+    pub encryption: bool,
+    /// Whether buckets keep versions: objects live inline up to a smaller size.
+    pub versioned: bool,
+    /// Whether reads prefer shards of the serving node (RustFS's option).
+    pub local_shards: bool,
+}
+
+/// How data survives the loss of drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protection {
+    /// Sets of `set_drives` drives, `parity` of each object's shards for parity. Absent values are the engine's choice
+    /// for this many nodes and drives.
+    Sets {
+        /// Drives of a set.
+        set_drives: Option<u32>,
+        /// Parity shards.
+        parity: Option<u32>,
+    },
+    /// Each object in `data + parity` shards, placed anew for each (Ceph's erasure-coded pools).
+    Erasure {
+        /// Data shards.
+        data: u32,
+        /// Parity shards.
+        parity: u32,
+    },
+    /// Whole copies.
+    Replicas {
+        /// How many.
+        copies: u32,
+    },
+}
+
+/// How requests reach a serving node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Entry {
+    /// Clients know all nodes and spread their requests.
+    ClientSide,
+    /// Routers spread connections over nodes by ECMP.
+    Bgp {
+        /// Where a connection goes from the node that took it.
+        policy: TrafficPolicy,
+    },
+    /// One node answers ARP for the service's address and takes every connection.
+    L2Announcement {
+        /// Whether the serving pod's node answers the client directly.
+        dsr: bool,
+        /// Where a connection goes from the node that took it.
+        policy: TrafficPolicy,
+    },
+    /// Clients spread over nodes' ports; the node translates addresses and forwards.
+    NodePort {
+        /// Where a connection goes from the node that took it.
+        policy: TrafficPolicy,
+    },
+    /// Clients in a meshed cluster, straight to pods.
+    ClusterMesh,
+}
+
+/// Kubernetes' `externalTrafficPolicy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrafficPolicy {
+    /// Any node's pod: most connections take one more hop.
+    Cluster,
+    /// A pod of the node that took it.
+    Local,
+}
+
+/// What is stored. Zero: not described.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// Bytes of objects today.
+    pub stored_bytes: u64,
+    /// Growth a year: 0.3 is 30 %.
+    pub growth_per_year: f64,
+    /// Years that data is kept.
+    pub retention_years: f64,
+    /// Mean size of an object; what ceilings are computed for unless asked otherwise.
+    pub object_bytes: u64,
+    /// Buckets.
+    pub buckets: u32,
+}
+
+/// What the site is for; absent: no goal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Goals {
+    /// GET, all clients together.
+    pub get_bytes_per_s: Option<f64>,
+    /// PUT, all clients together.
+    pub put_bytes_per_s: Option<f64>,
+    /// Usable capacity.
+    pub usable_bytes: Option<u64>,
+    /// 99th percentile of latency.
+    pub p99_ns: Option<u64>,
+}
+
+impl Site {
+    /// Storage nodes of all groups.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// Whether the value at a path is one that nobody stated.
+    #[must_use]
+    pub fn is_assumed(&self, path: &str) -> bool {
+        self.assumed.contains_key(path)
+    }
+}
+
+impl NodeGroup {
+    /// Data drives of one node.
+    #[must_use]
+    pub fn drives_per_node(&self) -> u32 {
+        self.drives.iter().map(|drives| drives.count).sum()
+    }
+}
