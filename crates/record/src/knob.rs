@@ -1,0 +1,413 @@
+//! A knob: one setting of a machine or a cluster, described; a change of it; and files of changes.
+//!
+//! The catalogue is a table of [`Knob`]s in the model; here are the words it is written in, because they cross a disk:
+//! in audits, in files of changes and in the journal.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
+/// host says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The whole machine: one value, whoever asks.
+    Host,
+    /// Each network namespace has its own value.
+    NetworkNamespace,
+    /// A device: a disk, an interface, a bond.
+    Device,
+    /// A mounted file system.
+    Mount,
+    /// A process, inherited by its children.
+    Process,
+    /// A component of Kubernetes, or a chart's release.
+    Cluster,
+}
+
+/// When a changed value acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TakesEffect {
+    /// For what is there already too.
+    AtOnce,
+    /// For sockets made (or connections that begin) afterwards.
+    NewSocket,
+    /// For network namespaces made afterwards: copied from the initial one at that time.
+    NewNamespace,
+    /// When the process that uses it starts anew, or the file system is mounted anew.
+    Restart,
+    /// When the machine boots.
+    Reboot,
+    /// Never: the kernel keeps the name and ignores the value, or has dropped it.
+    Never,
+}
+
+/// The part of a machine or cluster that a knob belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Memory.
+    Vm,
+    /// Processors, scheduler, power.
+    Cpu,
+    /// The kernel at large.
+    Kernel,
+    /// Files and file systems.
+    Fs,
+    /// Block devices.
+    Block,
+    /// Sockets and queues.
+    Net,
+    /// Interfaces and their queues.
+    Nic,
+    /// Bonds.
+    Bond,
+    /// Connection tracking.
+    Conntrack,
+    /// The kernel's command line and version.
+    Boot,
+    /// Limits of processes.
+    Limits,
+    /// Components of Kubernetes.
+    Kubernetes,
+    /// Cluster DNS.
+    Dns,
+    /// The container network.
+    Cni,
+    /// The S3 engine.
+    Engine,
+}
+
+/// Where a setting lives. `host` (and later `kube`) reads and writes it; nothing else knows paths.
+///
+/// Patterns name devices by a class in braces: `{disk}`, `{nic}`, `{bond}`, `{cpu}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Locator {
+    /// A file below `proc/sys`, by the name that `sysctl` uses: `net.core.rmem_max`.
+    Sysctl {
+        /// The name.
+        name: &'static str,
+    },
+    /// A file below `sys`, relative to it: `kernel/mm/transparent_hugepage/enabled`, `block/{disk}/queue/scheduler`.
+    Sysfs {
+        /// The pattern.
+        path: &'static str,
+    },
+    /// The MTU of an interface.
+    Mtu,
+    /// A feature of an interface as `ethtool -k` names it: `tcp-segmentation-offload`.
+    Offload {
+        /// The name.
+        feature: &'static str,
+    },
+    /// Rings of an interface: `rx` or `tx`.
+    Ring {
+        /// Which.
+        side: &'static str,
+    },
+    /// Combined queues of an interface.
+    Channels,
+    /// An option of the mounts of a file system type: `noatime` of `xfs`.
+    MountOption {
+        /// The file system's type.
+        fs: &'static str,
+        /// The option, without its value.
+        option: &'static str,
+    },
+    /// An argument of the kernel's command line: `skew_tick`.
+    BootArgument {
+        /// The name.
+        name: &'static str,
+    },
+    /// The kernel's version.
+    KernelVersion,
+    /// A resource limit of the engine's process, as `/proc/PID/limits` names it: `Max open files`.
+    Limit {
+        /// The name.
+        name: &'static str,
+    },
+    /// A systemd timer that should be active: `fstrim.timer`.
+    Timer {
+        /// The unit.
+        unit: &'static str,
+    },
+    /// A key of a component's configuration: `kubelet` and `kubeAPIQPS`, `etcd` and `heartbeat-interval`.
+    Component {
+        /// Which component.
+        component: &'static str,
+        /// The key or flag.
+        key: &'static str,
+    },
+    /// A value of a chart: `cilium` and `bpf.datapathMode`.
+    HelmValue {
+        /// Which chart.
+        chart: &'static str,
+        /// The path of the value.
+        path: &'static str,
+    },
+}
+
+/// A class of devices that a pattern stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceClass {
+    /// Whole disks, no partitions, loops or device mappings.
+    Disk,
+    /// Physical interfaces and the members of bonds.
+    Nic,
+    /// Bonds.
+    Bond,
+    /// Processors.
+    Cpu,
+    /// Mounts, by their mount points.
+    Mount,
+}
+
+/// One setting on one machine, addressed: which knob, in whose namespaces, of which device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// The knob's id: `net.core.rmem_max`, `block.scheduler`.
+    pub knob: String,
+    /// The device, for knobs of devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Whose namespaces.
+    #[serde(default)]
+    pub space: Space,
+}
+
+/// Whose namespaces a setting is read or changed in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Space {
+    /// The initial ones.
+    #[default]
+    Host,
+    /// A process's; the pid is of the initial pid namespace.
+    Pid(u32),
+    /// A network namespace by name, as `ip netns` has it.
+    Netns(String),
+}
+
+impl fmt::Display for Place {
+    /// `net.core.rmem_max`, `block.scheduler of nvme0n1`, `net.core.somaxconn in namespaces of process 4711`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.knob)?;
+        if let Some(device) = &self.device {
+            write!(f, " of {device}")?;
+        }
+        match &self.space {
+            Space::Host => Ok(()),
+            Space::Pid(pid) => write!(f, " in the namespaces of process {pid}"),
+            Space::Netns(name) => write!(f, " in network namespace {name}"),
+        }
+    }
+}
+
+/// A setting as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Which, where.
+    pub place: Place,
+    /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word.
+    pub value: Option<String>,
+    /// What it can be, where the kernel lists that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Why there is no value: absent on this kernel, not permitted, unreadable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+}
+
+/// Why a setting could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "why", content = "reason")]
+pub enum Missing {
+    /// This machine has no such setting.
+    Absent,
+    /// Reading it needs more rights.
+    NotPermitted,
+    /// Anything else, as the kernel says it.
+    Unreadable(String),
+}
+
+/// All settings of a machine at one time, and what advice needs to know of it besides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// What the machine is made of.
+    pub machine: crate::machine::Machine,
+    /// Devices that knobs and topology checks are about.
+    #[serde(default)]
+    pub devices: Devices,
+    /// S3 servers found on it.
+    #[serde(default)]
+    pub engines: Vec<EngineProcess>,
+    /// Settings read, in the host's namespaces and in those of each engine that has its own.
+    pub settings: Vec<Setting>,
+    /// Sysctls of network namespaces that the kernel does not show inside one, hence cannot be set there.
+    #[serde(default)]
+    pub is_initial_netns: bool,
+}
+
+/// A running S3 server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineProcess {
+    /// Its pid.
+    pub pid: u32,
+    /// The program's name: `minio`, `rustfs`, `radosgw`, `garage`.
+    pub program: String,
+    /// Whether its network namespace is not the initial one.
+    pub own_network: bool,
+}
+
+/// Devices of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Devices {
+    /// Whole disks.
+    pub disks: Vec<Disk>,
+    /// PCIe functions that are NICs or NVMe controllers.
+    pub pcie: Vec<PcieDevice>,
+    /// Mounted file systems on disks.
+    pub mounts: Vec<Mount>,
+}
+
+/// A disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// `nvme0n1`.
+    pub name: String,
+    /// Whether it spins.
+    pub rotational: bool,
+    /// Capacity.
+    pub bytes: u64,
+    /// Whether it takes discards.
+    pub discards: bool,
+    /// NUMA node of its controller.
+    pub numa_node: Option<u32>,
+}
+
+/// A PCIe function.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PcieDevice {
+    /// Address: `0000:3b:00.0`.
+    pub address: String,
+    /// The interface or disk behind it.
+    pub name: String,
+    /// Present and largest transfer rate of a lane, in 10^9 transfers per second.
+    pub speed_gt_per_s: (f64, f64),
+    /// Present and largest number of lanes.
+    pub lanes: (u32, u32),
+    /// NUMA node.
+    pub numa_node: Option<u32>,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Device: `/dev/nvme0n1`.
+    pub device: String,
+    /// Mount point.
+    pub path: String,
+    /// Type: `xfs`.
+    pub fs: String,
+    /// Options, as `/proc/mounts` has them.
+    pub options: Vec<String>,
+}
+
+/// What the model advises for one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// The value to set.
+    pub value: String,
+    /// Why, for this machine: with the figures that it follows from.
+    pub why: String,
+}
+
+/// One knob moved from a prior value to a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Which setting.
+    pub place: Place,
+    /// What it was when the change was planned.
+    pub prior: String,
+    /// What it shall be.
+    pub new: String,
+    /// Where it acts.
+    pub scope: Scope,
+    /// When it acts.
+    pub takes_effect: TakesEffect,
+    /// Why.
+    pub why: String,
+    /// What it risks.
+    pub risk: String,
+}
+
+/// A file of changes: what `tune diff` writes and `tune apply` reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSet {
+    /// The version of this layout.
+    pub schema: u32,
+    /// The machine it was made for: a hash of its machine id, never the id itself.
+    pub machine: String,
+    /// The profile that it follows.
+    pub profile: String,
+    /// In the order in which they are made.
+    pub changes: Vec<Change>,
+}
+
+/// The version of [`ChangeSet`].
+pub const CHANGES_SCHEMA: u32 = 1;
+
+impl Locator {
+    /// The class of devices that the setting is repeated for, where it is.
+    #[must_use]
+    pub fn device_class(&self) -> Option<DeviceClass> {
+        match self {
+            Locator::Sysfs { path } if path.contains("{disk}") => Some(DeviceClass::Disk),
+            Locator::Sysfs { path } if path.contains("{nic}") => Some(DeviceClass::Nic),
+            Locator::Sysfs { path } if path.contains("{bond}") => Some(DeviceClass::Bond),
+            Locator::Sysfs { path } if path.contains("{cpu}") => Some(DeviceClass::Cpu),
+            Locator::Mtu | Locator::Offload { .. } | Locator::Ring { .. } | Locator::Channels => Some(DeviceClass::Nic),
+            Locator::MountOption { .. } => Some(DeviceClass::Mount),
+            _ => None,
+        }
+    }
+}
+
+/// A row of the catalogue: one setting, described.
+#[derive(Clone, Copy, Debug)]
+pub struct Knob {
+    /// Unique and stable: `net.core.rmem_max`, `block.scheduler`, `bond.xmit_hash_policy`.
+    pub id: &'static str,
+    /// What it belongs to.
+    pub layer: Layer,
+    /// Where it lives.
+    pub locator: Locator,
+    /// Where it acts.
+    pub scope: Scope,
+    /// When a change acts.
+    pub takes_effect: TakesEffect,
+    /// The kernel's (or component's) default, as text; with what it depends on.
+    pub default: &'static str,
+    /// What it is, in one sentence.
+    pub summary: &'static str,
+    /// Why the advice is what it is, and where sources disagree, why this side.
+    pub why: &'static str,
+    /// What it relieves: the resource whose ceiling it touches, in words.
+    pub relieves: &'static str,
+    /// What changing it costs or risks.
+    pub risk: &'static str,
+    /// Where this was established: documents, kernel files with their versions.
+    pub sources: &'static [&'static str],
+    /// The first kernel in which it works, where that matters: (4, 9).
+    pub since: Option<(u32, u32)>,
+    /// The first kernel in which it does not work any more.
+    pub until: Option<(u32, u32)>,
+    /// Names under which sources have it, misspelt ones included.
+    pub also_called: &'static [&'static str],
+    /// Who else owns it on a Kubernetes node, so that it is never changed there: `Some("Cilium")`.
+    pub owned_by: Option<&'static str>,
+}
