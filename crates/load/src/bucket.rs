@@ -17,7 +17,7 @@ use crate::object::{ObjectId, push_key};
 use crate::request::{Extra, push_signature};
 use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX};
 use crate::session::{Existing, Lookup, Session};
-use crate::sigv4::{Canonical, Signer, hex, push_encoded_path, push_encoded_query};
+use crate::sigv4::{Canonical, Signer, hex, push_encoded_path};
 use crate::tls::{Negotiated, Stream, fault, remedy};
 use crate::transport::dial_blocking;
 
@@ -267,15 +267,9 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError`].
     pub fn objects(&mut self, prefix: &str, token: Option<&String>) -> Result<Page<Existing, String>, BucketError> {
-        let mut query = Vec::new();
-        if let Some(token) = token {
-            query.extend_from_slice(b"continuation-token=");
-            push_encoded_query(token, &mut query);
-            query.push(b'&');
-        }
-        query.extend_from_slice(b"list-type=2&max-keys=1000&prefix=");
-        push_encoded_query(prefix, &mut query);
-        self.page(&query, &format!("listing {prefix:?}"), listing::objects)
+        let mut names = vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)];
+        names.extend(token.map(|token| ("continuation-token", token.as_str())));
+        self.page(&leftovers::query(names), &format!("listing {prefix:?}"), listing::objects)
     }
 
     fn page<T>(

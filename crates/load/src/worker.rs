@@ -331,7 +331,7 @@ impl Worker<'_> {
         let (host, ask) = (connection.host, exchange.ask);
         if fresh != 0 {
             self.tick(now_ns, false);
-            if !self.draining && !self.time_is_up() {
+            if self.counts() {
                 self.tally.moved(host, ask.op, fresh);
                 self.moved_of_upload(ask, fresh);
             }
@@ -353,13 +353,23 @@ impl Worker<'_> {
         self.rests.succeeded(host as usize);
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
-        if !self.draining && !self.time_is_up() {
-            let since = |start_ns: u64| Times {
-                ttfb_ns: first_byte_ns.saturating_sub(start_ns),
-                total_ns: now_ns.saturating_sub(start_ns),
-            };
-            self.tally.success(host, op, bytes, since(begun.first_ns), begun.intended_ns.map(since));
+        if self.counts() {
+            self.tally_success(host, op, bytes, begun, first_byte_ns, now_ns);
         }
+    }
+
+    /// Whether what happens now is counted: neither the end of the point nor what drains after it is.
+    fn counts(&self) -> bool {
+        !self.draining && !self.time_is_up()
+    }
+
+    /// Books a success, with its times from when it was started first, and from when it was due.
+    fn tally_success(&mut self, host: u32, op: Op, bytes: u64, begun: Since, first_byte_ns: u64, now_ns: u64) {
+        let since = |start_ns: u64| Times {
+            ttfb_ns: first_byte_ns.saturating_sub(start_ns),
+            total_ns: now_ns.saturating_sub(start_ns),
+        };
+        self.tally.success(host, op, bytes, since(begun.first_ns), begun.intended_ns.map(since));
     }
 
     /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.

@@ -154,7 +154,7 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
 
 /// Bytes of all objects that a plan reads from.
 fn read_set_bytes(plan: &Plan, purpose: Purpose) -> Option<u64> {
-    if purpose == Purpose::Ceiling || !plan.workload.has(Op::Get) {
+    if purpose != Purpose::Measure || !plan.workload.has(Op::Get) {
         return None;
     }
     Some(match &plan.source {

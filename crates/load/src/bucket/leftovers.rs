@@ -125,7 +125,7 @@ impl Bucket<'_> {
 }
 
 /// In the order of names, as SigV4 wants it.
-fn query(mut names: Vec<(&str, &str)>) -> Vec<u8> {
+pub(super) fn query(mut names: Vec<(&str, &str)>) -> Vec<u8> {
     names.sort_unstable();
     let mut out = Vec::new();
     for (name, value) in names {

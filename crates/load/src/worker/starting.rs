@@ -17,7 +17,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn start_open_slots(&mut self, now_ns: u64) {
-        if self.draining || self.time_is_up() {
+        if !self.counts() {
             return;
         }
         while self.rests.resume_at_ns() <= now_ns

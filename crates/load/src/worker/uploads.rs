@@ -6,18 +6,11 @@ use super::Worker;
 use crate::failure::Failure;
 use crate::multipart::Step;
 use crate::request::{Ask, Subject};
-use crate::retry::Since;
-use crate::tally::Times;
 
 impl Worker<'_> {
     /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
     pub(super) fn has_work(&self) -> bool {
         !self.exhausted || self.uploads.is_ready()
-    }
-
-    /// Whether what happens now is counted.
-    pub(super) fn counts(&self) -> bool {
-        !self.draining && !self.time_is_up()
     }
 
     /// Counts body bytes of a part for its upload too.
@@ -45,16 +38,11 @@ impl Worker<'_> {
         if !self.counts() {
             return;
         }
-        let mut success = |op, bytes, begun: Since| {
-            let times = |start_ns: u64| Times {
-                ttfb_ns: first_byte_ns.saturating_sub(start_ns),
-                total_ns: now_ns.saturating_sub(start_ns),
-            };
-            self.tally.success(ask.host, op, bytes, times(begun.first_ns), begun.intended_ns.map(times));
-        };
         match (call.step, completed) {
-            (Step::Part(_), _) => success(Op::Part, bytes, since),
-            (_, Some(whole)) => success(Op::Multipart, whole.size_bytes, whole.since),
+            (Step::Part(_), _) => self.tally_success(ask.host, Op::Part, bytes, since, first_byte_ns, now_ns),
+            (_, Some(whole)) => {
+                self.tally_success(ask.host, Op::Multipart, whole.size_bytes, whole.since, first_byte_ns, now_ns);
+            }
             _ => {}
         }
     }
