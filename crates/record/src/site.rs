@@ -5,9 +5,28 @@
 //!
 //! Units: bytes, bytes per second for drives and goals, bits per second for links (as they are sold).
 
+mod agree;
+mod fill;
+mod keys;
+mod mistake;
+mod reading;
+mod reference;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod value;
+mod words;
+mod yaml;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use mistake::{Mistake, Place, START};
+
+pub use mistake::SiteError;
+pub use reference::reference;
+pub use schema::schema;
 
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;
@@ -33,7 +52,8 @@ pub struct Site {
     pub data: Data,
     /// What the site is for.
     pub goals: Goals,
-    /// Values that were not stated, or were marked as assumed: path (`groups.storage.drives.0.read`) to the reason.
+    /// Values that were not stated, or were marked as assumed: path to the reason. A path is made of the file's keys,
+    /// a kind of nodes' name, and numbers of drives, NICs and bonds: `nodes.storage.drives.0.read`.
     #[serde(default)]
     pub assumed: BTreeMap<String, String>,
 }
@@ -406,6 +426,41 @@ pub struct Goals {
     pub usable_bytes: Option<u64>,
     /// 99th percentile of latency.
     pub p99_ns: Option<u64>,
+}
+
+/// Reads what a person wrote. `file_name` is what messages call the file.
+///
+/// # Errors
+/// [`SiteError`] with every mistake that was found, its line and what to write instead.
+pub fn read(text: &str, file_name: &str) -> Result<Site, SiteError> {
+    let refused = |mistakes| SiteError::new(file_name, text, mistakes);
+    let root = yaml::parse(text).map_err(|mistake| refused(vec![mistake]))?;
+    let (map, reading) = reading::read(&root, keys::SITE);
+    let Some(map) = map else { return Err(refused(reading.mistakes)) };
+    let (site, mut faults) = fill::site(&map, reading.assumed);
+    faults.extend(agree::faults(&site));
+    if faults.is_empty() {
+        return Ok(site);
+    }
+    let mistake = |fault: fill::Fault| Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice);
+    Err(refused(faults.into_iter().map(mistake).collect()))
+}
+
+/// Where the value of a path stands, or what is nearest around it.
+fn place(places: &BTreeMap<String, Place>, mut path: &str) -> Place {
+    loop {
+        match (places.get(path), path.rsplit_once('.')) {
+            (Some(place), _) => return *place,
+            (None, Some((above, _))) => path = above,
+            (None, None) => return START,
+        }
+    }
+}
+
+/// A site with every key and its meaning, to begin with.
+#[must_use]
+pub fn example() -> &'static str {
+    include_str!("site/example.yaml")
 }
 
 impl Site {

@@ -19,17 +19,19 @@ pub struct UnitError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-const BYTE_UNITS: [(&str, u64); 16] = [
+const BYTE_UNITS: [(&str, u64); 18] = [
     ("KIB", 1 << 10),
     ("MIB", 1 << 20),
     ("GIB", 1 << 30),
     ("TIB", 1 << 40),
     ("PIB", 1 << 50),
+    ("EIB", 1 << 60),
     ("KB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
     ("TB", 1_000_000_000_000),
     ("PB", 1_000_000_000_000_000),
+    ("EB", 1_000_000_000_000_000_000),
     ("K", 1 << 10),
     ("M", 1 << 20),
     ("G", 1 << 30),
@@ -242,6 +244,58 @@ impl FromStr for Rate {
     }
 }
 
+/// Bytes per second, as drives and goals are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByteRate(pub f64);
+
+impl FromStr for ByteRate {
+    type Err = UnitError;
+
+    /// Reads `6.5GB/s`, `152 GiB/s`. The `B` is a capital one: `Gb/s` are bits, and eight times less.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail = || UnitError {
+            what: "rate of bytes",
+            input: text.to_owned(),
+            fix: "write bytes per second with a capital B, such as 6.5GB/s or 152GiB/s",
+        };
+        let size = text.trim().strip_suffix("/s").ok_or_else(fail)?.trim_end();
+        if !size.ends_with('B') {
+            return Err(fail());
+        }
+        size.parse::<Bytes>().map(|bytes| ByteRate(bytes.0 as f64)).map_err(|_| fail())
+    }
+}
+
+/// Bits per second, as links are sold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BitRate(pub f64);
+
+const BIT_UNITS: [(&str, f64); 5] = [("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)];
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+
+    /// Reads `25Gb/s`, `200 Mbit/s`, `400Gbps`, `100GbE`. The `b` is a small one: `GB/s` are bytes.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail = || UnitError {
+            what: "rate of bits",
+            input: text.to_owned(),
+            fix: "write bits per second with a small b, such as 25Gb/s or 200Mbit/s",
+        };
+        let scaled =
+            ["bit/s", "b/s", "bps", "bE"].iter().find_map(|end| text.trim().strip_suffix(end)).ok_or_else(fail)?;
+        let (number, unit) =
+            BIT_UNITS.iter().find_map(|(prefix, unit)| Some((scaled.strip_suffix(prefix)?, *unit))).ok_or_else(fail)?;
+        Ok(BitRate(decimal(number.trim()).ok_or_else(fail)? * unit))
+    }
+}
+
+/// A number of digits with at most one point: no sign, no exponent, nothing that is not a number.
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -271,6 +325,7 @@ mod tests {
             ("1m", 1 << 20),
             ("0", 0),
             ("7B", 7),
+            ("1EiB", 1 << 60),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
@@ -318,9 +373,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn bits_and_bytes_are_told_apart_by_their_letter() {
+        for (text, rate) in [("6.5GB/s", 6.5e9), ("152 GiB/s", 152.0 * f64::from(1 << 30)), ("1TiB/s", 2f64.powi(40))] {
+            assert_eq!(text.parse(), Ok(ByteRate(rate)), "{text}");
+        }
+        for (text, rate) in [("25Gb/s", 25e9), ("200 Mbit/s", 200e6), ("400Gbps", 400e9), ("100GbE", 100e9)] {
+            assert_eq!(text.parse(), Ok(BitRate(rate)), "{text}");
+        }
+        for text in ["6.5Gb/s", "6.5GB", "6.5", "-1GB/s", "GB/s", "nanGB/s", "", "1e3GB/s"] {
+            let error = text.parse::<ByteRate>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("capital B"), "{error}");
+        }
+        for text in ["25GB/s", "25G", "25", "-1Gb/s", "Gb/s", "nanGb/s", "", "1.2.3Gb/s", "infb/s"] {
+            let error = text.parse::<BitRate>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("small b"), "{error}");
+        }
+    }
+
     proptest! {
         #[test]
         fn parsing_never_panics(text in ".{0,24}") {
+            let _ = (text.parse::<ByteRate>(), text.parse::<BitRate>());
             let _ = text.parse::<Bytes>();
             let _ = parse_duration(&text);
             let _ = text.parse::<Rate>();

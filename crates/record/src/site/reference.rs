@@ -1,0 +1,90 @@
+//! The table of keys as Markdown, for `docs/site.md`.
+
+use std::fmt::Write as _;
+
+use super::keys::{Key, Quantity, SITE, Shape, Unless};
+use super::words::{self, Word};
+
+/// Every key of a `site.yaml` with what may stand behind it and what holds unless it is stated, as Markdown.
+#[must_use]
+pub fn reference() -> String {
+    let mut text = String::new();
+    section("", SITE, &mut text);
+    let mut lists: Vec<(&str, &[Word])> = Vec::new();
+    words_of(SITE, &mut lists);
+    text.push_str("\n### Words\n\n| | word | |\n|---|---|---|\n");
+    for (what, list) in lists {
+        for word in list {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "| {what} | `{}` | {} |", word.name, word.about);
+        }
+    }
+    text
+}
+
+/// Every list of words below some keys, once.
+fn words_of(keys: &'static [Key], lists: &mut Vec<(&'static str, &'static [Word])>) {
+    for key in keys {
+        match &key.shape {
+            Shape::Words(what, list) if !lists.iter().any(|(known, _)| known == what) => lists.push((what, list)),
+            Shape::Mapping(_, below) | Shape::Short(_, _, below) | Shape::OneOrMany(_, below, _) => {
+                words_of(below, lists);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn section(path: &str, keys: &'static [Key], text: &mut String) {
+    let title = if path.is_empty() { "The file".to_owned() } else { format!("`{path}`") };
+    let _ = writeln!(text, "### {title}\n\n| key | value | unless stated | |\n|---|---|---|---|");
+    for key in keys {
+        let unless = match key.unless {
+            Unless::Required => "**required**".to_owned(),
+            Unless::Value(value, reason) => format!("`{value}`: {reason}"),
+            Unless::Follows(what) | Unless::Absent(what) => what.to_owned(),
+            Unless::Empty => "as below".to_owned(),
+        };
+        let _ = writeln!(text, "| `{}` | {} | {unless} | {} |", key.name, value(&key.shape), key.about);
+    }
+    for key in keys {
+        if let Shape::Mapping(_, below) | Shape::Short(_, _, below) | Shape::OneOrMany(_, below, _) = &key.shape {
+            // Both planes have the same keys.
+            if key.name == "private" {
+                continue;
+            }
+            let name = if key.name == "public" { "public, private" } else { key.name };
+            let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+            text.push('\n');
+            section(&path, below, text);
+        }
+    }
+}
+
+fn value(shape: &Shape) -> String {
+    match shape {
+        Shape::Name => "a name".to_owned(),
+        Shape::Names => "a name, or a list".to_owned(),
+        Shape::Switch => "`true`, `false`".to_owned(),
+        Shape::Whole(min, max) => format!("{min} to {max}"),
+        Shape::Quantity(kind, ..) => {
+            let example = match kind {
+                Quantity::Bytes => "`7.68TB`, `64MiB`",
+                Quantity::BytesPerS => "`6.5GB/s`, `152GiB/s`",
+                Quantity::BitsPerS => "`25Gb/s`",
+                Quantity::Operations => "`800k`, `1.2M`",
+                Quantity::Time => "`50ms`",
+                Quantity::Years => "`3y`, `18mo`, `90d`",
+                Quantity::Growth => "`30%`",
+                Quantity::Ratio => "`3:1`",
+            };
+            example.to_owned()
+        }
+        Shape::Words(_, list) => format!("`{}`", words::listed(list).replace(", ", "`, `")),
+        Shape::Kernel => "`6.8`".to_owned(),
+        Shape::Protection => "`10+4`, `EC:4`, `3x`".to_owned(),
+        Shape::Mapping(..) => "a mapping".to_owned(),
+        Shape::Short(_, short, _) => format!("`{short}`, or a mapping"),
+        Shape::OneOrMany(..) => "a mapping, or a list of them".to_owned(),
+    }
+}
