@@ -155,7 +155,7 @@ const PCIE: &[Key] = &[
         "lanes",
         Whole(1, 1024),
         Follows(
-            "48 of generation 3, 64 of 4, 80 of 5 and later, as Intel's Xeon has (Cascade Lake, Ice Lake, Sapphire Rapids)",
+            "48, 64, 80 for generations 3, 4, 5: Xeon of Cascade Lake, Ice Lake, Sapphire Rapids",
         ),
         "Lanes of each socket.",
     ),

@@ -77,7 +77,7 @@ fn shown(file_name: &str, text: &str, mistake: Mistake) -> Shown {
     let head = format!("{file_name}:{line}:{column}: {}", mistake.what);
     let whole = text.lines().nth(line - 1).unwrap_or_default();
     // Of a long line, what is around the mark.
-    let from = if column > QUOTED_MAX / 2 { column - QUOTED_MAX / 2 } else { 0 };
+    let from = column.saturating_sub(QUOTED_MAX / 2);
     let quoted: String =
         whole.chars().skip(from).take(QUOTED_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let (before, length) = (column - 1 - from, quoted.chars().count());

@@ -79,8 +79,8 @@ fn a_whole_mapping_marked_as_assumed_marks_what_is_stated_in_it() {
 
 #[test]
 fn a_wrong_word_is_marked_in_its_line_and_the_right_one_is_named() {
-    let text = "nodes:\n  count: 4\n  drives: {count: 4, capacity: 1TB}\n  nics: {ports: 2, speed: 25Gb/s}\n  bonds:\n    \
-                mode: lacp\nengine: minio\n";
+    let text = "nodes:\n  count: 4\n  drives: {count: 4, capacity: 1TB}\n  nics: {ports: 2, speed: 25Gb/s}\n  \
+                bonds:\n    mode: lacp\nengine: minio\n";
     let expected = "site.yaml:6:11: unknown bond mode \"lacp\"
   6 |     mode: lacp
     |           ^^^^ did you mean \"802.3ad\"? Modes: 802.3ad, active-backup, balance-xor, balance-rr, balance-tlb, \
@@ -187,9 +187,13 @@ fn bombs_are_refused_while_they_are_small() {
     let doubling = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n".to_owned();
     let wide = format!("nodes: [{}]", "1,".repeat(60_000));
     let large = "#".repeat((1 << 20) + 1);
-    for (text, words) in
-        [(deep, "nested more than"), (deeper, "recursion limit"), (doubling, "an alias"), (wide, "more than 50000"), (large, "more than 1 MiB")]
-    {
+    for (text, words) in [
+        (deep, "nested more than"),
+        (deeper, "recursion limit"),
+        (doubling, "an alias"),
+        (wide, "more than 50000"),
+        (large, "more than 1 MiB"),
+    ] {
         let message = message(&text);
         assert!(message.contains(words) && message.len() < 1000, "{message}");
     }
