@@ -154,9 +154,7 @@ const PCIE: &[Key] = &[
     key(
         "lanes",
         Whole(1, 1024),
-        Follows(
-            "48, 64, 80 for generations 3, 4, 5: Xeon of Cascade Lake, Ice Lake, Sapphire Rapids",
-        ),
+        Follows("48, 64, 80 for generations 3, 4, 5: Xeon of Cascade Lake, Ice Lake, Sapphire Rapids"),
         "Lanes of each socket.",
     ),
 ];
