@@ -17,7 +17,7 @@ fn root() -> PathBuf {
 fn is_current(path: &str, expected: &str) {
     let file = root().join(path);
     if std::env::var_os("REGENERATE").is_some() {
-        fs::write(&file, expected).unwrap();
+        fs::write(&file, expected).expect("a file of the repository");
     }
     let found = fs::read_to_string(&file).unwrap_or_default();
     assert!(found == expected, "{path} is not current: REGENERATE=1 cargo test -p linerate-record --test site");
@@ -30,7 +30,7 @@ fn the_schema_is_the_one_committed() {
 
 #[test]
 fn the_reference_has_every_key() {
-    let text = fs::read_to_string(root().join("docs/site.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/site.md")).expect("a file of the repository");
     let mark = "<!-- Generated from the table of keys from here on. -->\n\n";
     let (by_hand, _) = text.split_once(mark).expect("the mark of what is generated");
     is_current("docs/site.md", &format!("{by_hand}{mark}{}", site::reference()));
@@ -39,11 +39,11 @@ fn the_reference_has_every_key() {
 /// Every example, and the one with every key.
 fn examples() -> Vec<(String, String)> {
     let mut texts = vec![("example.yaml".to_owned(), site::example().to_owned())];
-    for entry in fs::read_dir(root().join("examples")).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(root().join("examples")).expect("a file of the repository") {
+        let path = entry.expect("a file of the repository").path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            texts.push((name, fs::read_to_string(&path).unwrap()));
+            let name = path.file_name().expect("a file of the repository").to_string_lossy().into_owned();
+            texts.push((name, fs::read_to_string(&path).expect("a file of the repository")));
         }
     }
     texts.sort();
@@ -126,7 +126,7 @@ fn json_of(text: &str) -> Value {
                 open.push((Value::Array(Vec::new()), None));
                 continue;
             }
-            Event::MappingEnd | Event::SequenceEnd => open.pop().unwrap().0,
+            Event::MappingEnd | Event::SequenceEnd => open.pop().expect("what was opened").0,
             Event::Scalar(text, style, ..) => scalar(&text, style),
             _ => continue,
         };
@@ -155,9 +155,17 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
 fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     schema.as_object().expect("a schema").iter().all(|(keyword, told)| match keyword.as_str() {
         "$schema" | "$defs" | "title" | "description" | "default" | "additionalProperties" => true,
-        "$ref" => valid(root, root.pointer(told.as_str().unwrap().trim_start_matches('#')).unwrap(), value),
-        "anyOf" => told.as_array().unwrap().iter().any(|schema| valid(root, schema, value)),
-        "oneOf" => told.as_array().unwrap().iter().filter(|schema| valid(root, schema, value)).count() == 1,
+        "$ref" => valid(
+            root,
+            root.pointer(told.as_str().expect("as draft 2020-12 has it").trim_start_matches('#'))
+                .expect("as draft 2020-12 has it"),
+            value,
+        ),
+        "anyOf" => told.as_array().expect("as draft 2020-12 has it").iter().any(|schema| valid(root, schema, value)),
+        "oneOf" => {
+            told.as_array().expect("as draft 2020-12 has it").iter().filter(|schema| valid(root, schema, value)).count()
+                == 1
+        }
         "const" => value == told,
         "type" => match told {
             Value::Array(types) => types.iter().any(|name| has_type(name, value)),
@@ -170,22 +178,33 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
                 None => !closed,
             })
         }),
-        "required" => value
-            .as_object()
-            .is_none_or(|map| told.as_array().unwrap().iter().all(|key| map.contains_key(key.as_str().unwrap()))),
+        "required" => value.as_object().is_none_or(|map| {
+            told.as_array()
+                .expect("as draft 2020-12 has it")
+                .iter()
+                .all(|key| map.contains_key(key.as_str().expect("as draft 2020-12 has it")))
+        }),
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(root, told, item))),
-        "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= told.as_u64().unwrap()),
-        "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= told.as_u64().unwrap()),
-        "minimum" => value.as_f64().is_none_or(|number| number >= told.as_f64().unwrap()),
-        "maximum" => value.as_f64().is_none_or(|number| number <= told.as_f64().unwrap()),
-        "maxLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 <= told.as_u64().unwrap()),
-        "pattern" => value.as_str().is_none_or(|text| Regex::new(told.as_str().unwrap()).unwrap().is_match(text)),
+        "minItems" => {
+            value.as_array().is_none_or(|items| items.len() as u64 >= told.as_u64().expect("as draft 2020-12 has it"))
+        }
+        "maxItems" => {
+            value.as_array().is_none_or(|items| items.len() as u64 <= told.as_u64().expect("as draft 2020-12 has it"))
+        }
+        "minimum" => value.as_f64().is_none_or(|number| number >= told.as_f64().expect("as draft 2020-12 has it")),
+        "maximum" => value.as_f64().is_none_or(|number| number <= told.as_f64().expect("as draft 2020-12 has it")),
+        "maxLength" => value
+            .as_str()
+            .is_none_or(|text| text.chars().count() as u64 <= told.as_u64().expect("as draft 2020-12 has it")),
+        "pattern" => value.as_str().is_none_or(|text| {
+            Regex::new(told.as_str().expect("as draft 2020-12 has it")).expect("as draft 2020-12 has it").is_match(text)
+        }),
         other => panic!("the schema uses {other:?}, which is not tested"),
     })
 }
 
 fn has_type(name: &Value, value: &Value) -> bool {
-    match name.as_str().unwrap() {
+    match name.as_str().expect("as draft 2020-12 has it") {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
