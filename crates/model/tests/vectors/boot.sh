@@ -4,8 +4,8 @@
 #
 #   boot.sh linux-image-6.1.0-56-cloud-amd64_6.1.192-2_amd64.deb > kernel_6_1.csv
 #
-# The package comes from `apt-get download`. Needs qemu-system-x86, busybox-static, python3 of Debian, cpio, kmod's
-# modules as Debian packs them, xz. Takes half a minute, emulated; so it needs no KVM.
+# The package comes from `apt-get download`: 5.10 is Debian 11's, 6.1 and 6.12 are Debian 12's. Needs qemu-system-x86,
+# busybox-static, Debian's python3, cpio and xz. Takes half a minute, emulated; so it needs no KVM.
 set -eu
 
 package=$(realpath "$1")
@@ -22,7 +22,7 @@ for library in $(ldd /usr/bin/python3 | grep -o '/lib[^ ]*'); do
     mkdir -p "$root$(dirname "$library")"
     cp "$library" "$root$library"
 done
-version=$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+version=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 tar -C /usr/lib -c --exclude test --exclude '__pycache__' --exclude 'config-*' "$version" | tar -C "$root/usr/lib" -x
 cp "$here/frames.py" "$root/frames.py"
 
