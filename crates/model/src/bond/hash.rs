@@ -166,8 +166,8 @@ mod tests {
     /// Computed by hand from the formulas of `bond_main.c`, for kernels that are no longer to be had as packages.
     #[test]
     fn hashes_of_old_kernels_are_those_of_their_formulas() {
-        // MACs 11 ^ 23 = 32; type 0800, or 0008 with its bytes exchanged; addresses 0100000a ^ 0200000a = 03000000; ports
-        // 9c40 and 2328 as the bytes 9c 40 23 28.
+        // MACs 11 ^ 23 = 32; type 0800, or 0008 with its bytes exchanged; addresses 0100000a ^ 0200000a = 03000000;
+        // ports 9c40 and 2328 as the bytes 9c 40 23 28.
         let layer23 = 0x0300_0032 ^ 0x0008;
         let layer23 = layer23 ^ (layer23 >> 16);
         let layer23 = layer23 ^ (layer23 >> 8);
