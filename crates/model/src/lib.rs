@@ -3,3 +3,8 @@
 //! Forward, [`plan`] turns a site into the ceilings of each of its resources. Backward, [`explain`] asks which
 //! deviations from the site would have given what was observed, by the same ceilings. Nothing here reads a file, a
 //! clock or a socket; randomness is a seed that is passed in.
+
+pub mod bond;
+pub mod chance;
+pub mod ethernet;
+pub mod spread;

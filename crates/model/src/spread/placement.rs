@@ -1,0 +1,341 @@
+//! Where flows go: which of a bundle's members each takes.
+
+use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Kernel, Plane, SwitchHash, TransmitHash};
+
+use crate::bond::hash::{Addresses, Header, Packet, Rules, member, rules};
+use crate::bond::{Choice, Direction, choice};
+use crate::chance::Dice;
+
+/// Where a storage server listens; the other port is the connection's own.
+const SERVICE_PORT: u16 = 9000;
+/// Linux's `ip_local_port_range`, by default. `connect` gives even ones first (`__inet_hash_connect`, since 4.2).
+const LOCAL_PORTS: (u16, u16) = (32_768, 60_999);
+/// Ports of VXLAN (RFC 7348) and WireGuard; the latter is the same at both ends.
+const VXLAN_PORT: u16 = 4789;
+const WIREGUARD_PORT: u16 = 51_820;
+
+/// How MAC addresses come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Macs {
+    /// As vendors number cards: unrelated to anything.
+    Vendor,
+    /// From the IP address, as OVN-Kubernetes makes those of its ports (`0a:58` and the IPv4 address).
+    FromIp,
+}
+
+/// Who is at the other end of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peers {
+    /// How many, by IP address.
+    pub count: u32,
+    /// Whether they are behind a router, so that frames to and from them all bear the router's MAC address.
+    pub routed: bool,
+    /// How MAC addresses come about, at both ends.
+    pub macs: Macs,
+}
+
+/// How members are chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Choosing {
+    /// One takes everything.
+    One,
+    /// Packets take turns: all members evenly, whatever the flows.
+    Turns,
+    /// Each flow by itself, at random.
+    PerFlow,
+    /// All flows of a peer together, peers at random.
+    PerPeer(u32),
+    /// Dealt out evenly: each flow, or with a number of peers all flows of a peer together.
+    Dealt(Option<u32>),
+    /// By a transmit hash of the kernel.
+    Hashed(Hashing),
+}
+
+/// What a transmit hash is fed with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hashing {
+    /// The policy.
+    pub policy: TransmitHash,
+    /// The kernel; a current one where it is not known.
+    pub kernel: Option<Kernel>,
+    /// What packets are put into before they reach the bond.
+    pub encapsulation: Encapsulation,
+    /// Version of IP that connections use.
+    pub ip: IpVersion,
+    /// The other ends.
+    pub peers: Peers,
+}
+
+/// How members are chosen, and why so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// How.
+    pub choosing: Choosing,
+    /// Why, in one sentence without a full stop.
+    pub why: String,
+}
+
+impl Choosing {
+    /// Peers whose flows stay together, 0 where that does not matter.
+    #[must_use]
+    pub const fn peers(&self) -> u32 {
+        match self {
+            Self::PerPeer(peers) | Self::Dealt(Some(peers)) => *peers,
+            Self::Hashed(hashing) => hashing.peers.count,
+            _ => 0,
+        }
+    }
+}
+
+fn placement(choosing: Choosing, why: impl Into<String>) -> Placement {
+    Placement { choosing, why: why.into() }
+}
+
+/// Whether a hash over ports tells flows of two nodes apart, outside of the tunnel.
+const fn has_ports_outside(encapsulation: Encapsulation) -> bool {
+    match encapsulation {
+        Encapsulation::None | Encapsulation::Vxlan | Encapsulation::Geneve => true,
+        Encapsulation::Wireguard | Encapsulation::Ipip => false,
+    }
+}
+
+/// What a policy tells apart: flows, or so many groups of them.
+const fn told_apart(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers) -> Option<u32> {
+    match policy {
+        TransmitHash::VlanSrcMac => Some(1),
+        TransmitHash::Layer2 if peers.routed => Some(1),
+        TransmitHash::Layer34 if has_ports_outside(encapsulation) => None,
+        TransmitHash::Encap34 => None,
+        _ => Some(peers.count),
+    }
+}
+
+/// How a node chooses members of a bond for what it sends.
+#[must_use]
+pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) -> Placement {
+    let policy = bond.transmit_hash;
+    match choice(bond.mode, Direction::Egress) {
+        Choice::None => one_member(bond.mode, Direction::Egress),
+        Choice::Turns => placement(Choosing::Turns, "balance-rr sends packets in turn: all members, but out of order"),
+        Choice::Load => {
+            let together = if bond.mode == BondMode::BalanceAlb {
+                Some(peers.count)
+            } else {
+                told_apart(policy, plane.encapsulation, peers)
+            };
+            placement(Choosing::Dealt(together), "the driver deals destinations out over members by their load")
+        }
+        Choice::TransmitHash | Choice::SwitchHash => {
+            let Plane { encapsulation, ip, .. } = *plane;
+            let hashing = Hashing { policy, kernel, encapsulation, ip, peers };
+            placement(Choosing::Hashed(hashing), why_hashed(&hashing))
+        }
+    }
+}
+
+/// How the switch chooses members of a bond for what a node receives.
+#[must_use]
+pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
+    match choice(bond.mode, Direction::Ingress) {
+        Choice::None => one_member(bond.mode, Direction::Ingress),
+        Choice::Load if peers.routed || plane.ip == IpVersion::V6 => {
+            placement(Choosing::One, "balance-alb balances what it receives by ARP: not IPv6, not what a router brings")
+        }
+        Choice::Load => placement(
+            Choosing::Dealt(Some(peers.count)),
+            "balance-alb answers ARP with each member in turn, so that each peer has one",
+        ),
+        _ => switched(bond.switch_hash, plane, peers),
+    }
+}
+
+/// How a switch chooses among equal-cost paths, or members of a bond, for the traffic between `peers` and a node.
+///
+/// Its hash and seed are its own, so that which member it takes is random; what of a flow it hashes is not.
+#[must_use]
+pub fn switched(hash: SwitchHash, plane: &Plane, peers: Peers) -> Placement {
+    match hash {
+        SwitchHash::L2 if peers.routed => placement(
+            Choosing::One,
+            "the switch hashes MAC addresses, and all traffic has the router's: one member, always",
+        ),
+        SwitchHash::L2 => {
+            placement(Choosing::PerPeer(peers.count), "the switch hashes MAC addresses: each peer one member")
+        }
+        SwitchHash::L3 => {
+            placement(Choosing::PerPeer(peers.count), "the switch hashes IP addresses: each peer one member")
+        }
+        SwitchHash::L4 if !has_ports_outside(plane.encapsulation) => placement(
+            Choosing::PerPeer(peers.count),
+            "the switch hashes ports, and the tunnel shows none that differ: each peer one member",
+        ),
+        SwitchHash::L4 => placement(Choosing::PerFlow, "the switch hashes addresses and ports: each flow one member"),
+    }
+}
+
+fn one_member(mode: BondMode, direction: Direction) -> Placement {
+    let why = match (mode, direction) {
+        (BondMode::ActiveBackup, _) => "active-backup uses one member",
+        (BondMode::Broadcast, _) => "broadcast sends everything on every member: no more than one's worth",
+        _ => "balance-tlb receives on one member",
+    };
+    placement(Choosing::One, why)
+}
+
+/// One sentence on what a policy makes of this traffic.
+fn why_hashed(hashing: &Hashing) -> &'static str {
+    let Hashing { policy, encapsulation, ip, peers, .. } = *hashing;
+    let in_tunnel = encapsulation != Encapsulation::None;
+    match policy {
+        TransmitHash::VlanSrcMac => "vlan+srcmac hashes the node's own MAC address: one member, always",
+        TransmitHash::Layer2 if peers.routed => {
+            "layer2 hashes MAC addresses, and all traffic goes to the router's: one member, always"
+        }
+        TransmitHash::Layer2 if peers.count == 1 => {
+            "layer2 hashes MAC addresses, and there is one peer: one member, always"
+        }
+        TransmitHash::Layer2 => "layer2 hashes the last bytes of MAC addresses: each peer one member",
+        TransmitHash::Layer23 | TransmitHash::Encap23
+            if peers.macs == Macs::FromIp && !peers.routed && ip == IpVersion::V4 =>
+        {
+            "MAC addresses made from IP addresses cancel those in layer2+3: peers of one /24 share a member"
+        }
+        TransmitHash::Layer23 | TransmitHash::Encap23 if peers.count == 1 => {
+            "layer2+3 hashes addresses, and there is one peer: one member, always"
+        }
+        TransmitHash::Layer23 | TransmitHash::Encap23 => "layer2+3 hashes addresses: each peer one member",
+        TransmitHash::Layer34 if !has_ports_outside(encapsulation) => {
+            "layer3+4 hashes ports, and the tunnel shows none that differ: each peer one member"
+        }
+        TransmitHash::Layer34 if in_tunnel => {
+            "layer3+4 hashes the tunnel's UDP source port, which follows from the flow: each flow one member"
+        }
+        TransmitHash::Layer34 => "layer3+4 hashes addresses and ports: each flow one member",
+        TransmitHash::Encap34 => "encap3+4 takes the hash of the TCP socket, random for each connection",
+    }
+}
+
+/// Flows being placed, round after round.
+#[derive(Clone, Debug)]
+pub(super) struct Placing {
+    choosing: Choosing,
+    /// Flows of each member.
+    flows: Vec<u32>,
+    /// Of hashed placements, a packet to each peer, without what differs by flow.
+    packets: Vec<Packet>,
+}
+
+impl Placing {
+    pub(super) fn new(choosing: Choosing, members: u32) -> Self {
+        Self { choosing, flows: vec![0; members as usize], packets: Vec::new() }
+    }
+
+    /// Flows of each member, placed anew. Peers have flows in turn.
+    pub(super) fn place(&mut self, flows: u32, dice: &mut Dice) -> &[u32] {
+        let members = self.flows.len() as u32;
+        self.flows.fill(0);
+        match self.choosing {
+            Choosing::One => self.flows[0] = flows,
+            Choosing::Turns => self.deal(flows, flows),
+            Choosing::Dealt(peers) => self.deal(flows, peers.unwrap_or(flows)),
+            Choosing::PerFlow => (0..flows).for_each(|_| self.flows[dice.below(members) as usize] += 1),
+            Choosing::PerPeer(peers) => {
+                let peers = peers.max(1);
+                for peer in 0..peers.min(flows) {
+                    self.flows[dice.below(members) as usize] += flows_of(peer, peers, flows);
+                }
+            }
+            Choosing::Hashed(hashing) => self.hash(&hashing, flows, dice),
+        }
+        &self.flows
+    }
+
+    fn deal(&mut self, flows: u32, peers: u32) {
+        let (peers, members) = (peers.max(1), self.flows.len());
+        for peer in 0..peers.min(flows) {
+            self.flows[peer as usize % members] += flows_of(peer, peers, flows);
+        }
+    }
+
+    fn hash(&mut self, hashing: &Hashing, flows: u32, dice: &mut Dice) {
+        let members = self.flows.len() as u32;
+        let rules: Rules = rules(hashing.kernel);
+        fill_packets(&mut self.packets, hashing, dice);
+        let peers = self.packets.len();
+        for flow in 0..flows as usize {
+            let packet = &mut self.packets[flow % peers];
+            give_flow(packet, hashing, dice);
+            self.flows[member(hashing.policy, rules, members, packet) as usize] += 1;
+        }
+    }
+}
+
+/// Flows of one peer, where they are given out in turn.
+const fn flows_of(peer: u32, peers: u32, flows: u32) -> u32 {
+    flows / peers + (peer < flows % peers) as u32
+}
+
+/// A packet from this node to each peer. Nodes' addresses are neighbours; where they start, and which of them is this
+/// node, is random.
+fn fill_packets(packets: &mut Vec<Packet>, hashing: &Hashing, dice: &mut Dice) {
+    let peers = hashing.peers;
+    let count = peers.count.max(1);
+    // Up to 253 of them fit one /24 without its first and last address.
+    let first = (dice.below(250) << 8) + 1 + dice.below(254_u32.saturating_sub(count).max(1));
+    let own = first + dice.below(count + 1);
+    let own_mac = mac(peers.macs, own, dice);
+    let router = mac(Macs::Vendor, 0, dice);
+    packets.clear();
+    packets.extend((first..=first + count).filter(|&host| host != own).map(|host| {
+        let nodes = Header { addresses: addresses(IpVersion::V4, own, host), ports: None };
+        let pods = Header { addresses: addresses(hashing.ip, own, host), ports: None };
+        let (outer, inner) = match hashing.encapsulation {
+            Encapsulation::None => (pods, None),
+            Encapsulation::Ipip => (nodes, Some(pods)),
+            Encapsulation::Vxlan | Encapsulation::Geneve | Encapsulation::Wireguard => (nodes, None),
+        };
+        let peer_mac = mac(peers.macs, host, dice);
+        let destination_mac = if peers.routed { router } else { peer_mac };
+        Packet { source_mac: own_mac, destination_mac, vlan: None, outer, inner, socket_hash: None }
+    }));
+}
+
+/// Ports of another flow, and the hash of its socket.
+fn give_flow(packet: &mut Packet, hashing: &Hashing, dice: &mut Dice) {
+    let random = dice.bits();
+    let range = u64::from(LOCAL_PORTS.1 - LOCAL_PORTS.0);
+    let local = LOCAL_PORTS.0 + (random % range) as u16;
+    let connection = [SERVICE_PORT, local & !1];
+    match hashing.encapsulation {
+        Encapsulation::None => packet.outer.ports = Some(connection),
+        Encapsulation::Vxlan | Encapsulation::Geneve => packet.outer.ports = Some([local, VXLAN_PORT]),
+        Encapsulation::Wireguard => packet.outer.ports = Some([WIREGUARD_PORT; 2]),
+        Encapsulation::Ipip => packet.inner.iter_mut().for_each(|inner| inner.ports = Some(connection)),
+    }
+    packet.socket_hash = Some((random >> 32) as u32);
+}
+
+fn mac(macs: Macs, host: u32, dice: &mut Dice) -> [u8; 6] {
+    let [_, b, c, d] = host.to_be_bytes();
+    let [e, f, g, ..] = dice.bits().to_be_bytes();
+    match macs {
+        Macs::Vendor => [0x02, 0, 0, e, f, g],
+        Macs::FromIp => [0x0a, 0x58, 10, b, c, d],
+    }
+}
+
+fn addresses(ip: IpVersion, source: u32, destination: u32) -> Addresses {
+    let v4 = |host: u32| {
+        let [_, b, c, d] = host.to_be_bytes();
+        [10, b, c, d]
+    };
+    let v6 = |host: u32| {
+        let mut address = [0xfd; 16];
+        address[12..].copy_from_slice(&host.to_be_bytes());
+        address
+    };
+    match ip {
+        IpVersion::V4 => Addresses::V4(v4(source), v4(destination)),
+        IpVersion::V6 => Addresses::V6(v6(source), v6(destination)),
+    }
+}
