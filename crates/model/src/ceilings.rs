@@ -1,0 +1,122 @@
+//! The ceilings of a site: for each resource, the client work above which it is full.
+//!
+//! A ceiling holds for steady load of many large requests that are spread over all nodes evenly. What hashing makes of
+//! a bond or of paths is told elsewhere: here, a link carries what all its usable members can.
+//!
+//! Each kind of resource is a row of [`KINDS`]: what it limits, in numbers, and how that is explained. Both
+//! [`limits`] and [`ceilings`] go through it.
+
+use linerate_record::plan::{Ceiling, Resource, Work};
+use linerate_record::site::Site;
+
+use crate::layout::Geometry;
+use crate::traffic::{Traffic, traffic};
+
+mod clients;
+mod cpu;
+mod drives;
+mod entry;
+mod fabric;
+mod links;
+mod memory;
+mod network;
+mod pcie;
+mod wording;
+
+use wording::Wording;
+
+/// A ceiling, as numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Which resource.
+    pub resource: Resource,
+    /// Place in the site's list of the group whose nodes have it; absent for what is not of a node.
+    pub group: Option<usize>,
+    /// Client bytes per second of the whole site at which it is full.
+    pub limit_bytes_per_s: f64,
+    /// What the resource moves per client byte (operations: per request). Of a node: per client byte of its even share,
+    /// so that the limit is nodes × capacity / demand. Of a rack or an entry node: per client byte of the site, so that
+    /// it is capacity / demand.
+    pub demand: f64,
+    /// What one of the resource can move: bytes, operations, or nanoseconds of cores, per second.
+    pub capacity: f64,
+}
+
+/// A kind of resource.
+struct Kind {
+    /// What it limits.
+    limits: fn(&Case, &mut Vec<Limit>),
+    /// How one of these limits is explained.
+    explain: fn(&Case, &Limit) -> Wording,
+    /// The resources that it speaks for.
+    resources: &'static [Resource],
+}
+
+/// All kinds.
+const KINDS: &[Kind] =
+    &[network::KIND, fabric::KIND, clients::KIND, entry::KIND, drives::KIND, pcie::KIND, memory::KIND, cpu::KIND];
+
+/// What is asked, and what follows from it for all kinds.
+struct Case<'a> {
+    site: &'a Site,
+    work: &'a Work,
+    geometry: &'a Geometry,
+    traffic: Traffic,
+    nodes: f64,
+}
+
+impl<'a> Case<'a> {
+    fn new(site: &'a Site, geometry: &'a Geometry, work: &'a Work) -> Self {
+        let traffic = traffic(site, geometry, work);
+        Case { site, work, geometry, traffic, nodes: f64::from(site.nodes()) }
+    }
+
+    /// Places of the groups that have nodes.
+    fn groups(&self) -> impl Iterator<Item = usize> {
+        self.site.groups.iter().enumerate().filter(|(_, group)| group.count > 0).map(|(place, _)| place)
+    }
+
+    /// A limit of one group's nodes, where the resource is used at all.
+    fn of_node(&self, out: &mut Vec<Limit>, resource: Resource, group: usize, demand: f64, capacity: f64) {
+        push(out, resource, Some(group), self.nodes, demand, capacity);
+    }
+
+    /// A limit of what is there once, or of `count` alike.
+    fn of_site(out: &mut Vec<Limit>, resource: Resource, count: f64, demand: f64, capacity: f64) {
+        push(out, resource, None, count, demand, capacity);
+    }
+}
+
+fn push(out: &mut Vec<Limit>, resource: Resource, group: Option<usize>, count: f64, demand: f64, capacity: f64) {
+    if demand > 0.0 {
+        out.push(Limit { resource, group, limit_bytes_per_s: count * capacity / demand, demand, capacity });
+    }
+}
+
+/// Every limit, the lowest first. Resources that the work does not use, and clients that are not described, have none.
+#[must_use]
+pub fn limits(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Limit> {
+    limits_of(&Case::new(site, geometry, work))
+}
+
+fn limits_of(case: &Case) -> Vec<Limit> {
+    let mut out = Vec::with_capacity(16 * case.site.groups.len() + 8);
+    for kind in KINDS {
+        (kind.limits)(case, &mut out);
+    }
+    out.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    out
+}
+
+/// Every limit with its formula, inputs and source, in the same order.
+#[must_use]
+pub fn ceilings(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Ceiling> {
+    let case = Case::new(site, geometry, work);
+    limits_of(&case)
+        .iter()
+        .filter_map(|limit| {
+            let kind = KINDS.iter().find(|kind| kind.resources.contains(&limit.resource))?;
+            Some((kind.explain)(&case, limit).ceiling(site, limit))
+        })
+        .collect()
+}

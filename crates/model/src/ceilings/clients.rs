@@ -1,0 +1,47 @@
+//! The clients' links.
+
+use linerate_record::plan::Resource;
+
+use super::links::client;
+use super::wording::{Wording, derived, factor, link, percent, rate, stated};
+use super::{Case, Kind, Limit};
+use crate::bond::{Direction, usable_members};
+
+pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::ClientIngress, Resource::ClientEgress] };
+
+fn limits(case: &Case, out: &mut Vec<Limit>) {
+    let clients = f64::from(case.site.clients.count);
+    if clients == 0.0 {
+        return;
+    }
+    let goodput = client(case.site).goodput();
+    let capacity = |direction| speed_bits_per_s(case, direction) / 8.0 * goodput;
+    let flow = case.traffic.clients;
+    Case::of_site(out, Resource::ClientIngress, clients, flow.ingress, capacity(Direction::Ingress));
+    Case::of_site(out, Resource::ClientEgress, clients, flow.egress, capacity(Direction::Egress));
+}
+
+fn speed_bits_per_s(case: &Case, direction: Direction) -> f64 {
+    let clients = &case.site.clients;
+    let ports = clients.bond.map_or(clients.ports, |mode| usable_members(mode, clients.ports, direction));
+    f64::from(ports) * clients.speed_bits_per_s
+}
+
+fn explain(case: &Case, limit: &Limit) -> Wording {
+    let site = case.site;
+    let direction = if limit.resource == Resource::ClientIngress { Direction::Ingress } else { Direction::Egress };
+    let framing = client(site);
+    Wording {
+        unit: "B/s",
+        formula: "clients × speed × goodput / (bytes per client byte)".to_owned(),
+        inputs: vec![
+            stated(site, "clients", site.clients.count.to_string(), "clients.count".to_owned()),
+            stated(site, "speed", link(speed_bits_per_s(case, direction)), "clients.speed".to_owned()),
+            stated(site, "MTU", format!("{} B", framing.mtu_bytes), "clients.mtu".to_owned()),
+            derived("goodput", percent(framing.goodput())),
+            derived("one client's link", rate(limit.capacity)),
+            derived("bytes per client byte", factor(limit.demand)),
+        ],
+        source: "each client takes an even share (docs/method/ceilings.md, \"Clients\")",
+    }
+}

@@ -1,0 +1,72 @@
+//! The uplinks of racks.
+
+use linerate_record::plan::Resource;
+
+use super::links::{private, public};
+use super::wording::{Wording, derived, factor, link, percent, rate, stated};
+use super::{Case, Kind, Limit};
+
+pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::RackUp, Resource::RackDown] };
+
+/// What crosses the fullest rack's uplinks.
+struct Rack {
+    /// Nodes in the fullest rack.
+    nodes: f64,
+    /// Share of traffic among nodes that leaves the rack.
+    leaves: f64,
+    /// Bytes up and down per client byte of the site, in terms of the public plane's payload.
+    up: f64,
+    down: f64,
+}
+
+fn limits(case: &Case, out: &mut Vec<Limit>) {
+    let Some(uplink_bits_per_s) = case.site.fabric.rack_uplink_bits_per_s else { return };
+    let rack = rack(case);
+    let capacity = uplink_bits_per_s / 8.0 * public(case.site).goodput();
+    Case::of_site(out, Resource::RackUp, 1.0, rack.up, capacity);
+    Case::of_site(out, Resource::RackDown, 1.0, rack.down, capacity);
+}
+
+/// Groups share racks, as far as they have as many: the first rack is the fullest. Clients sit in racks of their own,
+/// or beyond the spines: all their traffic crosses the uplinks of the nodes' racks.
+fn rack(case: &Case) -> Rack {
+    let (front, back) = (public(case.site).goodput(), private(case.site).goodput());
+    let weight = if back > 0.0 { front / back } else { 0.0 };
+    let in_rack =
+        |group: &linerate_record::site::NodeGroup| (f64::from(group.count) / f64::from(group.racks.max(1))).ceil();
+    let nodes: f64 = case.site.groups.iter().map(in_rack).sum();
+    let leaves = if case.nodes > 1.0 { (case.nodes - nodes).max(0.0) / (case.nodes - 1.0) } else { 0.0 };
+    let (mut up, mut down) = (0.0, 0.0);
+    for (group, traffic) in case.site.groups.iter().zip(&case.traffic.nodes) {
+        let share = in_rack(group) / case.nodes.max(1.0);
+        up += share * (traffic.client.egress + leaves * (traffic.front.egress + weight * traffic.private().egress));
+        down +=
+            share * (traffic.client.ingress + leaves * (traffic.front.ingress + weight * traffic.private().ingress));
+    }
+    if case.site.clients.count > 0 && case.site.clients.racks > 0 {
+        let share = 1.0 / f64::from(case.site.clients.racks);
+        up = up.max(share * case.traffic.clients.egress);
+        down = down.max(share * case.traffic.clients.ingress);
+    }
+    Rack { nodes, leaves, up, down }
+}
+
+fn explain(case: &Case, limit: &Limit) -> Wording {
+    let rack = rack(case);
+    let uplinks = case.site.fabric.rack_uplink_bits_per_s.unwrap_or_default();
+    let way = if limit.resource == Resource::RackUp { "up" } else { "down" };
+    Wording {
+        unit: "B/s",
+        formula: format!("uplinks × goodput / (bytes {way} through the fullest rack per client byte of the site)"),
+        inputs: vec![
+            stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplink".to_owned()),
+            derived("goodput", percent(public(case.site).goodput())),
+            derived("uplinks carry", rate(limit.capacity)),
+            derived("nodes in the fullest rack", format!("{}", rack.nodes)),
+            derived("traffic among nodes that leaves the rack", percent(rack.leaves)),
+            derived("through the rack", factor(limit.demand)),
+        ],
+        source: "peers are spread over all nodes evenly, clients are outside of the nodes' racks \
+                 (docs/method/ceilings.md, \"Racks\")",
+    }
+}

@@ -1,0 +1,118 @@
+//! What the links of a group carry.
+
+use linerate_record::site::{BondMode, Encapsulation, IpVersion, NodeGroup, Plane, Site};
+
+use crate::bond::{Direction, usable_members};
+use crate::ethernet::goodput_share;
+
+/// Bytes that Ethernet puts on the wire and that do not reach the NIC's host: preamble, checksum and gap.
+const WIRE_ONLY_BYTES: f64 = 24.0;
+/// All that Ethernet puts around a packet, in bytes.
+const FRAME_BYTES: f64 = 38.0;
+
+/// How packets of a plane look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Framing {
+    pub(super) mtu_bytes: u32,
+    pub(super) encapsulation: Encapsulation,
+    pub(super) ip: IpVersion,
+    pub(super) timestamps: bool,
+}
+
+impl Framing {
+    /// Payload per byte of wire time.
+    pub(super) fn goodput(self) -> f64 {
+        goodput_share(self.mtu_bytes, self.encapsulation, self.ip, self.timestamps)
+    }
+
+    /// Bytes that the NIC moves over PCIe per byte of payload.
+    pub(super) fn host_bytes(self) -> f64 {
+        let wire = f64::from(self.mtu_bytes) + FRAME_BYTES;
+        (wire - WIRE_ONLY_BYTES) / (wire * self.goodput().max(f64::MIN_POSITIVE))
+    }
+}
+
+/// Packets among nodes.
+pub(super) fn private(site: &Site) -> Framing {
+    plain(site.planes.private.as_ref().unwrap_or(&site.planes.public))
+}
+
+/// Packets between clients and nodes: no larger than either end takes, for TCP agrees on the smaller segment.
+pub(super) fn public(site: &Site) -> Framing {
+    let mut framing = plain(&site.planes.public);
+    if site.clients.count > 0 {
+        let around_bytes = encapsulation_bytes(framing.encapsulation);
+        framing.mtu_bytes = framing.mtu_bytes.min(site.clients.mtu_bytes.saturating_add(around_bytes));
+    }
+    framing
+}
+
+/// Packets on a client's own link: only a meshed client speaks through the overlay.
+pub(super) fn client(site: &Site) -> Framing {
+    let framing = public(site);
+    if site.entry == linerate_record::site::Entry::ClusterMesh {
+        return framing;
+    }
+    let mtu_bytes = framing.mtu_bytes - encapsulation_bytes(framing.encapsulation).min(framing.mtu_bytes);
+    Framing { mtu_bytes, encapsulation: Encapsulation::None, ..framing }
+}
+
+fn plain(plane: &Plane) -> Framing {
+    Framing {
+        mtu_bytes: plane.mtu_bytes,
+        encapsulation: plane.encapsulation,
+        ip: plane.ip,
+        timestamps: plane.timestamps,
+    }
+}
+
+/// What an encapsulation takes of a packet, by what it takes of the goodput: no second table of the same sizes.
+fn encapsulation_bytes(encapsulation: Encapsulation) -> u32 {
+    const MTU_BYTES: u32 = 9000;
+    let share = |encapsulation| goodput_share(MTU_BYTES, encapsulation, IpVersion::V4, false);
+    let lost = share(Encapsulation::None) - share(encapsulation);
+    (lost * (f64::from(MTU_BYTES) + FRAME_BYTES)).round() as u32
+}
+
+/// Bits per second of a link, over all members that can carry traffic in a direction: 0 for a name that the group
+/// does not have. Where members differ in speed, the fastest are taken.
+pub(super) fn speed_bits_per_s(group: &NodeGroup, link: &str, direction: Direction) -> f64 {
+    if let Some(nic) = group.nics.iter().find(|nic| nic.name == link) {
+        return f64::from(nic.ports) * nic.speed_bits_per_s;
+    }
+    let Some(bond) = group.bonds.iter().find(|bond| bond.name == link) else { return 0.0 };
+    let nics = || group.nics.iter().filter(|nic| bond.nics.contains(&nic.name));
+    let ports: u32 = nics().map(|nic| nic.ports).sum();
+    fastest(bond.mode, ports, direction, nics().map(|nic| (nic.ports, nic.speed_bits_per_s)))
+}
+
+fn fastest(mode: BondMode, ports: u32, direction: Direction, nics: impl Iterator<Item = (u32, f64)>) -> f64 {
+    let mut left = usable_members(mode, ports, direction);
+    let mut speeds: Vec<(u32, f64)> = nics.collect();
+    speeds.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut sum = 0.0;
+    for (ports, speed) in speeds {
+        let taken = ports.min(left);
+        sum += f64::from(taken) * speed;
+        left -= taken;
+    }
+    sum
+}
+
+/// Share of a link's traffic that one NIC carries: by its ports, for a hash knows no speeds; all of it where only one
+/// member is used, for any may be that one.
+pub(super) fn share_of_nic(group: &NodeGroup, link: &str, nic: usize) -> f64 {
+    let Some(this) = group.nics.get(nic) else { return 0.0 };
+    if this.name == link {
+        return 1.0;
+    }
+    let Some(bond) = group.bonds.iter().find(|bond| bond.name == link) else { return 0.0 };
+    if !bond.nics.contains(&this.name) {
+        return 0.0;
+    }
+    let ports: u32 = group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum();
+    if usable_members(bond.mode, ports, Direction::Egress) <= 1 {
+        return 1.0;
+    }
+    f64::from(this.ports) / f64::from(ports.max(1))
+}

@@ -1,0 +1,62 @@
+//! Memory bandwidth of a node.
+
+use linerate_record::plan::Resource;
+
+use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated};
+use super::{Case, Kind, Limit};
+use crate::traffic::NodeTraffic;
+
+pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::Memory] };
+
+/// Share of the peak that copies reach (STREAM on current servers: 75 to 85 %).
+const REACHED_SHARE: f64 = 0.8;
+/// Memory accesses per byte that TCP takes in or gives out: by the NIC, and to and from the copy between kernel and
+/// program.
+const PER_NETWORK_BYTE: f64 = 3.0;
+/// Per byte that is forwarded: in and out of the NIC.
+const PER_FORWARDED_BYTE: f64 = 2.0;
+/// Per byte of a drive: by the drive, and to and from the copy out of the page cache.
+const PER_DRIVE_BYTE: f64 = 3.0;
+/// Per byte that is encrypted or coded into another buffer: read and written. Hashing finds its data in the cache.
+const PER_CODED_BYTE: f64 = 2.0;
+
+fn limits(case: &Case, out: &mut Vec<Limit>) {
+    for place in case.groups() {
+        let capacity = case.site.groups[place].memory_bytes_per_s * REACHED_SHARE;
+        case.of_node(out, Resource::Memory, place, demand(&case.traffic.nodes[place]), capacity);
+    }
+}
+
+fn demand(traffic: &NodeTraffic) -> f64 {
+    let passes = &traffic.passes;
+    PER_NETWORK_BYTE * (passes.received + passes.sent)
+        + PER_FORWARDED_BYTE * passes.forwarded
+        + PER_DRIVE_BYTE * (traffic.drive_read + traffic.drive_write)
+        + PER_CODED_BYTE * passes.encrypted
+}
+
+fn explain(case: &Case, limit: &Limit) -> Wording {
+    let mut inputs = vec![nodes(case.site)];
+    if let (Some(group), Some(place)) = (group(case.site, limit), limit.group) {
+        let traffic = &case.traffic.nodes[place];
+        let peak = rate(group.memory_bytes_per_s);
+        inputs.push(stated(case.site, "peak", peak, path(group, "memory_bandwidth")));
+        inputs.push(estimate("share of the peak that copies reach", percent(REACHED_SHARE)));
+        let network = traffic.passes.received + traffic.passes.sent;
+        inputs.push(derived("network bytes", factor(network)));
+        inputs.push(estimate("accesses per network byte", factor(PER_NETWORK_BYTE)));
+        inputs.push(derived("drive bytes", factor(traffic.drive_read + traffic.drive_write)));
+        inputs.push(estimate("accesses per drive byte", factor(PER_DRIVE_BYTE)));
+        inputs.push(derived("encrypted bytes", factor(traffic.passes.encrypted)));
+        inputs.push(estimate("accesses per encrypted byte", factor(PER_CODED_BYTE)));
+    }
+    inputs.push(derived("accesses per client byte", factor(limit.demand)));
+    Wording {
+        unit: "B/s",
+        formula: "nodes × peak × share / (accesses per byte × bytes, summed over network, drives and encryption)"
+            .to_owned(),
+        inputs,
+        source: "estimate: each copy reads and writes memory, each device writes or reads it once \
+                 (docs/method/ceilings.md, \"Memory\")",
+    }
+}

@@ -1,0 +1,153 @@
+//! PCIe: of each NIC, of the drives, and of a socket with all its devices.
+
+use linerate_record::plan::Resource;
+use linerate_record::site::{NodeGroup, Pcie};
+
+use super::links::{private, public, share_of_nic};
+use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated};
+use super::{Case, Kind, Limit};
+use crate::traffic::Flow;
+
+pub(super) const KIND: Kind =
+    Kind { limits, explain, resources: &[Resource::PcieNic, Resource::PcieDrives, Resource::PcieSocket] };
+
+/// Share of a link's bytes that acknowledgements and flow control leave to transactions (Neugebauer et al.,
+/// "Understanding PCIe performance for end host networking", SIGCOMM 2018: 57.88 of 62.96 Gb/s for generation 3 × 8).
+const LINK_LAYER_SHARE: f64 = 57.88 / 62.96;
+/// Largest payload of a transaction on usual servers, in bytes.
+const PAYLOAD_BYTES: f64 = 256.0;
+/// Framing, sequence number, header with a 64-bit address and checksum of a transaction, in bytes (the same paper).
+const TRANSACTION_BYTES: f64 = 24.0;
+
+/// Bytes of payload per second over so many lanes, in each direction.
+pub(super) fn lanes_bytes_per_s(generation: u32, lanes: u32) -> f64 {
+    // Transfers per second and lane, and the share of bits that line coding leaves: 8b/10b, then 128b/130b; from
+    // generation 6 on, 236 of the 256 bytes of a flit are for transactions, acknowledgements included.
+    let (giga, coding) = match generation {
+        0 | 1 => (2.5, 0.8 * LINK_LAYER_SHARE),
+        2 => (5.0, 0.8 * LINK_LAYER_SHARE),
+        3 => (8.0, 128.0 / 130.0 * LINK_LAYER_SHARE),
+        4 => (16.0, 128.0 / 130.0 * LINK_LAYER_SHARE),
+        5 => (32.0, 128.0 / 130.0 * LINK_LAYER_SHARE),
+        _ => (64.0, 236.0 / 256.0),
+    };
+    f64::from(lanes) * giga * 1e9 / 8.0 * coding * PAYLOAD_BYTES / (PAYLOAD_BYTES + TRANSACTION_BYTES)
+}
+
+fn limits(case: &Case, out: &mut Vec<Limit>) {
+    for place in case.groups() {
+        let group = &case.site.groups[place];
+        if let Some((_, flow)) = narrowest_nic(case, place) {
+            case.of_node(out, Resource::PcieNic, place, flow.0, flow.1);
+        }
+        let traffic = &case.traffic.nodes[place];
+        let drives = drives_lanes(case, group);
+        if drives.is_finite() {
+            case.of_node(out, Resource::PcieDrives, place, traffic.drive_read.max(traffic.drive_write), drives);
+        }
+        let socket = lanes_bytes_per_s(group.pcie.generation, group.pcie.lanes_per_socket) * f64::from(group.sockets);
+        let busy = all_devices(case, place);
+        case.of_node(out, Resource::PcieSocket, place, busy.ingress.max(busy.egress), socket);
+    }
+}
+
+/// The NIC that is full first: its place, and its demand in the busier direction with its capacity.
+fn narrowest_nic(case: &Case, place: usize) -> Option<(usize, (f64, f64))> {
+    let group = &case.site.groups[place];
+    (0..group.nics.len())
+        .filter(|&nic| group.nics[nic].lanes > 0)
+        .map(|nic| {
+            let (card, flow) = (&group.nics[nic], of_nic(case, place, nic));
+            let generation = card.generation.min(group.pcie.generation);
+            (nic, (flow.ingress.max(flow.egress), lanes_bytes_per_s(generation, card.lanes)))
+        })
+        .filter(|(_, (demand, _))| *demand > 0.0)
+        .min_by(|(_, a), (_, b)| (a.1 / a.0).total_cmp(&(b.1 / b.0)))
+}
+
+/// What one NIC moves over PCIe per client byte: payload with headers, without what only the wire sees.
+fn of_nic(case: &Case, place: usize, nic: usize) -> Flow {
+    let (group, traffic) = (&case.site.groups[place], &case.traffic.nodes[place]);
+    let planes = &case.site.planes;
+    let private_link = &planes.private.as_ref().unwrap_or(&planes.public).link;
+    let front = share_of_nic(group, &planes.public.link, nic) * public(case.site).host_bytes();
+    let back = share_of_nic(group, private_link, nic) * private(case.site).host_bytes();
+    traffic.public().scaled(front).plus(traffic.private().scaled(back))
+}
+
+/// What a node's drives can move over their own lanes; infinite where none has any.
+fn drives_lanes(case: &Case, group: &NodeGroup) -> f64 {
+    let weight = |drives| super::drives::weight(case, drives);
+    let all: f64 = group.drives.iter().map(|drives| f64::from(drives.count) * weight(drives)).sum();
+    group
+        .drives
+        .iter()
+        .filter(|drives| drives.count > 0 && drives.lanes > 0 && weight(drives) > 0.0)
+        .map(|drives| {
+            let generation = drives.generation.min(group.pcie.generation);
+            lanes_bytes_per_s(generation, drives.lanes) * all / weight(drives)
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// What all devices with lanes move: into memory (from the network, from drives) and out of it.
+fn all_devices(case: &Case, place: usize) -> Flow {
+    let (group, traffic) = (&case.site.groups[place], &case.traffic.nodes[place]);
+    let nics = (0..group.nics.len())
+        .filter(|&nic| group.nics[nic].lanes > 0)
+        .fold(Flow::default(), |sum, nic| sum.plus(of_nic(case, place, nic)));
+    let drives = if group.drives.iter().any(|drives| drives.lanes > 0) {
+        Flow { ingress: traffic.drive_read, egress: traffic.drive_write }
+    } else {
+        Flow::default()
+    };
+    nics.plus(drives)
+}
+
+fn explain(case: &Case, limit: &Limit) -> Wording {
+    let site = case.site;
+    let mut inputs = vec![nodes(site)];
+    let what = match (limit.resource, group(site, limit), limit.group) {
+        (Resource::PcieNic, Some(group), Some(place)) => {
+            let nic = narrowest_nic(case, place).map_or(0, |(nic, _)| nic);
+            let card = &group.nics[nic];
+            let lanes = width(card.generation.min(group.pcie.generation), card.lanes);
+            inputs.push(stated(
+                site,
+                &format!("lanes of {}", card.name),
+                lanes,
+                path(group, &format!("nics.{nic}.lanes")),
+            ));
+            "lanes of the NIC"
+        }
+        (Resource::PcieDrives, Some(group), _) => {
+            for (place, drives) in group.drives.iter().enumerate() {
+                let lanes = width(drives.generation.min(group.pcie.generation), drives.lanes);
+                let at = path(group, &format!("drives.{place}.lanes"));
+                inputs.push(stated(site, &format!("lanes of each of {} drives", drives.count), lanes, at));
+            }
+            "drives × lanes of a drive"
+        }
+        (_, Some(group), _) => {
+            let Pcie { generation, lanes_per_socket } = group.pcie;
+            inputs.push(stated(site, "sockets", group.sockets.to_string(), path(group, "sockets")));
+            inputs.push(stated(site, "lanes of a socket", width(generation, lanes_per_socket), path(group, "pcie")));
+            "sockets × lanes"
+        }
+        _ => "lanes",
+    };
+    inputs.push(estimate("payload of a lane's bits", percent(lanes_bytes_per_s(4, 1) / 2e9)));
+    inputs.push(derived("carry", rate(limit.capacity)));
+    inputs.push(derived("busier direction per client byte", factor(limit.demand)));
+    Wording {
+        unit: "B/s",
+        formula: format!("nodes × {what} × payload / (bytes in the busier direction per client byte)"),
+        inputs,
+        source: "128b/130b coding, acknowledgements, 24 bytes around 256 of payload (Neugebauer et al., SIGCOMM 2018; \
+                 docs/method/ceilings.md, \"PCIe\")",
+    }
+}
+
+fn width(generation: u32, lanes: u32) -> String {
+    format!("generation {generation} × {lanes}")
+}

@@ -1,0 +1,53 @@
+//! What keeps the model from an answer.
+
+/// Why a site cannot be planned or explained.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// No group has a node.
+    #[error("site \"{site}\" has no storage nodes: give a group in `groups` a `count` of at least 1")]
+    NoNodes {
+        /// The site's name.
+        site: String,
+    },
+    /// No group has a data drive.
+    #[error("site \"{site}\" has no data drives: give a group in `groups` a list of `drives`")]
+    NoDrives {
+        /// The site's name.
+        site: String,
+    },
+    /// A plane names a link that a group does not have.
+    #[error(
+        "unknown link \"{link}\" of the {plane} plane in group \"{group}\": name one of its NICs or bonds: {known}"
+    )]
+    UnknownLink {
+        /// `public` or `private`.
+        plane: &'static str,
+        /// What was named.
+        link: String,
+        /// The group that lacks it.
+        group: String,
+        /// What the group has.
+        known: String,
+    },
+    /// A bond names a NIC that its group does not have.
+    #[error("unknown NIC \"{nic}\" of bond \"{bond}\" in group \"{group}\": name one of: {known}")]
+    UnknownNic {
+        /// What was named.
+        nic: String,
+        /// The bond.
+        bond: String,
+        /// The group.
+        group: String,
+        /// What the group has.
+        known: String,
+    },
+    /// A share outside of 0 to 1.
+    #[error("read share {share} is not a share: give one from 0 (all PUT) to 1 (all GET)")]
+    ReadShare {
+        /// What was given.
+        share: f64,
+    },
+    /// No size of object to plan for.
+    #[error("an object of 0 bytes moves no data: give a size such as 4MiB")]
+    NoObjectSize,
+}

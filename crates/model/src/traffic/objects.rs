@@ -1,0 +1,170 @@
+//! What one object costs: bytes that are moved, bytes and operations on drives.
+
+use linerate_record::site::Product;
+
+use crate::layout::Geometry;
+
+/// Bytes of a request's or a reply's head with a signature of version 4. An estimate: 400 to 800 are usual.
+const HEAD_BYTES: f64 = 600.0;
+/// Bytes of an object's metadata as one node sends them to another. An estimate: `xl.meta` of a plain object has 400 to
+/// 700 bytes.
+const METADATA_BYTES: f64 = 512.0;
+/// A file's smallest piece on a drive: XFS's and BlueStore's allocation unit on flash.
+const DRIVE_BLOCK_BYTES: f64 = 4096.0;
+/// MinIO cuts an object into blocks, and each block into k pieces (`blockSizeV2` in `cmd/object-api-common.go`).
+const BLOCK_BYTES: u64 = 1 << 20;
+/// Before each piece stands its HighwayHash256 (`cmd/bitrot-streaming.go`).
+const HASH_BYTES: f64 = 32.0;
+/// Shards up to this size live in `xl.meta`, an eighth of it in versioned buckets (`ShouldInline` in
+/// `internal/config/storageclass/storage-class.go`).
+const INLINE_SHARD_BYTES: u64 = 128 << 10;
+/// Garage keeps objects up to this size in its table of objects (`INLINE_THRESHOLD` in `src/block/manager.rs`).
+const GARAGE_INLINE_BYTES: u64 = 3072;
+/// Ceph's gateway cuts objects into RADOS objects of this size (`rgw_obj_stripe_size`).
+const RADOS_OBJECT_BYTES: u64 = 4 << 20;
+/// Beyond so much of one file, another access to the drive is counted: requests of others come between.
+const ACCESS_BYTES: f64 = 1_048_576.0;
+/// Writes of the file system's journal that a synchronised file causes: one for its size, one for its name. An
+/// estimate.
+const JOURNAL_WRITES: f64 = 2.0;
+/// Updates of a bucket's index for a PUT (prepare and complete), each on the three copies of the index's pool.
+const INDEX_WRITES: f64 = 6.0;
+
+/// What one kind of request costs, per byte of the object.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Footprint {
+    /// From the client.
+    pub request_bytes: f64,
+    /// To the client.
+    pub response_bytes: f64,
+    /// Among nodes, where no shard lies on the node that serves: read for GET, written for PUT.
+    pub moved_bytes: f64,
+    /// Read from drives.
+    pub drive_read_bytes: f64,
+    /// Written to drives.
+    pub drive_write_bytes: f64,
+    /// Accesses to drives for reading.
+    pub drive_read_ops: f64,
+    /// Accesses to drives for writing.
+    pub drive_write_ops: f64,
+    /// Whether the object lives in its metadata.
+    pub inline: bool,
+}
+
+/// The largest object that lives in its metadata, in bytes; 0 where the engine has no such.
+#[must_use]
+pub fn inline_bytes(product: Product, geometry: &Geometry, versioned: bool) -> u64 {
+    let shard_bytes = if versioned { INLINE_SHARD_BYTES / 8 } else { INLINE_SHARD_BYTES };
+    match product {
+        Product::Minio | Product::Rustfs => shard_bytes * u64::from(geometry.data),
+        Product::CephRgw => 0,
+        Product::Garage => GARAGE_INLINE_BYTES,
+    }
+}
+
+/// What one GET (`reads`) or PUT costs, per byte of the object. `object_bytes` and `geometry.data` are not 0.
+#[must_use]
+pub fn footprint(product: Product, geometry: &Geometry, object_bytes: u64, versioned: bool, reads: bool) -> Footprint {
+    let inline = object_bytes <= inline_bytes(product, geometry, versioned);
+    let file = match product {
+        Product::Minio | Product::Rustfs => set_shard(geometry, object_bytes, inline),
+        Product::CephRgw => rados_shard(geometry, object_bytes),
+        Product::Garage => copy(object_bytes, inline),
+    };
+    let (n, k) = (f64::from(geometry.shards), f64::from(geometry.data));
+    let head = HEAD_BYTES / object_bytes as f64;
+    let per_byte = 1.0 / object_bytes as f64;
+    let mut foot = Footprint { inline, request_bytes: head, response_bytes: head, ..Footprint::default() };
+    if reads {
+        foot.response_bytes += 1.0;
+        // Inline data comes with the metadata, which is asked of every drive of the set (`getObjectFileInfo` in
+        // `cmd/erasure-object.go`); of files, k are read.
+        let files = if inline && product != Product::Garage { n } else { k };
+        let asked = if product == Product::Garage { 1.0 } else { n };
+        foot.moved_bytes = (files * file.bytes + asked * METADATA_BYTES) * per_byte;
+        foot.drive_read_bytes = (files * file.drive_bytes + asked * file.metadata_reads * DRIVE_BLOCK_BYTES) * per_byte;
+        foot.drive_read_ops = (files * file.accesses + asked * file.metadata_reads) * per_byte;
+    } else {
+        foot.request_bytes += 1.0;
+        foot.moved_bytes = n * (file.bytes + METADATA_BYTES) * per_byte;
+        let metadata = file.metadata_writes * n + file.index_writes;
+        foot.drive_write_bytes = (n * file.drive_bytes + metadata * DRIVE_BLOCK_BYTES) * per_byte;
+        foot.drive_write_ops = (n * file.accesses + metadata) * per_byte;
+    }
+    foot
+}
+
+/// One shard or copy of an object.
+struct Shard {
+    /// As it is moved.
+    bytes: f64,
+    /// As it lies on the drive, without metadata.
+    drive_bytes: f64,
+    /// Accesses to the drive for the data.
+    accesses: f64,
+    /// Accesses for metadata when read.
+    metadata_reads: f64,
+    /// Accesses for metadata and journals when written.
+    metadata_writes: f64,
+    /// Accesses for the bucket's index when an object is written, over all nodes.
+    index_writes: f64,
+}
+
+fn set_shard(geometry: &Geometry, object_bytes: u64, inline: bool) -> Shard {
+    let k = u64::from(geometry.data);
+    let (blocks, rest) = (object_bytes / BLOCK_BYTES, object_bytes % BLOCK_BYTES);
+    let pieces = blocks + u64::from(rest > 0);
+    let bytes = (blocks * BLOCK_BYTES.div_ceil(k) + rest.div_ceil(k)) as f64 + pieces as f64 * HASH_BYTES;
+    if inline {
+        // In the block of `xl.meta`, as far as it fits.
+        let drive_bytes = (on_blocks(bytes + METADATA_BYTES) - DRIVE_BLOCK_BYTES).max(0.0);
+        return Shard {
+            bytes,
+            drive_bytes,
+            accesses: 0.0,
+            metadata_reads: 1.0,
+            metadata_writes: 1.0 + JOURNAL_WRITES,
+            index_writes: 0.0,
+        };
+    }
+    Shard {
+        bytes,
+        drive_bytes: on_blocks(bytes),
+        accesses: (bytes / ACCESS_BYTES).ceil(),
+        metadata_reads: 1.0,
+        metadata_writes: 1.0 + 2.0 * JOURNAL_WRITES,
+        index_writes: 0.0,
+    }
+}
+
+/// A shard in an erasure-coded pool, or a copy in a replicated one; BlueStore's write-ahead log takes one write.
+fn rados_shard(geometry: &Geometry, object_bytes: u64) -> Shard {
+    let stripes = object_bytes.div_ceil(RADOS_OBJECT_BYTES) as f64;
+    let bytes = object_bytes as f64 / f64::from(geometry.data);
+    Shard {
+        bytes,
+        drive_bytes: stripes * on_blocks(bytes / stripes),
+        accesses: stripes * (bytes / stripes / ACCESS_BYTES).ceil(),
+        metadata_reads: 0.0,
+        metadata_writes: stripes,
+        index_writes: INDEX_WRITES,
+    }
+}
+
+/// A whole copy, in files of 1 MiB.
+fn copy(object_bytes: u64, inline: bool) -> Shard {
+    let bytes = object_bytes as f64;
+    let accesses = if inline { 0.0 } else { object_bytes.div_ceil(BLOCK_BYTES) as f64 };
+    Shard {
+        bytes,
+        drive_bytes: if inline { 0.0 } else { on_blocks(bytes) },
+        accesses,
+        metadata_reads: 1.0,
+        metadata_writes: 1.0 + accesses,
+        index_writes: 0.0,
+    }
+}
+
+fn on_blocks(bytes: f64) -> f64 {
+    (bytes / DRIVE_BLOCK_BYTES).ceil() * DRIVE_BLOCK_BYTES
+}
