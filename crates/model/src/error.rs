@@ -50,4 +50,7 @@ pub enum ModelError {
     /// No size of object to plan for.
     #[error("an object of 0 bytes moves no data: give a size such as 4MiB")]
     NoObjectSize,
+    /// The engine does not lay data out so.
+    #[error(transparent)]
+    Layout(#[from] crate::layout::LayoutError),
 }

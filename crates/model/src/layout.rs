@@ -1,4 +1,25 @@
 //! How an engine cuts an object into shards, and where these go.
+//!
+//! Each group of nodes is a pool of its own where the engine has erasure sets (MinIO, RustFS); all groups are one pool
+//! where shards or copies are placed anew for each object (Ceph) or for each partition (Garage).
+
+use linerate_record::plan::LayoutPlan;
+use linerate_record::site::{NodeGroup, Product, Protection, Site};
+
+pub mod alternatives;
+pub mod capacity;
+pub mod degraded;
+pub mod error;
+pub mod minio;
+mod scattered;
+pub mod tolerance;
+mod why;
+
+pub use degraded::{Degraded, degraded};
+pub use error::LayoutError;
+
+use capacity::{inline_bytes, usable_bytes, years_to_full};
+use tolerance::tolerances;
 
 /// How an object lies on drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,3 +46,144 @@ pub enum GeometryKind {
     /// Whole copies.
     Replicas,
 }
+
+/// Nodes that share a geometry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Places in the site's list of the groups whose nodes these are; those without nodes are left out.
+    pub groups: Vec<usize>,
+    /// Nodes.
+    pub nodes: u32,
+    /// Drives of all nodes.
+    pub drives: u64,
+    /// Nodes of each rack, in the order of the nodes' names: names run through rack after rack.
+    pub racks: Vec<u32>,
+    /// How objects lie on it.
+    pub geometry: Geometry,
+}
+
+/// The pools of a site.
+///
+/// # Errors
+/// Where the engine does not start on these nodes and drives, or has no such protection.
+pub fn pools(site: &Site) -> Result<Vec<Pool>, LayoutError> {
+    let groups: Vec<usize> = (0..site.groups.len()).filter(|&place| site.groups[place].count > 0).collect();
+    if groups.is_empty() {
+        return Err(LayoutError::NoNodes { site: site.name.clone() });
+    }
+    if let Some(group) = groups.iter().map(|&place| &site.groups[place]).find(|group| group.drives_per_node() == 0) {
+        return Err(LayoutError::NoDrives { group: group.name.clone() });
+    }
+    match (site.engine.product, site.engine.protection) {
+        (Product::Minio | Product::Rustfs, Protection::Sets { set_drives, parity }) => {
+            set_pools(site, &groups, set_drives, parity)
+        }
+        (Product::CephRgw, Protection::Erasure { data, parity }) => {
+            let geometry = Geometry { shards: data + parity, data, parity, sets: 1, kind: GeometryKind::Scattered };
+            scattered::pool(site, groups, geometry).map(|pool| vec![pool])
+        }
+        (Product::CephRgw | Product::Garage, Protection::Replicas { copies }) => {
+            let parity = copies.saturating_sub(1);
+            let geometry = Geometry { shards: copies, data: 1, parity, sets: 1, kind: GeometryKind::Replicas };
+            scattered::pool(site, groups, geometry).map(|pool| vec![pool])
+        }
+        (product, _) => Err(LayoutError::Protection { product: why::product(product), fix: why::protections(product) }),
+    }
+}
+
+/// Pools of erasure sets: the first pool's size of a set decides the parity of all, as `newErasureServerPools` of
+/// MinIO's `cmd/erasure-server-pool.go` has it.
+fn set_pools(
+    site: &Site,
+    groups: &[usize],
+    stated: Option<u32>,
+    parity: Option<u32>,
+) -> Result<Vec<Pool>, LayoutError> {
+    let mut common = parity;
+    let mut pools = Vec::with_capacity(groups.len());
+    for &place in groups {
+        let group = &site.groups[place];
+        let shards = set_size_of(group, stated)?;
+        let parity = *common.get_or_insert(minio::default_parity(shards));
+        if parity > shards / 2 {
+            return Err(LayoutError::Parity { parity, set_drives: shards, group: group.name.clone() });
+        }
+        let drives = u64::from(group.count) * u64::from(group.drives_per_node());
+        let sets = u32::try_from(drives / u64::from(shards)).unwrap_or(u32::MAX);
+        let geometry = Geometry { shards, data: shards - parity, parity, sets, kind: GeometryKind::Sets };
+        pools.push(Pool { groups: vec![place], nodes: group.count, drives, racks: racks_of(group), geometry });
+    }
+    Ok(pools)
+}
+
+fn set_size_of(group: &NodeGroup, stated: Option<u32>) -> Result<u32, LayoutError> {
+    let (nodes, drives_per_node) = (group.count, group.drives_per_node());
+    if let Some(size) = minio::set_size(nodes, drives_per_node, stated) {
+        return Ok(size);
+    }
+    let group = group.name.clone();
+    Err(match stated {
+        Some(set_drives) => {
+            let known = why::numbers(&minio::set_sizes(nodes, drives_per_node, false));
+            LayoutError::StatedSet { set_drives, group, nodes, drives_per_node, known }
+        }
+        None => {
+            let near = why::numbers(&minio::near_counts(nodes, drives_per_node));
+            LayoutError::NoSymmetricSet { group, nodes, drives_per_node, near }
+        }
+    })
+}
+
+/// Nodes of each rack of a group: spread evenly, the first racks take what is left over.
+pub(crate) fn racks_of(group: &NodeGroup) -> Vec<u32> {
+    let racks = group.racks.clamp(1, group.count.max(1));
+    (0..racks).map(|rack| group.count / racks + u32::from(rack < group.count % racks)).collect()
+}
+
+/// The geometry of a site: where pools differ, that of the pool that writes most per byte of an object.
+///
+/// # Errors
+/// As [`pools`].
+pub fn geometry(site: &Site) -> Result<Geometry, LayoutError> {
+    Ok(costliest(&pools(site)?).geometry)
+}
+
+/// The pool that writes most per byte of an object; the first of equals.
+fn costliest(pools: &[Pool]) -> &Pool {
+    let mut worst = &pools[0];
+    for pool in &pools[1..] {
+        let (a, b) = (pool.geometry, worst.geometry);
+        if a.shards * b.data > b.shards * a.data {
+            worst = pool;
+        }
+    }
+    worst
+}
+
+/// How a site's engine lays data out, how much fits, what can fail, and what could be chosen instead.
+///
+/// # Errors
+/// As [`pools`].
+pub fn layout(site: &Site) -> Result<LayoutPlan, LayoutError> {
+    let pools = pools(site)?;
+    let worst = costliest(&pools);
+    let usable_bytes = usable_bytes(site, &pools);
+    let (read_tolerance, write_tolerance) = tolerances(site.engine.product, &pools);
+    Ok(LayoutPlan {
+        set_drives: worst.geometry.shards,
+        data_shards: worst.geometry.data,
+        parity_shards: worst.geometry.parity,
+        sets: pools.iter().map(|pool| pool.geometry.sets).sum(),
+        raw_bytes: capacity::raw_bytes(site),
+        usable_bytes,
+        years_to_full: years_to_full(&site.data, usable_bytes),
+        read_tolerance,
+        write_tolerance,
+        inline_bytes: inline_bytes(&site.engine, &pools),
+        why: why::chosen(site, worst),
+        alternatives: alternatives::alternatives(site, worst),
+    })
+}
+
+#[cfg(test)]
+mod tests;

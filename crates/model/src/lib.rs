@@ -10,5 +10,7 @@ pub mod chance;
 pub mod error;
 pub mod ethernet;
 pub mod layout;
+#[cfg(test)]
+mod sites;
 pub mod spread;
 pub mod traffic;

@@ -1,0 +1,80 @@
+//! Layouts in words.
+
+use linerate_record::site::{Product, Protection, Site};
+
+use super::minio::set_sizes;
+use super::{GeometryKind, Pool};
+
+/// What an engine is called.
+pub(crate) fn product(product: Product) -> &'static str {
+    match product {
+        Product::Minio => "MinIO",
+        Product::Rustfs => "RustFS",
+        Product::CephRgw => "Ceph RGW",
+        Product::Garage => "Garage",
+    }
+}
+
+/// What an engine's protection can be.
+pub(super) fn protections(product: Product) -> &'static str {
+    match product {
+        Product::Minio | Product::Rustfs => "state `sets`",
+        Product::CephRgw => "state `erasure` with `data` and `parity`, or `replicas` with `copies`",
+        Product::Garage => "state `replicas` with `copies`",
+    }
+}
+
+/// `2, 4 or 8`.
+pub(crate) fn numbers(all: &[u32]) -> String {
+    match all {
+        [] => "no number".to_owned(),
+        [one] => one.to_string(),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(u32::to_string).collect();
+            format!("{} or {last}", first.join(", "))
+        }
+    }
+}
+
+/// Why the engine lays a pool out so.
+pub(super) fn chosen(site: &Site, pool: &Pool) -> String {
+    let geometry = pool.geometry;
+    let name = product(site.engine.product);
+    let (n, k, m) = (geometry.shards, geometry.data, geometry.parity);
+    match (geometry.kind, site.engine.protection) {
+        (GeometryKind::Sets, Protection::Sets { set_drives, parity }) => {
+            let group = &site.groups[pool.groups[0]];
+            let size = sizes(pool, group.drives_per_node(), set_drives.is_some());
+            let share = match parity {
+                Some(_) => format!("parity {m} is stated"),
+                None => format!("parity {m} is the default for it"),
+            };
+            format!("{size}; {share}; {}", spread(pool))
+        }
+        (GeometryKind::Scattered, _) => {
+            format!("{name} places {k} + {m} shards of each object anew, one to a node of {}", pool.nodes)
+        }
+        _ => format!("{name} keeps {n} whole copies, one to a node of {}", pool.nodes),
+    }
+}
+
+fn sizes(pool: &Pool, drives_per_node: u32, stated: bool) -> String {
+    let (nodes, n) = (pool.nodes, pool.geometry.shards);
+    if stated {
+        return format!("sets of {n} drives are stated, and divide {} drives", pool.drives);
+    }
+    let known = set_sizes(nodes, drives_per_node, true);
+    if known.len() < 2 {
+        return format!("{n} is the only size of a set that divides {nodes} nodes × {drives_per_node} drives evenly");
+    }
+    format!("{n} is the largest of the sizes {} that spread evenly over {nodes} nodes", numbers(&known))
+}
+
+fn spread(pool: &Pool) -> String {
+    let (nodes, n) = (pool.nodes, pool.geometry.shards);
+    match n.div_ceil(nodes) {
+        _ if nodes == 1 => "all drives are of one node".to_owned(),
+        1 => format!("each shard is on a node of its own, {n} nodes in a row"),
+        most => format!("up to {most} shards of an object are on one node"),
+    }
+}
