@@ -7,7 +7,7 @@
 //! Everything is linear in the work: a mix is the sum of its parts.
 
 use linerate_record::plan::Work;
-use linerate_record::site::{Entry, Product, Site, TrafficPolicy};
+use linerate_record::site::{Entry, NodeGroup, Product, Site, TrafficPolicy};
 
 use crate::layout::Geometry;
 
@@ -106,7 +106,7 @@ fn weighted(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool) ->
     if nodes == 0.0 || object_bytes == 0 || geometry.data == 0 {
         return Traffic { nodes: vec![NodeTraffic::default(); holds.len()], entry: None, clients: Flow::default() };
     }
-    let foot = footprint(site.engine.product, geometry, object_bytes, site.engine.versioned, reads);
+    let foot = footprint(&site.engine, geometry, object_bytes, reads);
     let of = |place: Place, pulled: f64| node(site, geometry, &foot, path, place, pulled, reads);
     let even = 1.0 / nodes;
     let serves = if path.single && !path.forwards { 0.0 } else { even };
@@ -176,19 +176,30 @@ fn node(
     node
 }
 
-/// Share of a site's shards that one node of each group holds. MinIO and RustFS give each drive of a set the same;
-/// CRUSH and Garage's layout weigh by capacity.
+/// Share of a site's shards that one node of each group holds.
+///
+/// CRUSH and Garage's layout weigh nodes by capacity. So do MinIO and RustFS between groups, each being a pool of its
+/// own (`getAvailablePoolIdx` in `cmd/erasure-server-pool.go`); within a set every drive gets the same, so that the
+/// smallest drive of a group counts.
 fn placement(site: &Site) -> Vec<f64> {
-    let by_capacity = matches!(site.engine.product, Product::CephRgw | Product::Garage);
-    let weight = |group: &linerate_record::site::NodeGroup| -> f64 {
-        if by_capacity {
-            group.drives.iter().map(|drives| f64::from(drives.count) * drives.capacity_bytes as f64).sum()
-        } else {
-            f64::from(group.drives_per_node())
-        }
-    };
+    let by_count = site.groups.iter().all(|group| capacity(site, group) == 0.0);
+    let weight = |group| if by_count { f64::from(NodeGroup::drives_per_node(group)) } else { capacity(site, group) };
     let total: f64 = site.groups.iter().map(|group| f64::from(group.count) * weight(group)).sum();
     site.groups.iter().map(|group| if total > 0.0 { weight(group) / total } else { 0.0 }).collect()
+}
+
+/// Capacity of one node, as far as its engine uses it.
+fn capacity(site: &Site, group: &NodeGroup) -> f64 {
+    let drives = || group.drives.iter().filter(|drives| drives.count > 0);
+    match site.engine.product {
+        Product::CephRgw | Product::Garage => {
+            drives().map(|drives| f64::from(drives.count) * drives.capacity_bytes as f64).sum()
+        }
+        Product::Minio | Product::Rustfs => {
+            let smallest = drives().map(|drives| drives.capacity_bytes).min().unwrap_or_default();
+            f64::from(group.drives_per_node()) * smallest as f64
+        }
+    }
 }
 
 /// What a node that serves a GET pulls over the network, relative to the share of shards that others hold: 1 where

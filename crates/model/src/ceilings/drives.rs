@@ -50,11 +50,11 @@ fn slowest(case: &Case, group: &NodeGroup, one: impl Fn(&Drives) -> f64) -> f64 
         .fold(f64::INFINITY, f64::min)
 }
 
-/// By what drives get shards: alike in a set, by capacity in CRUSH and in Garage.
+/// By what drives of a node get shards: alike in a set, by capacity in CRUSH and in Garage.
 pub(super) fn weight(case: &Case, drives: &Drives) -> f64 {
     match case.site.engine.product {
         Product::Minio | Product::Rustfs => 1.0,
-        Product::CephRgw | Product::Garage => drives.capacity_bytes as f64,
+        Product::CephRgw | Product::Garage => (drives.capacity_bytes as f64).max(1.0),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What one object costs: bytes that are moved, bytes and operations on drives.
 
-use linerate_record::site::Product;
+use linerate_record::site::{Engine, Product};
 
 use crate::layout::Geometry;
 
@@ -62,24 +62,39 @@ pub fn inline_bytes(product: Product, geometry: &Geometry, versioned: bool) -> u
     }
 }
 
+/// Shards that a GET takes.
+///
+/// MinIO reads k (`parallelReader` in `cmd/erasure-decode.go`). RustFS reads all n of each stripe and throws away what it
+/// does not need (`read_lockstep` in `crates/ecstore/src/erasure/coding/decode.rs`; reading data shards alone is an
+/// option, `RUSTFS_GET_LOCKSTEP_DATA_SHARDS_ONLY_ENABLE`, off by default); where the site says that it prefers local
+/// shards, it is taken to stop at k. Inline data comes with the metadata, which is asked of every drive of the set
+/// (`getObjectFileInfo` in MinIO's `cmd/erasure-object.go`). Garage asks one node.
+pub(super) fn shards_read(engine: &Engine, geometry: &Geometry, inline: bool) -> f64 {
+    let all = match engine.product {
+        Product::Minio => inline,
+        Product::Rustfs => inline || !engine.local_shards,
+        Product::CephRgw | Product::Garage => false,
+    };
+    f64::from(if all { geometry.shards } else { geometry.data })
+}
+
 /// What one GET (`reads`) or PUT costs, per byte of the object. `object_bytes` and `geometry.data` are not 0.
 #[must_use]
-pub fn footprint(product: Product, geometry: &Geometry, object_bytes: u64, versioned: bool, reads: bool) -> Footprint {
-    let inline = object_bytes <= inline_bytes(product, geometry, versioned);
+pub fn footprint(engine: &Engine, geometry: &Geometry, object_bytes: u64, reads: bool) -> Footprint {
+    let product = engine.product;
+    let inline = object_bytes <= inline_bytes(product, geometry, engine.versioned);
     let file = match product {
         Product::Minio | Product::Rustfs => set_shard(geometry, object_bytes, inline),
         Product::CephRgw => rados_shard(geometry, object_bytes),
         Product::Garage => copy(object_bytes, inline),
     };
-    let (n, k) = (f64::from(geometry.shards), f64::from(geometry.data));
+    let n = f64::from(geometry.shards);
     let head = HEAD_BYTES / object_bytes as f64;
     let per_byte = 1.0 / object_bytes as f64;
     let mut foot = Footprint { inline, request_bytes: head, response_bytes: head, ..Footprint::default() };
     if reads {
         foot.response_bytes += 1.0;
-        // Inline data comes with the metadata, which is asked of every drive of the set (`getObjectFileInfo` in
-        // `cmd/erasure-object.go`); of files, k are read.
-        let files = if inline && product != Product::Garage { n } else { k };
+        let files = shards_read(engine, geometry, inline);
         let asked = if product == Product::Garage { 1.0 } else { n };
         foot.moved_bytes = (files * file.bytes + asked * METADATA_BYTES) * per_byte;
         foot.drive_read_bytes = (files * file.drive_bytes + asked * file.metadata_reads * DRIVE_BLOCK_BYTES) * per_byte;

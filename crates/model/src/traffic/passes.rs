@@ -67,7 +67,8 @@ pub(super) fn passes(
     let parity = f64::from(geometry.parity);
     match engine.product {
         Product::Minio | Product::Rustfs => {
-            passes.highway = if reads { serves } else { serves * stored };
+            let checked = super::objects::shards_read(engine, geometry, foot.inline) / f64::from(geometry.data);
+            passes.highway = serves * if reads { checked } else { stored };
             passes.coded = written * parity;
         }
         Product::CephRgw => {
