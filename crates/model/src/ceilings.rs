@@ -10,7 +10,7 @@ use linerate_record::plan::{Ceiling, Resource, Work};
 use linerate_record::site::Site;
 
 use crate::layout::Geometry;
-use crate::traffic::{Traffic, traffic};
+use crate::traffic::{Strain, Traffic, strained, traffic};
 
 mod clients;
 mod cpu;
@@ -71,6 +71,11 @@ impl<'a> Case<'a> {
         Case { site, work, geometry, traffic, nodes: f64::from(site.nodes()) }
     }
 
+    fn under(site: &'a Site, geometry: &'a Geometry, work: &'a Work, strain: Strain) -> Self {
+        let traffic = strained(site, geometry, work, strain);
+        Case { site, work, geometry, traffic, nodes: f64::from(strain.nodes) }
+    }
+
     /// Places of the groups that have nodes.
     fn groups(&self) -> impl Iterator<Item = usize> {
         self.site.groups.iter().enumerate().filter(|(_, group)| group.count > 0).map(|(place, _)| place)
@@ -97,6 +102,11 @@ fn push(out: &mut Vec<Limit>, resource: Resource, group: Option<usize>, count: f
 #[must_use]
 pub fn limits(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Limit> {
     limits_of(&Case::new(site, geometry, work))
+}
+
+/// Every limit while a failed node strains those that are left.
+pub(crate) fn strained_limits(site: &Site, geometry: &Geometry, work: &Work, strain: Strain) -> Vec<Limit> {
+    limits_of(&Case::under(site, geometry, work, strain))
 }
 
 fn limits_of(case: &Case) -> Vec<Limit> {

@@ -3,18 +3,6 @@
 /// Why a site cannot be planned or explained.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// No group has a node.
-    #[error("site \"{site}\" has no storage nodes: give a group in `groups` a `count` of at least 1")]
-    NoNodes {
-        /// The site's name.
-        site: String,
-    },
-    /// No group has a data drive.
-    #[error("site \"{site}\" has no data drives: give a group in `groups` a list of `drives`")]
-    NoDrives {
-        /// The site's name.
-        site: String,
-    },
     /// A plane names a link that a group does not have.
     #[error(
         "unknown link \"{link}\" of the {plane} plane in group \"{group}\": name one of its NICs or bonds: {known}"

@@ -1,6 +1,6 @@
 //! What a cluster can do, and what can have held it back: one pure model, run forward and backward.
 //!
-//! Forward, `plan` turns a site into the ceilings of each of its resources. Backward, `explain` asks which
+//! Forward, [`plan`] turns a site into the ceilings of each of its resources. Backward, `explain` asks which
 //! deviations from the site would have given what was observed, by the same ceilings. Nothing here reads a file, a
 //! clock or a socket; randomness is a seed that is passed in.
 
@@ -10,6 +10,7 @@ pub mod chance;
 pub mod error;
 pub mod ethernet;
 pub mod layout;
+pub mod plan;
 #[cfg(test)]
 mod sites;
 pub mod spread;

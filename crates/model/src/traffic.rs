@@ -14,7 +14,7 @@ use crate::layout::Geometry;
 mod objects;
 mod passes;
 
-pub use objects::{Footprint, footprint, inline_bytes};
+pub use objects::{Footprint, footprint};
 pub use passes::Passes;
 
 /// Bytes in both directions, seen from a node, per client byte.
@@ -82,11 +82,30 @@ struct Path {
     direct_return: bool,
 }
 
+/// What a failed node asks of those that are left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Strain {
+    /// Nodes that serve.
+    pub(crate) nodes: u32,
+    /// Factor on what a node gives of its shards.
+    pub(crate) reads: f64,
+    /// Factor on what a node takes of shards.
+    pub(crate) writes: f64,
+    /// Share of reads that are computed from parity.
+    pub(crate) reconstructed: f64,
+}
+
 /// What every node of a site moves for some work. Nothing for a site without nodes or drives, or objects of no size.
 #[must_use]
 pub fn traffic(site: &Site, geometry: &Geometry, work: &Work) -> Traffic {
-    let read = weighted(site, geometry, work.object_bytes, true);
-    let write = weighted(site, geometry, work.object_bytes, false);
+    let whole = Strain { nodes: site.nodes(), reads: 1.0, writes: 1.0, reconstructed: 0.0 };
+    strained(site, geometry, work, whole)
+}
+
+/// The same under strain, of the node that is hit hardest.
+pub(crate) fn strained(site: &Site, geometry: &Geometry, work: &Work, strain: Strain) -> Traffic {
+    let read = weighted(site, geometry, work.object_bytes, true, strain);
+    let write = weighted(site, geometry, work.object_bytes, false, strain);
     let (r, w) = (work.read_share, 1.0 - work.read_share);
     let mix = |a: &NodeTraffic, b: &NodeTraffic| a.scaled(r).plus(&b.scaled(w));
     Traffic {
@@ -99,15 +118,23 @@ pub fn traffic(site: &Site, geometry: &Geometry, work: &Work) -> Traffic {
     }
 }
 
-fn weighted(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool) -> Traffic {
-    let nodes = f64::from(site.nodes());
-    let holds = placement(site);
+fn weighted(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool, strain: Strain) -> Traffic {
+    let nodes = f64::from(strain.nodes);
+    let factor = if reads { strain.reads } else { strain.writes };
+    let holds: Vec<f64> = placement(site).into_iter().map(|share| (share * factor).min(1.0)).collect();
     let path = path(site);
     if nodes == 0.0 || object_bytes == 0 || geometry.data == 0 {
         return Traffic { nodes: vec![NodeTraffic::default(); holds.len()], entry: None, clients: Flow::default() };
     }
     let foot = footprint(&site.engine, geometry, object_bytes, reads);
-    let of = |place: Place, pulled: f64| node(site, geometry, &foot, path, place, pulled, reads);
+    let of = |place: Place, pulled: f64| {
+        let mut node = node(site, geometry, &foot, path, place, pulled, reads);
+        if reads {
+            // One lost shard of data is computed from k, as one shard of parity is.
+            node.passes.coded += place.serves * strain.reconstructed;
+        }
+        node
+    };
     let even = 1.0 / nodes;
     let serves = if path.single && !path.forwards { 0.0 } else { even };
     let takes = if path.single { 0.0 } else { even };
@@ -115,8 +142,9 @@ fn weighted(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool) ->
         .groups
         .iter()
         .zip(&holds)
-        .map(|(group, &share)| f64::from(group.count) * even * remote_per_foreign(site, geometry, share))
-        .sum();
+        .map(|(group, &share)| f64::from(group.count) * remote_per_foreign(site, geometry, share))
+        .sum::<f64>()
+        / f64::from(site.nodes());
     let ordinary = |&holds: &f64| of(Place { holds, serves, takes }, pulled).scaled(nodes);
     let entry = |&holds: &f64| {
         let serves = if path.forwards { even } else { 1.0 };

@@ -4,11 +4,11 @@ mod sites;
 
 use linerate_model::ceilings::{Limit, limits};
 use linerate_model::ethernet::goodput_share;
-use linerate_model::layout::Geometry;
+use linerate_model::layout::{Geometry, GeometryKind};
 use linerate_model::traffic::traffic;
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::*;
-use sites::{scattered, sets, shared, uniform};
+use sites::{sets, shared, uniform};
 
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1024.0 * MIB;
@@ -145,10 +145,11 @@ fn ceph_on_12_nodes_reads_111_gib_s_with_192_gb_s_out_of_each() {
     site.engine.tls = true;
     site.groups[0].drives[0].count = 24;
     let work = work(32 << 20, 1.0);
-    let egress = limit(&site, &scattered(2, 2), &work, Resource::PublicEgress);
+    let geometry = Geometry { kind: GeometryKind::Scattered, ..sets(2, 2) };
+    let egress = limit(&site, &geometry, &work, Resource::PublicEgress);
     near(egress.demand, 1.0 + 11.0 / 12.0 + 0.5, 0.001, "bytes out per client byte");
     near(egress.demand * 111.0 * GIB / 12.0 * 8.0 / 1e9, 192.0, 0.5, "GET egress of a node in Gb/s");
-    assert_eq!(limits(&site, &scattered(2, 2), &work)[0].resource, Resource::PublicEgress, "the bond binds");
+    assert_eq!(limits(&site, &geometry, &work)[0].resource, Resource::PublicEgress, "the bond binds");
 }
 
 /// One stream over VXLAN lost 30 %, many lost 0.5 %: what a link loses is framing, what a stream loses is not a

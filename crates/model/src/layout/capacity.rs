@@ -2,7 +2,7 @@
 
 use linerate_record::site::{Data, Engine, NodeGroup, Product, Site};
 
-use super::{GeometryKind, Pool};
+use super::{Geometry, GeometryKind, Pool};
 
 /// Bytes that MinIO codes at once: `blockSizeV2` of `cmd/object-api-common.go`.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -63,14 +63,15 @@ pub fn years_to_full(data: &Data, usable_bytes: u64) -> Option<f64> {
 /// The largest object that lives in metadata, in every pool.
 #[must_use]
 pub fn inline_bytes(engine: &Engine, pools: &[Pool]) -> u64 {
+    pools.iter().map(|pool| inline_object_bytes(engine, &pool.geometry)).min().unwrap_or(0)
+}
+
+/// The largest object that lives in metadata where objects are cut like this; 0 where the engine has no such.
+#[must_use]
+pub fn inline_object_bytes(engine: &Engine, geometry: &Geometry) -> u64 {
+    let data = u64::from(geometry.data);
     match engine.product {
-        Product::Minio | Product::Rustfs => {
-            let of = |pool: &Pool| {
-                let data = u64::from(pool.geometry.data);
-                inline_of(data, inline_shard_bytes(engine, data))
-            };
-            pools.iter().map(of).min().unwrap_or(0)
-        }
+        Product::Minio | Product::Rustfs => inline_of(data, inline_shard_bytes(engine, data)),
         Product::Garage => GARAGE_INLINE_BYTES - 1,
         Product::CephRgw => 0,
     }

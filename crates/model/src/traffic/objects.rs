@@ -3,6 +3,7 @@
 use linerate_record::site::{Engine, Product};
 
 use crate::layout::Geometry;
+use crate::layout::capacity::inline_object_bytes;
 
 /// Bytes of a request's or a reply's head with a signature of version 4. An estimate: 400 to 800 are usual.
 const HEAD_BYTES: f64 = 600.0;
@@ -15,11 +16,6 @@ const DRIVE_BLOCK_BYTES: f64 = 4096.0;
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Before each piece stands its HighwayHash256 (`cmd/bitrot-streaming.go`).
 const HASH_BYTES: f64 = 32.0;
-/// Shards up to this size live in `xl.meta`, an eighth of it in versioned buckets (`ShouldInline` in
-/// `internal/config/storageclass/storage-class.go`).
-const INLINE_SHARD_BYTES: u64 = 128 << 10;
-/// Garage keeps objects up to this size in its table of objects (`INLINE_THRESHOLD` in `src/block/manager.rs`).
-const GARAGE_INLINE_BYTES: u64 = 3072;
 /// Ceph's gateway cuts objects into RADOS objects of this size (`rgw_obj_stripe_size`).
 const RADOS_OBJECT_BYTES: u64 = 4 << 20;
 /// Beyond so much of one file, another access to the drive is counted: requests of others come between.
@@ -51,17 +47,6 @@ pub struct Footprint {
     pub inline: bool,
 }
 
-/// The largest object that lives in its metadata, in bytes; 0 where the engine has no such.
-#[must_use]
-pub fn inline_bytes(product: Product, geometry: &Geometry, versioned: bool) -> u64 {
-    let shard_bytes = if versioned { INLINE_SHARD_BYTES / 8 } else { INLINE_SHARD_BYTES };
-    match product {
-        Product::Minio | Product::Rustfs => shard_bytes * u64::from(geometry.data),
-        Product::CephRgw => 0,
-        Product::Garage => GARAGE_INLINE_BYTES,
-    }
-}
-
 /// Shards that a GET takes.
 ///
 /// MinIO reads k (`parallelReader` in `cmd/erasure-decode.go`). RustFS reads all n of each stripe and throws away what it
@@ -82,7 +67,7 @@ pub(super) fn shards_read(engine: &Engine, geometry: &Geometry, inline: bool) ->
 #[must_use]
 pub fn footprint(engine: &Engine, geometry: &Geometry, object_bytes: u64, reads: bool) -> Footprint {
     let product = engine.product;
-    let inline = object_bytes <= inline_bytes(product, geometry, engine.versioned);
+    let inline = object_bytes <= inline_object_bytes(engine, geometry);
     let file = match product {
         Product::Minio | Product::Rustfs => set_shard(geometry, object_bytes, inline),
         Product::CephRgw => rados_shard(geometry, object_bytes),

@@ -90,8 +90,3 @@ pub(crate) fn shared(mut site: Site) -> Site {
 pub(crate) fn sets(data: u32, parity: u32) -> Geometry {
     Geometry { shards: data + parity, data, parity, sets: 1, kind: GeometryKind::Sets }
 }
-
-/// k + m, placed anew for each object.
-pub(crate) fn scattered(data: u32, parity: u32) -> Geometry {
-    Geometry { kind: GeometryKind::Scattered, ..sets(data, parity) }
-}
