@@ -130,3 +130,6 @@ pub fn ceilings(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Ceiling> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

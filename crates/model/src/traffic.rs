@@ -346,3 +346,6 @@ impl NodeTraffic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

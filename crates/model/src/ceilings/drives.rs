@@ -82,9 +82,7 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
     if bytes {
         return Wording {
             unit: "B/s",
-            formula:
-                "nodes × drives × (read + written) / (read / read speed + written / write speed) / (read + written)"
-                    .to_owned(),
+            formula: "nodes × drives / (read / read speed + written / write speed)".to_owned(),
             inputs,
             source: "k shards' worth is read, n/k written, with hashes, metadata and journals; reads and writes take \
                      turns on a drive (docs/method/ceilings.md, \"Drives\")",

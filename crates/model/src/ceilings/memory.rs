@@ -10,15 +10,15 @@ pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::Mem
 
 /// Share of the peak that copies reach (STREAM on current servers: 75 to 85 %).
 const REACHED_SHARE: f64 = 0.8;
-/// Memory accesses per byte that TCP takes in or gives out: by the NIC, and to and from the copy between kernel and
-/// program.
-const PER_NETWORK_BYTE: f64 = 3.0;
-/// Per byte that is forwarded: in and out of the NIC.
-const PER_FORWARDED_BYTE: f64 = 2.0;
-/// Per byte of a drive: by the drive, and to and from the copy out of the page cache.
-const PER_DRIVE_BYTE: f64 = 3.0;
-/// Per byte that is encrypted or coded into another buffer: read and written. Hashing finds its data in the cache.
-const PER_CODED_BYTE: f64 = 2.0;
+/// Memory accesses per byte that TCP takes in or gives out: of the transfer by the NIC and the copy between kernel and
+/// program, about half find their data in the cache.
+const PER_NETWORK_BYTE: f64 = 2.0;
+/// Per byte that is forwarded: written by one NIC, found in the cache by the other.
+const PER_FORWARDED_BYTE: f64 = 1.0;
+/// Per byte of a drive: by the drive.
+const PER_DRIVE_BYTE: f64 = 1.0;
+/// Per byte that is encrypted into another buffer. Hashing and coding find their data in the cache.
+const PER_CODED_BYTE: f64 = 1.0;
 
 fn limits(case: &Case, out: &mut Vec<Limit>) {
     for place in case.groups() {

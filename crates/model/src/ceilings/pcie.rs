@@ -21,8 +21,14 @@ const TRANSACTION_BYTES: f64 = 24.0;
 
 /// Bytes of payload per second over so many lanes, in each direction.
 pub(super) fn lanes_bytes_per_s(generation: u32, lanes: u32) -> f64 {
-    // Transfers per second and lane, and the share of bits that line coding leaves: 8b/10b, then 128b/130b; from
-    // generation 6 on, 236 of the 256 bytes of a flit are for transactions, acknowledgements included.
+    let (transfers_per_s, payload_share) = lane(generation);
+    f64::from(lanes) * transfers_per_s / 8.0 * payload_share
+}
+
+/// Transfers per second of a lane, of one bit each, and the share of them that is payload.
+fn lane(generation: u32) -> (f64, f64) {
+    // Line coding is 8b/10b, then 128b/130b; from generation 6 on, 236 of the 256 bytes of a flit are for transactions,
+    // acknowledgements included.
     let (giga, coding) = match generation {
         0 | 1 => (2.5, 0.8 * LINK_LAYER_SHARE),
         2 => (5.0, 0.8 * LINK_LAYER_SHARE),
@@ -31,7 +37,7 @@ pub(super) fn lanes_bytes_per_s(generation: u32, lanes: u32) -> f64 {
         5 => (32.0, 128.0 / 130.0 * LINK_LAYER_SHARE),
         _ => (64.0, 236.0 / 256.0),
     };
-    f64::from(lanes) * giga * 1e9 / 8.0 * coding * PAYLOAD_BYTES / (PAYLOAD_BYTES + TRANSACTION_BYTES)
+    (giga * 1e9, coding * PAYLOAD_BYTES / (PAYLOAD_BYTES + TRANSACTION_BYTES))
 }
 
 fn limits(case: &Case, out: &mut Vec<Limit>) {
@@ -136,7 +142,8 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
         }
         _ => "lanes",
     };
-    inputs.push(estimate("payload of a lane's bits", percent(lanes_bytes_per_s(4, 1) / 2e9)));
+    let generation = group(site, limit).map_or(4, |group| group.pcie.generation);
+    inputs.push(estimate("payload of a lane's bits", percent(lane(generation).1)));
     inputs.push(derived("carry", rate(limit.capacity)));
     inputs.push(derived("busier direction per client byte", factor(limit.demand)));
     Wording {

@@ -49,8 +49,8 @@ pub struct Footprint {
 
 /// Shards that a GET takes.
 ///
-/// MinIO reads k (`parallelReader` in `cmd/erasure-decode.go`). RustFS reads all n of each stripe and throws away what it
-/// does not need (`read_lockstep` in `crates/ecstore/src/erasure/coding/decode.rs`; reading data shards alone is an
+/// MinIO reads k (`parallelReader` in `cmd/erasure-decode.go`). RustFS reads all n of each stripe and throws away what
+/// it does not need (`read_lockstep` in `crates/ecstore/src/erasure/coding/decode.rs`; reading data shards alone is an
 /// option, `RUSTFS_GET_LOCKSTEP_DATA_SHARDS_ONLY_ENABLE`, off by default); where the site says that it prefers local
 /// shards, it is taken to stop at k. Inline data comes with the metadata, which is asked of every drive of the set
 /// (`getObjectFileInfo` in MinIO's `cmd/erasure-object.go`). Garage asks one node.
