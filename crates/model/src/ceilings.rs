@@ -3,7 +3,7 @@
 //! A ceiling holds for steady load of many large requests that are spread over all nodes evenly. What hashing makes of
 //! a bond or of paths is told elsewhere: here, a link carries what all its usable members can.
 //!
-//! Each kind of resource is a row of [`KINDS`]: what it limits, in numbers, and how that is explained. Both
+//! Each kind of resource is a row of `KINDS`: what it limits, in numbers, and how that is explained. Both
 //! [`limits`] and [`ceilings`] go through it.
 
 use linerate_record::plan::{Ceiling, Resource, Work};
