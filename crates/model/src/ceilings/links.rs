@@ -3,7 +3,7 @@
 use linerate_record::site::{BondMode, Encapsulation, IpVersion, NodeGroup, Plane, Site};
 
 use crate::bond::{Direction, usable_members};
-use crate::ethernet::goodput_share;
+use crate::ethernet::{encapsulation_bytes, goodput_share};
 
 /// Bytes that Ethernet puts on the wire and that do not reach the NIC's host: preamble, checksum and gap.
 const WIRE_ONLY_BYTES: f64 = 24.0;
@@ -53,7 +53,7 @@ pub(super) fn client(site: &Site) -> Framing {
     if site.entry == linerate_record::site::Entry::ClusterMesh {
         return framing;
     }
-    let mtu_bytes = framing.mtu_bytes - encapsulation_bytes(framing.encapsulation).min(framing.mtu_bytes);
+    let mtu_bytes = framing.mtu_bytes.saturating_sub(encapsulation_bytes(framing.encapsulation));
     Framing { mtu_bytes, encapsulation: Encapsulation::None, ..framing }
 }
 
@@ -64,14 +64,6 @@ fn plain(plane: &Plane) -> Framing {
         ip: plane.ip,
         timestamps: plane.timestamps,
     }
-}
-
-/// What an encapsulation takes of a packet, by what it takes of the goodput: no second table of the same sizes.
-fn encapsulation_bytes(encapsulation: Encapsulation) -> u32 {
-    const MTU_BYTES: u32 = 9000;
-    let share = |encapsulation| goodput_share(MTU_BYTES, encapsulation, IpVersion::V4, false);
-    let lost = share(Encapsulation::None) - share(encapsulation);
-    (lost * (f64::from(MTU_BYTES) + FRAME_BYTES)).round() as u32
 }
 
 /// Bits per second of a link, over all members that can carry traffic in a direction: 0 for a name that the group
