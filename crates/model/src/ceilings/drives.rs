@@ -88,7 +88,7 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
                      turns on a drive (docs/method/ceilings.md, \"Drives\")",
         };
     }
-    inputs.push(stated(site, "object", size_of(case), "data.object".to_owned()));
+    inputs.push(stated(site, "object", size_of(case), "data.object_size".to_owned()));
     Wording {
         unit: "op/s",
         formula: "nodes × drives × operations per second × object / (operations per request)".to_owned(),

@@ -59,7 +59,7 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
         unit: "B/s",
         formula: format!("uplinks × goodput / (bytes {way} through the fullest rack per client byte of the site)"),
         inputs: vec![
-            stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplink".to_owned()),
+            stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplinks".to_owned()),
             derived("goodput", percent(public(case.site).goodput())),
             derived("uplinks carry", rate(limit.capacity)),
             derived("nodes in the fullest rack", format!("{}", rack.nodes)),

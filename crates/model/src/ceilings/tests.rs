@@ -124,7 +124,7 @@ fn a_ceiling_tells_which_inputs_nobody_stated() {
     let before = told(&site, &GET, Resource::Cpu);
     let cores = |ceiling: &Ceiling| ceiling.inputs.iter().find(|input| input.name == "cores").cloned();
     assert!(!cores(&before).expect("cores are an input").assumed);
-    site.assumed.insert(format!("groups.{name}.cores"), "not stated".to_owned());
+    site.assumed.insert(format!("nodes.{name}.cores"), "not stated".to_owned());
     site.assumed.insert("planes.public.mtu".to_owned(), "not stated".to_owned());
     assert!(cores(&told(&site, &GET, Resource::Cpu)).expect("cores are an input").assumed);
     let network = told(&site, &GET, Resource::PublicEgress);

@@ -53,9 +53,9 @@ pub(super) fn group<'a>(site: &'a Site, limit: &Limit) -> Option<&'a NodeGroup> 
     site.groups.get(limit.group?)
 }
 
-/// `groups.NAME.rest`.
+/// `nodes.NAME.rest`, as the site file has it.
 pub(super) fn path(group: &NodeGroup, rest: &str) -> String {
-    format!("groups.{}.{rest}", group.name)
+    format!("nodes.{}.{rest}", group.name)
 }
 
 /// The number of nodes: every limit of a node has it.
