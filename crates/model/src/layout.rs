@@ -149,7 +149,7 @@ pub fn geometry(site: &Site) -> Result<Geometry, LayoutError> {
 }
 
 /// The pool that writes most per byte of an object; the first of equals.
-fn costliest(pools: &[Pool]) -> &Pool {
+pub(crate) fn costliest(pools: &[Pool]) -> &Pool {
     let mut worst = &pools[0];
     for pool in &pools[1..] {
         let (a, b) = (pool.geometry, worst.geometry);

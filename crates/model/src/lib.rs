@@ -9,9 +9,12 @@ pub mod ceilings;
 pub mod chance;
 pub mod error;
 pub mod ethernet;
+pub mod findings;
 pub mod layout;
 pub mod plan;
+pub mod scaling;
 #[cfg(test)]
 mod sites;
+pub mod sizing;
 pub mod spread;
 pub mod traffic;

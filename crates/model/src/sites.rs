@@ -90,3 +90,10 @@ fn plane(link: &str) -> Plane {
         ip: IpVersion::V4,
     }
 }
+
+#[test]
+fn the_site_of_the_benchmarks_is_this_one() {
+    let beside: Site = serde_json::from_str(include_str!("../benches/site.json")).unwrap();
+    let written = serde_json::to_string_pretty(&site()).unwrap();
+    assert_eq!(beside, site(), "benches/site.json should be:\n{written}");
+}

@@ -1,0 +1,71 @@
+//! Lowest ceilings that rest on values which nobody stated.
+
+use linerate_record::finding::Severity;
+use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::units::bytes_per_s_iec;
+
+use super::{Case, finding, lowest, resource_name, work_name};
+
+pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
+    for work in case.works {
+        let Some(ceiling) = lowest(work) else { continue };
+        let assumed: Vec<String> = ceiling
+            .inputs
+            .iter()
+            .filter(|input| input.assumed)
+            .map(|input| format!("{} = {}", input.path.as_deref().unwrap_or(&input.name), input.value))
+            .collect();
+        if assumed.is_empty() {
+            continue;
+        }
+        let claim = format!(
+            "{} at {} for {} rests on values that nobody stated",
+            resource_name(ceiling.resource),
+            bytes_per_s_iec(ceiling.limit_bytes_per_s),
+            work_name(work)
+        );
+        out.push(finding(
+            PlanFindingKind::RestsOnAssumed,
+            Severity::Note,
+            (claim, assumed.join("; ")),
+            "state them in the site, from data sheets or from a probe",
+            "the site's list of assumed values",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::plan::WorkPlan;
+    use linerate_record::site::Site;
+
+    use super::super::tests::of;
+    use super::*;
+
+    /// What binds GET: the public link, by its MTU among other things.
+    fn told(assumed: &str) -> Vec<PlanFinding> {
+        of(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
+            site.groups[0].nics[0].speed_bits_per_s = 10e9;
+            site.assumed.insert(assumed.to_owned(), "not stated".to_owned());
+        })
+    }
+
+    #[test]
+    fn an_assumed_input_of_what_binds_is_named() {
+        let mut site = crate::sites::site();
+        site.groups[0].nics[0].speed_bits_per_s = 10e9;
+        let geometry = crate::layout::geometry(&site).unwrap();
+        let work = linerate_record::plan::Work { object_bytes: 4 << 20, read_share: 1.0 };
+        let ceilings = crate::ceilings::ceilings(&site, &geometry, &work);
+        let plan = WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None };
+        let path = plan.ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
+        let found = told(&path);
+        assert!(found.iter().any(|finding| finding.evidence.contains(&path)), "{path}: {found:?}");
+    }
+
+    #[test]
+    fn assumed_values_of_what_does_not_bind_are_not_spoken_of() {
+        assert!(told("groups.storage.memory_bandwidth").is_empty());
+        assert!(of(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
+    }
+}

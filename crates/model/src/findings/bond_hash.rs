@@ -1,0 +1,174 @@
+//! Bonds whose members this traffic cannot fill, whatever its flows are.
+//!
+//! From the kernel's `bond_xmit_hash` (`drivers/net/bonding/bond_main.c`) and `Documentation/networking/bonding.rst`:
+//! `vlan+srcmac` hashes the node's own MAC, which is the same in every packet; `layer2` hashes MACs, and behind a router
+//! every packet goes to the router's; the layer-3 policies see a tunnel's outer addresses, of which there is one pair
+//! between two nodes. What hashing makes of the flows that can be spread is told by the plan's spread.
+
+use linerate_record::finding::Severity;
+use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
+
+use super::{Case, finding};
+
+const SOURCE: &str =
+    "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
+
+pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
+    for group in case.groups() {
+        for (name, plane) in case.planes() {
+            let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { continue };
+            let members = ports(group, bond);
+            if members < 2 {
+                continue;
+            }
+            let Some((severity, why, remedy)) = reason(case, name, plane, bond) else { continue };
+            let claim = format!("\"{}\" of \"{}\" does not use its {members} members: {why}", bond.name, group.name);
+            let evidence = format!(
+                "{} plane over {members} ports, mode {}, transmit hash {}, the switch hashes {}",
+                name,
+                mode_name(bond.mode),
+                hash_name(bond.transmit_hash),
+                switch_name(bond.switch_hash)
+            );
+            out.push(finding(PlanFindingKind::BondHash, severity, (claim, evidence), remedy, SOURCE));
+        }
+    }
+}
+
+fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
+    group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum()
+}
+
+/// Why traffic stays on fewer members than there are, how much that matters, and what to do.
+fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severity, &'static str, &'static str)> {
+    use Severity::{Note, Warning};
+    let layer34 = "set the transmit hash to layer3+4, on the switch as well";
+    match bond.mode {
+        BondMode::ActiveBackup => return Some((Note, "one member carries everything, always", "use 802.3ad")),
+        BondMode::Broadcast => return Some((Warning, "every member carries the same packets", "use 802.3ad")),
+        BondMode::BalanceTlb => return Some((Warning, "it receives on one member", "use 802.3ad")),
+        BondMode::BalanceRr | BondMode::BalanceAlb => return None,
+        BondMode::Lacp | BondMode::BalanceXor => (),
+    }
+    match bond.transmit_hash {
+        TransmitHash::VlanSrcMac => {
+            return Some((Warning, "vlan+srcmac chooses one member for all that a node sends", layer34));
+        }
+        TransmitHash::Layer2 if name == "public" && routed(case) => {
+            return Some((Warning, "behind a router, layer2 chooses one member for all that a node sends", layer34));
+        }
+        TransmitHash::Layer2 => {
+            return Some((Note, "layer2 chooses one member for each peer, by the last byte of its MAC", layer34));
+        }
+        TransmitHash::Layer23 | TransmitHash::Layer34 if plane.encapsulation == Encapsulation::Ipip => {
+            return Some((
+                Note,
+                "the hash sees the tunnel's addresses: one member for each pair of nodes",
+                "set the transmit hash to encap3+4, or route natively",
+            ));
+        }
+        _ if plane.encapsulation == Encapsulation::Wireguard => {
+            return Some((
+                Note,
+                "WireGuard has one flow between two nodes, and so one member for each pair",
+                "encrypt by TLS where that is enough, or use one faster port",
+            ));
+        }
+        _ => (),
+    }
+    (bond.switch_hash == SwitchHash::L2 && name == "public" && routed(case)).then_some((
+        Warning,
+        "behind a router, a switch that hashes MACs sends a node everything on one member",
+        "have the switch hash addresses and ports",
+    ))
+}
+
+/// Whether clients' packets come through a router: they have racks of their own, or nodes announce by BGP.
+fn routed(case: &Case) -> bool {
+    case.site.clients.racks > 0 || matches!(case.site.entry, Entry::Bgp { .. })
+}
+
+fn mode_name(mode: BondMode) -> &'static str {
+    match mode {
+        BondMode::Lacp => "802.3ad",
+        BondMode::BalanceXor => "balance-xor",
+        BondMode::BalanceRr => "balance-rr",
+        BondMode::ActiveBackup => "active-backup",
+        BondMode::BalanceTlb => "balance-tlb",
+        BondMode::BalanceAlb => "balance-alb",
+        BondMode::Broadcast => "broadcast",
+    }
+}
+
+pub(super) fn hash_name(hash: TransmitHash) -> &'static str {
+    match hash {
+        TransmitHash::Layer2 => "layer2",
+        TransmitHash::Layer23 => "layer2+3",
+        TransmitHash::Layer34 => "layer3+4",
+        TransmitHash::Encap23 => "encap2+3",
+        TransmitHash::Encap34 => "encap3+4",
+        TransmitHash::VlanSrcMac => "vlan+srcmac",
+    }
+}
+
+fn switch_name(hash: SwitchHash) -> &'static str {
+    match hash {
+        SwitchHash::L2 => "MACs",
+        SwitchHash::L3 => "addresses",
+        SwitchHash::L4 => "addresses and ports",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+    use super::*;
+
+    fn told(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
+        let found = of(PlanFindingKind::BondHash, |site| {
+            let bond = &mut site.groups[0].bonds[0];
+            (bond.mode, bond.transmit_hash, bond.switch_hash) = (mode, hash, switch);
+            site.clients.racks = u32::from(routed);
+        });
+        found.iter().map(|finding| finding.severity).collect()
+    }
+
+    #[test]
+    fn bonds_that_use_fewer_members_are_told() {
+        use BondMode::{ActiveBackup, BalanceTlb, BalanceXor, Broadcast, Lacp};
+        use Severity::{Note, Warning};
+        use SwitchHash::{L2, L4};
+        use TransmitHash::{Layer2, Layer34, VlanSrcMac};
+        for (mode, hash, switch, routed, severity) in [
+            (ActiveBackup, Layer34, L4, false, Note),
+            (Broadcast, Layer34, L4, false, Warning),
+            (BalanceTlb, Layer34, L4, false, Warning),
+            (Lacp, VlanSrcMac, L4, false, Warning),
+            (Lacp, Layer2, L4, true, Warning),
+            (BalanceXor, Layer2, L4, false, Note),
+            (Lacp, Layer34, L2, true, Warning),
+        ] {
+            assert_eq!(told(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
+        }
+    }
+
+    #[test]
+    fn tunnels_of_one_flow_are_told() {
+        for encapsulation in [Encapsulation::Ipip, Encapsulation::Wireguard] {
+            let found = of(PlanFindingKind::BondHash, |site| site.planes.public.encapsulation = encapsulation);
+            assert_eq!(found.len(), 1, "{encapsulation:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_of_ports_and_lone_ports_are_well() {
+        assert!(told(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
+        assert!(told(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
+        let lone = of(PlanFindingKind::BondHash, |site| {
+            site.groups[0].nics[0].ports = 1;
+            site.groups[0].bonds[0].transmit_hash = TransmitHash::VlanSrcMac;
+        });
+        assert!(lone.is_empty(), "{lone:?}");
+    }
+}

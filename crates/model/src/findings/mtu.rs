@@ -1,0 +1,121 @@
+//! Sizes of packets that do not fit together.
+//!
+//! TCP agrees on the smaller end's segment, so different sizes cost goodput and not correctness; but where something
+//! between the ends takes less than either (an overlay), packets are lost until path MTU discovery has learnt it, and
+//! for ever where ICMP is filtered.
+
+use linerate_record::finding::Severity;
+use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::site::{Encapsulation, IpVersion, Plane};
+
+use super::{Case, finding};
+use crate::ethernet::goodput_share;
+
+const SOURCE: &str = "RFC 8899 and RFC 1191 on path MTU discovery; framing as in docs/method/ceilings.md";
+
+pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
+    let site = case.site;
+    let public = inner_mtu_bytes(&site.planes.public);
+    let clients = site.clients.mtu_bytes;
+    if site.clients.count > 0 && clients != public {
+        let claim = format!("clients' packets are of {clients} bytes and the public plane's of {public}");
+        let evidence = evidence(&site.planes.public);
+        let severity = if clients > public { Severity::Warning } else { Severity::Note };
+        out.push(finding(
+            PlanFindingKind::MtuMismatch,
+            severity,
+            (claim, evidence),
+            "set the same MTU from client to pod, and let ICMP \"fragmentation needed\" pass",
+            SOURCE,
+        ));
+    }
+    let encapsulated = case.planes().filter(|(_, plane)| plane.encapsulation != Encapsulation::None);
+    for (name, plane) in encapsulated.filter(|(_, plane)| inner_mtu_bytes(plane) < 1500) {
+        let claim = format!(
+            "the {name} plane's encapsulation has no room: packets inside are of {} bytes",
+            inner_mtu_bytes(plane)
+        );
+        out.push(finding(
+            PlanFindingKind::MtuMismatch,
+            Severity::Warning,
+            (claim, evidence(plane)),
+            "raise the MTU of the wire (9000 where switches allow it), or route natively",
+            "sources/000: native routing against overlay; framing as in docs/method/ceilings.md",
+        ));
+    }
+    let mut planes = case.planes();
+    if let (Some((_, public)), Some((_, private))) = (planes.next(), planes.next()) {
+        if public.mtu_bytes != private.mtu_bytes {
+            let claim = format!("planes have an MTU of {} and of {} bytes", public.mtu_bytes, private.mtu_bytes);
+            let evidence = format!("public: {}; private: {}", evidence(public), evidence(private));
+            out.push(finding(
+                PlanFindingKind::MtuMismatch,
+                Severity::Note,
+                (claim, evidence),
+                "raise the smaller one unless something on its way cannot take it",
+                SOURCE,
+            ));
+        }
+    }
+}
+
+/// Largest packet inside of a plane's encapsulation.
+fn inner_mtu_bytes(plane: &Plane) -> u32 {
+    plane.mtu_bytes.saturating_sub(around_bytes(plane.encapsulation))
+}
+
+/// What an encapsulation takes of a packet, by what it takes of the goodput: no second table of the same sizes.
+fn around_bytes(encapsulation: Encapsulation) -> u32 {
+    const MTU_BYTES: u32 = 9000;
+    const FRAME_BYTES: f64 = 38.0;
+    let share = |encapsulation| goodput_share(MTU_BYTES, encapsulation, IpVersion::V4, false);
+    let lost = share(Encapsulation::None) - share(encapsulation);
+    (lost * (f64::from(MTU_BYTES) + FRAME_BYTES)).round() as u32
+}
+
+fn evidence(plane: &Plane) -> String {
+    let goodput = 100.0 * goodput_share(plane.mtu_bytes, plane.encapsulation, plane.ip, plane.timestamps);
+    let around = around_bytes(plane.encapsulation);
+    format!("{} bytes on the wire, {around} of them around the packet, goodput {goodput:.1} %", plane.mtu_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+    use super::*;
+
+    #[test]
+    fn an_overlay_takes_its_bytes_from_the_packet_inside() {
+        for (encapsulation, around) in [
+            (Encapsulation::None, 0),
+            (Encapsulation::Vxlan, 50),
+            (Encapsulation::Geneve, 50),
+            (Encapsulation::Ipip, 20),
+        ] {
+            assert_eq!(around_bytes(encapsulation), around, "{encapsulation:?}");
+        }
+    }
+
+    #[test]
+    fn clients_that_differ_overlays_without_room_and_planes_that_differ_are_told() {
+        let clients = of(PlanFindingKind::MtuMismatch, |site| site.clients.mtu_bytes = 1500);
+        assert_eq!(clients[0].severity, Severity::Note, "{clients:?}");
+        let overlay = of(PlanFindingKind::MtuMismatch, |site| {
+            let private = site.planes.private.as_mut().unwrap();
+            private.mtu_bytes = 1500;
+            private.encapsulation = Encapsulation::Vxlan;
+        });
+        assert!(overlay[0].claim.contains("packets inside are of 1450 bytes"), "{overlay:?}");
+        assert!(overlay[1].claim.contains("9000 and of 1500"), "{overlay:?}");
+    }
+
+    #[test]
+    fn the_same_size_everywhere_is_well() {
+        assert!(of(PlanFindingKind::MtuMismatch, |_| ()).is_empty());
+        let undescribed = of(PlanFindingKind::MtuMismatch, |site| {
+            site.clients.count = 0;
+            site.clients.mtu_bytes = 1500;
+        });
+        assert!(undescribed.is_empty(), "{undescribed:?}");
+    }
+}

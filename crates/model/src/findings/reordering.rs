@@ -1,0 +1,75 @@
+//! Bonds that may deliver packets out of order.
+//!
+//! `balance-rr` does so by its nature. Under `layer3+4`, the first fragment of a packet has ports and the others have
+//! none, so that they may take another member (`Documentation/networking/bonding.rst`, `xmit_hash_policy`: "not fully
+//! 802.3ad compliant"). TCP does not fragment; tunnels over UDP do where the wire has no room.
+
+use linerate_record::finding::Severity;
+use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::site::{BondMode, TransmitHash};
+
+use super::bond_hash::hash_name;
+use super::{Case, finding};
+
+const SOURCE: &str = "Documentation/networking/bonding.rst (balance-rr, xmit_hash_policy)";
+
+pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
+    for group in case.groups() {
+        for (_, plane) in case.planes() {
+            let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { continue };
+            let ports = matches!(bond.transmit_hash, TransmitHash::Layer34 | TransmitHash::Encap34);
+            let (severity, why, evidence, remedy) = match bond.mode {
+                BondMode::BalanceRr => (
+                    Severity::Warning,
+                    "reorders: packets of one flow take all members in turn",
+                    "mode balance-rr; TCP takes reordering beyond tcp_reordering for loss".to_owned(),
+                    "use 802.3ad with layer3+4",
+                ),
+                BondMode::Lacp | BondMode::BalanceXor if ports => (
+                    Severity::Note,
+                    "may reorder fragments: only the first of a packet has ports to hash",
+                    format!("transmit hash {}", hash_name(bond.transmit_hash)),
+                    "keep packets unfragmented: leave room for encapsulation in the MTU; TCP alone does not fragment",
+                ),
+                _ => continue,
+            };
+            let claim = format!("\"{}\" of \"{}\" {why}", bond.name, group.name);
+            out.push(finding(PlanFindingKind::Reordering, severity, (claim, evidence), remedy, SOURCE));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+    use super::*;
+
+    #[test]
+    fn turns_are_warned_of_and_port_hashes_noted() {
+        for (mode, hash, severity) in [
+            (BondMode::BalanceRr, TransmitHash::Layer2, Severity::Warning),
+            (BondMode::Lacp, TransmitHash::Layer34, Severity::Note),
+            (BondMode::BalanceXor, TransmitHash::Encap34, Severity::Note),
+        ] {
+            let found = of(PlanFindingKind::Reordering, |site| {
+                for bond in &mut site.groups[0].bonds {
+                    (bond.mode, bond.transmit_hash) = (mode, hash);
+                }
+            });
+            let told: Vec<Severity> = found.iter().map(|finding| finding.severity).collect();
+            assert_eq!(told, [severity; 2], "{mode:?} {hash:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_without_ports_and_single_members_keep_order() {
+        for (mode, hash) in [(BondMode::Lacp, TransmitHash::Layer23), (BondMode::ActiveBackup, TransmitHash::Layer34)] {
+            let found = of(PlanFindingKind::Reordering, |site| {
+                for bond in &mut site.groups[0].bonds {
+                    (bond.mode, bond.transmit_hash) = (mode, hash);
+                }
+            });
+            assert!(found.is_empty(), "{mode:?} {hash:?}: {found:?}");
+        }
+    }
+}

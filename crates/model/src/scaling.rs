@@ -1,0 +1,254 @@
+//! The ceilings over a range of nodes, and where and why the curve bends.
+//!
+//! The first group with nodes is the one that grows: its racks keep as many nodes as the site has them, and all else
+//! stays as it is, the clients too.
+
+use std::ops::RangeInclusive;
+
+use linerate_record::plan::{Bend, Resource, ScalePoint, Scaling, Work};
+use linerate_record::site::Site;
+use linerate_record::units::{bytes_iec, bytes_per_s_iec};
+
+use crate::ceilings::limits;
+use crate::findings::resource_name;
+use crate::layout::{LayoutError, capacity, costliest, pools};
+
+/// A fall below what fewer nodes give is told from this share of it on; less is rounding of shares.
+const FALL: f64 = 0.005;
+
+/// A site whose first group has another number of nodes.
+#[must_use]
+pub fn with_nodes(site: &Site, nodes: u32) -> Site {
+    let mut other = site.clone();
+    resize(&mut other, site, nodes);
+    other
+}
+
+/// Gives the first group of `other` its number of nodes, with racks as full as in `site`.
+pub(crate) fn resize(other: &mut Site, site: &Site, nodes: u32) {
+    let Some(place) = growing(site) else { return };
+    let (count, racks) = (site.groups[place].count, site.groups[place].racks.max(1));
+    other.groups[place].count = nodes;
+    other.groups[place].racks = if racks == 1 {
+        1
+    } else {
+        u32::try_from((u64::from(nodes) * u64::from(racks)).div_ceil(u64::from(count))).unwrap_or(u32::MAX)
+    };
+}
+
+/// The place of the group that grows.
+pub(crate) fn growing(site: &Site) -> Option<usize> {
+    site.groups.iter().position(|group| group.count > 0)
+}
+
+/// The ceilings of each number of nodes, for each work, with the bends. Numbers with which the engine does not start
+/// have no limits.
+#[must_use]
+pub fn scaling(site: &Site, nodes: RangeInclusive<u32>, works: &[Work]) -> Scaling {
+    let mut other = site.clone();
+    let points: Vec<ScalePoint> = nodes
+        .filter(|&nodes| nodes > 0)
+        .map(|nodes| {
+            resize(&mut other, site, nodes);
+            point(&other, nodes, works).unwrap_or_else(|_| refused(nodes))
+        })
+        .collect();
+    let bends = bends(&points, works);
+    Scaling { points, bends }
+}
+
+pub(crate) fn point(site: &Site, nodes: u32, works: &[Work]) -> Result<ScalePoint, LayoutError> {
+    let pools = pools(site)?;
+    let geometry = costliest(&pools).geometry;
+    let lowest: Vec<(f64, Resource)> = works
+        .iter()
+        .filter_map(|work| limits(site, &geometry, work).first().map(|limit| (limit.limit_bytes_per_s, limit.resource)))
+        .collect();
+    Ok(ScalePoint {
+        nodes,
+        limits_bytes_per_s: lowest.iter().map(|lowest| lowest.0).collect(),
+        binds: lowest.iter().map(|lowest| lowest.1).collect(),
+        set_drives: geometry.shards,
+        parity_shards: geometry.parity,
+        usable_bytes: capacity::usable_bytes(site, &pools),
+    })
+}
+
+fn refused(nodes: u32) -> ScalePoint {
+    ScalePoint {
+        nodes,
+        limits_bytes_per_s: Vec::new(),
+        binds: Vec::new(),
+        set_drives: 0,
+        parity_shards: 0,
+        usable_bytes: 0,
+    }
+}
+
+/// Where the curve bends: another resource binds, or more nodes give less than fewer did. Numbers of nodes that the
+/// engine refuses are told together, for most primes are.
+fn bends(points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
+    let mut bends = Vec::new();
+    let none: Vec<u32> = points.iter().filter(|point| point.set_drives == 0).map(|point| point.nodes).collect();
+    if let Some(&nodes) = none.first() {
+        bends.push(Bend { nodes, why: refusals(&none) });
+    }
+    let working: Vec<&ScalePoint> = points.iter().filter(|point| point.set_drives > 0).collect();
+    for (place, work) in works.iter().enumerate() {
+        let name = work_name(work);
+        let value = |point: &ScalePoint| point.limits_bytes_per_s.get(place).copied();
+        let shown = |point: &ScalePoint| bytes_per_s_iec(value(point).unwrap_or(0.0));
+        falls(&working, &name, value, shown, &mut bends);
+        for pair in working.windows(2) {
+            let (Some(before), Some(now)) = (pair[0].binds.get(place), pair[1].binds.get(place)) else { continue };
+            if before != now {
+                let why = format!("{name}: {} binds instead of {}", resource_name(*now), resource_name(*before));
+                bends.push(Bend { nodes: pair[1].nodes, why });
+            }
+        }
+    }
+    let shown = |point: &ScalePoint| bytes_iec(point.usable_bytes as f64);
+    falls(&working, "usable capacity", |point| Some(point.usable_bytes as f64), shown, &mut bends);
+    bends.sort_by(|a, b| a.nodes.cmp(&b.nodes));
+    bends
+}
+
+/// Tells where a figure falls below what fewer nodes give, once per fall: until it is above that again.
+fn falls(
+    working: &[&ScalePoint],
+    name: &str,
+    value: impl Fn(&ScalePoint) -> Option<f64>,
+    shown: impl Fn(&ScalePoint) -> String,
+    bends: &mut Vec<Bend>,
+) {
+    let mut best: Option<(&ScalePoint, f64)> = None;
+    let mut fallen = false;
+    for (place, &point) in working.iter().enumerate() {
+        let Some(now) = value(point) else { continue };
+        let Some((peak, most)) = best.filter(|&(_, most)| now < most * (1.0 - FALL)) else {
+            fallen = false;
+            best = if best.is_none_or(|(_, most)| now >= most) { Some((point, now)) } else { best };
+            continue;
+        };
+        if !fallen {
+            let recovered = |later: &&ScalePoint| value(later).is_some_and(|later| later >= most);
+            let again = working[place..].iter().position(recovered);
+            let until = again
+                .map_or(String::new(), |after| format!("; {} nodes give as much again", working[place + after].nodes));
+            let run = &working[place..again.map_or(working.len(), |after| place + after)];
+            let worst = run.iter().min_by(|a, b| value(a).unwrap_or(most).total_cmp(&value(b).unwrap_or(most)));
+            let deeper = worst.filter(|worst| worst.nodes != point.nodes).map_or(String::new(), |worst| {
+                format!("; the least is {} at {} nodes, {}", shown(worst), worst.nodes, shape(worst))
+            });
+            let why = format!(
+                "{name} falls to {} from {} at {} nodes: {}{deeper}{until}",
+                shown(point),
+                shown(peak),
+                peak.nodes,
+                layout_change(peak, point)
+            );
+            bends.push(Bend { nodes: point.nodes, why });
+        }
+        fallen = true;
+    }
+}
+
+fn layout_change(before: &ScalePoint, now: &ScalePoint) -> String {
+    if shape(before) == shape(now) {
+        return "the layout is the same".to_owned();
+    }
+    format!("the layout changes from {} to {}", shape(before), shape(now))
+}
+
+/// Data and parity, as engines write it.
+fn shape(point: &ScalePoint) -> String {
+    format!("{}+{}", point.set_drives - point.parity_shards, point.parity_shards)
+}
+
+/// As many numbers as a reader takes in.
+const NAMED: usize = 12;
+
+fn refusals(nodes: &[u32]) -> String {
+    let named: Vec<String> = nodes.iter().take(NAMED).map(u32::to_string).collect();
+    let more = nodes.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the engine does not start on {}{more} nodes: no layout fits", named.join(", "))
+}
+
+pub(crate) fn work_name(work: &Work) -> String {
+    match work.read_share {
+        share if share >= 1.0 => "GET".to_owned(),
+        share if share <= 0.0 => "PUT".to_owned(),
+        share => format!("a mix with {:.0} % read", share * 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sites::site;
+
+    const GET: Work = Work { object_bytes: 4 << 20, read_share: 1.0 };
+    const PUT: Work = Work { object_bytes: 4 << 20, read_share: 0.0 };
+
+    fn unlimited() -> Site {
+        let mut site = site();
+        site.clients.count = 0;
+        site
+    }
+
+    fn told<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
+        scaling.bends.iter().find(|bend| bend.nodes == nodes && bend.why.contains(part))
+    }
+
+    #[test]
+    fn nodes_that_change_the_layout_for_the_worse_are_told() {
+        let scaling = scaling(&unlimited(), 1..=64, &[GET, PUT]);
+        assert_eq!(scaling.points.len(), 64);
+        let usable = told(&scaling, 33, "usable capacity falls").expect("33 nodes have sets of 11 drives");
+        assert!(usable.why.contains("from 12+4 to 7+4"), "{usable:?}");
+        assert!(usable.why.contains("at 34 nodes, 1+1"), "{usable:?}");
+        assert!(usable.why.ends_with("36 nodes give as much again"), "{usable:?}");
+        assert!(told(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
+        assert!(told(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
+        assert!(scaling.points[16].limits_bytes_per_s.is_empty());
+    }
+
+    #[test]
+    fn clients_that_bind_from_a_number_of_nodes_on_are_told() {
+        let mut few = site();
+        few.clients.count = 4;
+        let scaling = scaling(&few, 1..=32, &[GET]);
+        let clients = scaling.bends.iter().find(|bend| bend.why.contains("the clients' NICs, receiving binds"));
+        assert!(clients.is_some(), "{:#?}", scaling.bends);
+    }
+
+    #[test]
+    fn racks_grow_with_nodes_and_a_single_rack_stays_single() {
+        let mut site = site();
+        (site.groups[0].count, site.groups[0].racks) = (16, 4);
+        assert_eq!(with_nodes(&site, 17).groups[0].racks, 5);
+        assert_eq!(with_nodes(&site, 64).groups[0].racks, 16);
+        site.groups[0].racks = 1;
+        assert_eq!(with_nodes(&site, 64).groups[0].racks, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_of_nodes_that_gives_less_than_fewer_is_told_or_follows_one_that_is(last in 2_u32..200) {
+            let scaling = scaling(&unlimited(), 1..=last, &[PUT]);
+            let working: Vec<&ScalePoint> = scaling.points.iter().filter(|point| point.set_drives > 0).collect();
+            for pair in working.windows(2) {
+                let fell = pair[1].usable_bytes < pair[0].usable_bytes;
+                let since = working.iter().take_while(|point| point.nodes < pair[1].nodes);
+                let most = since.map(|point| point.usable_bytes).max().unwrap_or(0);
+                if fell && pair[0].usable_bytes == most {
+                    let told = told(&scaling, pair[1].nodes, "usable capacity falls");
+                    prop_assert!(told.is_some(), "{} nodes of {}", pair[1].nodes, last);
+                }
+            }
+        }
+    }
+}
