@@ -1,11 +1,16 @@
 //! The model run forward: what a site can do.
 
+use std::ops::RangeInclusive;
+
 use linerate_record::plan::{PLAN_SCHEMA, Plan, Work, WorkPlan};
 use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
 use crate::ceilings::{ceilings, strained_limits};
 use crate::error::ModelError;
+use crate::findings::findings;
 use crate::layout::{Geometry, degraded, geometry, layout, pools};
+use crate::scaling::scaling;
+use crate::sizing::{Need, sizing};
 use crate::traffic::Strain;
 
 /// The size of objects where neither the question nor the site tells it: bytes bind, and not operations.
@@ -21,6 +26,10 @@ pub struct Asked {
     pub object_bytes: Option<u64>,
     /// Share of bytes that is read: adds a mix to GET and PUT.
     pub read_share: Option<f64>,
+    /// Numbers of nodes to draw the curve over.
+    pub nodes: Option<RangeInclusive<u32>>,
+    /// What a site of the same kind of node must give.
+    pub need: Option<Need>,
 }
 
 /// What a site can do: the ceilings of GET, PUT and the mix that is asked for, and its layout.
@@ -32,7 +41,8 @@ pub fn plan(site: &Site, asked: &Asked) -> Result<Plan, ModelError> {
     let layout = layout(site)?;
     let geometry = geometry(site)?;
     let mut plans = Vec::new();
-    for work in works(site, asked)? {
+    let works = works(site, asked)?;
+    for &work in &works {
         plans.push(WorkPlan {
             work,
             ceilings: ceilings(site, &geometry, &work),
@@ -40,14 +50,15 @@ pub fn plan(site: &Site, asked: &Asked) -> Result<Plan, ModelError> {
             degraded_bytes_per_s: degraded_bytes_per_s(site, &geometry, &work)?,
         });
     }
+    let object_bytes = works.first().map_or(OBJECT_BYTES, |work| work.object_bytes);
     Ok(Plan {
         schema: PLAN_SCHEMA,
         site: site.clone(),
+        findings: findings(site, &layout, &plans),
         works: plans,
         layout,
-        findings: Vec::new(),
-        scaling: None,
-        sizing: None,
+        scaling: asked.nodes.clone().map(|nodes| scaling(site, nodes, &works)),
+        sizing: asked.need.as_ref().map(|need| sizing(site, need, object_bytes)).transpose()?,
     })
 }
 
@@ -155,13 +166,25 @@ mod tests {
         let plain = plan(&site, &Asked::default()).unwrap();
         assert_eq!(plain.works.iter().map(|work| work.work.read_share).collect::<Vec<_>>(), [1.0, 0.0]);
         assert_eq!(plain.works[0].work.object_bytes, site.data.object_bytes);
-        let asked = Asked { object_bytes: Some(1 << 20), read_share: Some(0.7) };
+        let asked = Asked { object_bytes: Some(1 << 20), read_share: Some(0.7), ..Asked::default() };
         let mixed = plan(&site, &asked).unwrap();
         assert_eq!(mixed.works.iter().map(|work| work.work.read_share).collect::<Vec<_>>(), [1.0, 0.0, 0.7]);
         assert!(mixed.works.iter().all(|work| work.work.object_bytes == 1 << 20));
         let mut unknown = site.clone();
         unknown.data.object_bytes = 0;
         assert_eq!(works(&unknown, &Asked::default()).unwrap()[0].object_bytes, OBJECT_BYTES);
+    }
+
+    #[test]
+    fn a_plan_has_findings_and_the_curve_and_size_that_are_asked_for() {
+        let mut site = sites::site();
+        site.planes.private = None;
+        let plain = plan(&site, &Asked::default()).unwrap();
+        assert!(!plain.findings.is_empty() && plain.scaling.is_none() && plain.sizing.is_none());
+        let need = Some("usable=1PB".parse().unwrap());
+        let asked = plan(&site, &Asked { nodes: Some(4..=16), need, ..Asked::default() }).unwrap();
+        assert_eq!(asked.scaling.unwrap().points.len(), 13);
+        assert_eq!(asked.sizing.unwrap().nodes, Some(8));
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn bends(points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
     }
     let shown = |point: &ScalePoint| bytes_iec(point.usable_bytes as f64);
     falls(&working, "usable capacity", |point| Some(point.usable_bytes as f64), shown, &mut bends);
-    bends.sort_by(|a, b| a.nodes.cmp(&b.nodes));
+    bends.sort_by_key(|bend| bend.nodes);
     bends
 }
 

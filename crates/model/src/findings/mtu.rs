@@ -6,10 +6,10 @@
 
 use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
-use linerate_record::site::{Encapsulation, IpVersion, Plane};
+use linerate_record::site::{Encapsulation, Plane};
 
 use super::{Case, finding};
-use crate::ethernet::goodput_share;
+use crate::ethernet::{encapsulation_bytes, goodput_share};
 
 const SOURCE: &str = "RFC 8899 and RFC 1191 on path MTU discovery; framing as in docs/method/ceilings.md";
 
@@ -44,38 +44,29 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         ));
     }
     let mut planes = case.planes();
-    if let (Some((_, public)), Some((_, private))) = (planes.next(), planes.next()) {
-        if public.mtu_bytes != private.mtu_bytes {
-            let claim = format!("planes have an MTU of {} and of {} bytes", public.mtu_bytes, private.mtu_bytes);
-            let evidence = format!("public: {}; private: {}", evidence(public), evidence(private));
-            out.push(finding(
-                PlanFindingKind::MtuMismatch,
-                Severity::Note,
-                (claim, evidence),
-                "raise the smaller one unless something on its way cannot take it",
-                SOURCE,
-            ));
-        }
+    if let (Some((_, public)), Some((_, private))) = (planes.next(), planes.next())
+        && public.mtu_bytes != private.mtu_bytes
+    {
+        let claim = format!("planes have an MTU of {} and of {} bytes", public.mtu_bytes, private.mtu_bytes);
+        let evidence = format!("public: {}; private: {}", evidence(public), evidence(private));
+        out.push(finding(
+            PlanFindingKind::MtuMismatch,
+            Severity::Note,
+            (claim, evidence),
+            "raise the smaller one unless something on its way cannot take it",
+            SOURCE,
+        ));
     }
 }
 
 /// Largest packet inside of a plane's encapsulation.
 fn inner_mtu_bytes(plane: &Plane) -> u32 {
-    plane.mtu_bytes.saturating_sub(around_bytes(plane.encapsulation))
-}
-
-/// What an encapsulation takes of a packet, by what it takes of the goodput: no second table of the same sizes.
-fn around_bytes(encapsulation: Encapsulation) -> u32 {
-    const MTU_BYTES: u32 = 9000;
-    const FRAME_BYTES: f64 = 38.0;
-    let share = |encapsulation| goodput_share(MTU_BYTES, encapsulation, IpVersion::V4, false);
-    let lost = share(Encapsulation::None) - share(encapsulation);
-    (lost * (f64::from(MTU_BYTES) + FRAME_BYTES)).round() as u32
+    plane.mtu_bytes.saturating_sub(encapsulation_bytes(plane.encapsulation))
 }
 
 fn evidence(plane: &Plane) -> String {
     let goodput = 100.0 * goodput_share(plane.mtu_bytes, plane.encapsulation, plane.ip, plane.timestamps);
-    let around = around_bytes(plane.encapsulation);
+    let around = encapsulation_bytes(plane.encapsulation);
     format!("{} bytes on the wire, {around} of them around the packet, goodput {goodput:.1} %", plane.mtu_bytes)
 }
 
@@ -83,18 +74,6 @@ fn evidence(plane: &Plane) -> String {
 mod tests {
     use super::super::tests::of;
     use super::*;
-
-    #[test]
-    fn an_overlay_takes_its_bytes_from_the_packet_inside() {
-        for (encapsulation, around) in [
-            (Encapsulation::None, 0),
-            (Encapsulation::Vxlan, 50),
-            (Encapsulation::Geneve, 50),
-            (Encapsulation::Ipip, 20),
-        ] {
-            assert_eq!(around_bytes(encapsulation), around, "{encapsulation:?}");
-        }
-    }
 
     #[test]
     fn clients_that_differ_overlays_without_room_and_planes_that_differ_are_told() {

@@ -37,14 +37,14 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), &remedy, source));
         }
         let (least, most) = (pool.racks.iter().min(), pool.racks.iter().max());
-        if let (Some(least), Some(most)) = (least, most) {
-            if least != most {
-                let claim = format!("the {racks} racks of \"{name}\" are unevenly filled");
-                let evidence = format!("{least} nodes in the emptiest, {most} in the fullest");
-                let remedy = "use a number of nodes that the racks divide: the fullest rack's uplinks bind first";
-                let source = "even spread over racks, as the ceilings of uplinks take it";
-                out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), remedy, source));
-            }
+        if let (Some(least), Some(most)) = (least, most)
+            && least != most
+        {
+            let claim = format!("the {racks} racks of \"{name}\" are unevenly filled");
+            let evidence = format!("{least} nodes in the emptiest, {most} in the fullest");
+            let remedy = "use a number of nodes that the racks divide: the fullest rack's uplinks bind first";
+            let source = "even spread over racks, as the ceilings of uplinks take it";
+            out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), remedy, source));
         }
     }
 }
