@@ -91,9 +91,14 @@ fn plane(link: &str) -> Plane {
     }
 }
 
-#[test]
-fn the_site_of_the_benchmarks_is_this_one() {
-    let beside: Site = serde_json::from_str(include_str!("../benches/site.json")).unwrap();
-    let written = serde_json::to_string_pretty(&site()).unwrap();
-    assert_eq!(beside, site(), "benches/site.json should be:\n{written}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_site_of_the_benchmarks_is_this_one() {
+        let beside: Site = serde_json::from_str(include_str!("../benches/site.json")).unwrap();
+        let written = serde_json::to_string_pretty(&site()).unwrap();
+        assert_eq!(beside, site(), "benches/site.json should be:\n{written}");
+    }
 }

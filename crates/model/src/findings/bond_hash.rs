@@ -1,9 +1,9 @@
 //! Bonds whose members this traffic cannot fill, whatever its flows are.
 //!
 //! From the kernel's `bond_xmit_hash` (`drivers/net/bonding/bond_main.c`) and `Documentation/networking/bonding.rst`:
-//! `vlan+srcmac` hashes the node's own MAC, which is the same in every packet; `layer2` hashes MACs, and behind a router
-//! every packet goes to the router's; the layer-3 policies see a tunnel's outer addresses, of which there is one pair
-//! between two nodes. What hashing makes of the flows that can be spread is told by the plan's spread.
+//! `vlan+srcmac` hashes the node's own MAC, which is the same in every packet; `layer2` hashes MACs, and behind a
+//! router every packet goes to the router's; the layer-3 policies see a tunnel's outer addresses, of which there is one
+//! pair between two nodes. What hashing makes of the flows that can be spread is told by the plan's spread.
 
 use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};

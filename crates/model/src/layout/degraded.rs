@@ -22,13 +22,14 @@ pub struct Degraded {
     pub healing_reads: f64,
 }
 
-/// What requests and healing ask of the survivors of `nodes` nodes with `down` of them down; absent where writes have no quorum.
+/// What requests and healing ask of the survivors of `nodes` nodes with `down` of them down; absent where writes have no
+/// quorum.
 ///
 /// A read takes k shards whichever they are, so that nothing more is moved, but by fewer drives: n / (n − lost) each.
 /// MinIO writes new objects with as much more parity as drives are off, up to half of a set (`putObject` of
-/// `cmd/erasure-object.go`, `AvailabilityOptimized`): the shards that are written are larger by k / k′. Healing reads k
-/// shards to restore all shards that an object lost: k / lost bytes per byte. Ceph and Garage place what is lost on all
-/// nodes that are left.
+/// `cmd/erasure-object.go`, `AvailabilityOptimized`): the shards that are written are larger by k / k′. Healing reads
+/// k shards to restore all shards that an object lost: k / lost bytes per byte. Ceph and Garage place what is lost on
+/// all nodes that are left.
 #[must_use]
 pub fn degraded(product: Product, geometry: &Geometry, nodes: u32, down: u32) -> Option<Degraded> {
     let serving_nodes = nodes.checked_sub(down).filter(|&left| left > 0)?;

@@ -23,7 +23,8 @@ pub struct Quorum {
 /// - MinIO, RustFS: k, and to write one more where k = m (`objectQuorumFromMeta` of `cmd/erasure-metadata.go`).
 /// - Ceph serves neither reads nor writes below a pool's `min_size`: k + min(1, m − 1) of an erasure-coded pool, copies
 ///   − copies / 2 of a replicated one (`OSDMonitor::prepare_pool_size` of `src/mon/OSDMonitor.cc`).
-/// - Garage, consistent: ⌈copies / 2⌉ to read, copies + 1 less that to write (`ReplicationFactor` of `src/rpc/replication_mode.rs`).
+/// - Garage, consistent: ⌈copies / 2⌉ to read, copies + 1 less that to write (`ReplicationFactor` of
+///   `src/rpc/replication_mode.rs`).
 #[must_use]
 pub fn quorum(product: Product, geometry: &Geometry) -> Quorum {
     let Geometry { shards, data, parity, .. } = *geometry;
