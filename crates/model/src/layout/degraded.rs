@@ -22,8 +22,8 @@ pub struct Degraded {
     pub healing_reads: f64,
 }
 
-/// What requests and healing ask of the survivors of `nodes` nodes with `down` of them down; absent where writes have no
-/// quorum.
+/// What requests and healing ask of the survivors of `nodes` nodes with `down` of them down; absent where writes
+/// have no quorum.
 ///
 /// A read takes k shards whichever they are, so that nothing more is moved, but by fewer drives: n / (n − lost) each.
 /// MinIO writes new objects with as much more parity as drives are off, up to half of a set (`putObject` of
