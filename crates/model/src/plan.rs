@@ -1,5 +1,7 @@
 //! The model run forward: what a site can do.
 
+mod spreads;
+
 use std::ops::RangeInclusive;
 
 use linerate_record::plan::{PLAN_SCHEMA, Plan, Work, WorkPlan};
@@ -30,6 +32,8 @@ pub struct Asked {
     pub nodes: Option<RangeInclusive<u32>>,
     /// What a site of the same kind of node must give.
     pub need: Option<Need>,
+    /// Chance: of how flows are placed on members of bonds. The same seed gives the same plan.
+    pub seed: u64,
 }
 
 /// What a site can do: the ceilings of GET, PUT and the mix that is asked for, and its layout.
@@ -46,7 +50,7 @@ pub fn plan(site: &Site, asked: &Asked) -> Result<Plan, ModelError> {
         plans.push(WorkPlan {
             work,
             ceilings: ceilings(site, &geometry, &work),
-            spread: Vec::new(),
+            spread: spreads::spreads(site, &geometry, &work, asked.seed),
             degraded_bytes_per_s: degraded_bytes_per_s(site, &geometry, &work)?,
         });
     }

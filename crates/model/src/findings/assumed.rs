@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn assumed_values_of_what_does_not_bind_are_not_spoken_of() {
-        assert!(told("groups.storage.memory_bandwidth").is_empty());
+        assert!(told("nodes.storage.memory_bandwidth").is_empty());
         assert!(of(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
     }
 }
