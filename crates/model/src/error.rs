@@ -41,4 +41,22 @@ pub enum ModelError {
     /// The engine does not lay data out so.
     #[error(transparent)]
     Layout(#[from] crate::layout::LayoutError),
+    /// Nothing limits what was observed.
+    #[error("the site has nothing that limits what was observed: describe its drives and links")]
+    NoCeiling,
+    /// Nothing to explain.
+    #[error("nothing was observed: give figures such as get=152GiB/s,put=81GiB/s")]
+    NothingObserved,
+    /// A throughput that is none.
+    #[error("an observed throughput of {bytes_per_s} B/s is none: give one above 0, such as 152GiB/s")]
+    ObservedFigure {
+        /// What was given.
+        bytes_per_s: f64,
+    },
+    /// A measuring error that is none.
+    #[error("a measuring error of {share} is out of range: give a share from 0.0005 to 0.3, such as 0.02 for 2 %")]
+    ObservedError {
+        /// What was given.
+        share: f64,
+    },
 }

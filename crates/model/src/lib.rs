@@ -9,6 +9,7 @@ pub mod ceilings;
 pub mod chance;
 pub mod error;
 pub mod ethernet;
+pub mod explain;
 pub mod findings;
 pub mod layout;
 pub mod plan;

@@ -50,10 +50,14 @@ pub enum Quantity {
 pub struct Deviation {
     /// Stable name: `bond-members-in-use`, `plane-shared`, `mtu`, `parity`, `slow-node`, ….
     pub id: String,
+    /// Which one: a link, a value, a node's name: `bond0: 1 of 2`. With `id`, unique among the deviations of a site.
+    pub value: String,
     /// In words: `one of two members of bond0 carries the traffic`.
     pub claim: String,
     /// What it costs in the prior: larger is less likely beforehand, in units of log odds.
     pub cost: f64,
+    /// What would show it, and where to read it: `Speed:` of `ethtool bond0`.
+    pub shown_by: String,
 }
 
 /// What a hypothesis says of one observation.
@@ -76,7 +80,7 @@ pub struct Residual {
 /// A set of deviations, and how well it fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hypothesis {
-    /// Stable name, made of its deviations' ids; `as-described` for none.
+    /// Stable name, made of its deviations' ids and values; `as-described` for none.
     pub id: String,
     /// What differs.
     pub deviations: Vec<Deviation>,
@@ -84,6 +88,8 @@ pub struct Hypothesis {
     pub residuals: Vec<Residual>,
     /// Share of the weight of all surviving hypotheses: they sum to 1.
     pub weight: f64,
+    /// Other survivors, by their ids, that predict the same of every observation: no figure here tells them apart.
+    pub indistinguishable: Vec<String>,
     /// What would relieve it.
     pub remedy: Remedy,
 }

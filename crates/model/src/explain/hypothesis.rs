@@ -1,0 +1,227 @@
+//! All hypotheses of a site, and which of them survive.
+
+use linerate_record::site::Site;
+
+use super::deviation::Variant;
+use super::forecast::{Forecast, World, forecast, world};
+use super::score::{Evidence, Score, score};
+use crate::layout::Geometry;
+
+/// The name of the hypothesis without a deviation.
+pub(super) const AS_DESCRIBED: &str = "as-described";
+
+/// The most pairs that are looked at, the likeliest beforehand first.
+const MOST_PAIRS: u32 = 20_000;
+
+/// A hypothesis is dropped when its weight is less than e to the minus this of the best one's.
+const FLOOR: f64 = 12.0;
+
+/// The same for pairs: two coincidences are told only where they come within a hundredth.
+const FLOOR_OF_PAIRS: f64 = 4.6;
+
+/// Forecasts that differ by less are the same: the deviation is without effect on what was observed.
+const NO_EFFECT: f64 = 1e-6;
+
+/// A hypothesis with its marks.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Places of its deviations in the list.
+    chosen: Vec<usize>,
+    /// What it predicts.
+    pub(super) forecast: Forecast,
+    marks: Score,
+    /// Log of prior and likelihood.
+    ln_weight: f64,
+    /// Its share of all survivors' weight.
+    pub(super) weight: f64,
+}
+
+/// What came of looking at all hypotheses.
+pub(super) struct Search {
+    /// The site as described, and what is predicted of it.
+    pub(super) described: (World, Forecast),
+    /// What survives, the weightiest first.
+    pub(super) survivors: Vec<Candidate>,
+    /// For reads and for writes, what comes nearest to the total without being refuted by another figure.
+    pub(super) nearest: Vec<Candidate>,
+    /// How many were looked at.
+    pub(super) considered: u32,
+    /// Pairs that were not.
+    pub(super) cut_off: u64,
+}
+
+impl Candidate {
+    /// Its deviations.
+    pub(super) fn variants<'a>(&self, all: &'a [Variant]) -> Vec<&'a Variant> {
+        self.chosen.iter().map(|&place| &all[place]).collect()
+    }
+
+    /// Its stable name.
+    pub(super) fn name(&self, all: &[Variant]) -> String {
+        if self.chosen.is_empty() {
+            return AS_DESCRIBED.to_owned();
+        }
+        self.variants(all).iter().map(|variant| variant.name()).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The same for all values of one free number.
+    fn family(&self, all: &[Variant]) -> Vec<String> {
+        let of = |variant: &&Variant| match (&variant.odd, variant.free) {
+            (_, false) => variant.name(),
+            (Some(odd), true) => format!("{} of {}", variant.id, odd.node.as_deref().unwrap_or("one node")),
+            (None, true) => variant.id.to_owned(),
+        };
+        self.variants(all).iter().map(of).collect()
+    }
+
+    fn survives(&self) -> bool {
+        !self.marks.refuted && self.marks.accounts
+    }
+}
+
+/// What is the same for all hypotheses.
+struct Question<'a> {
+    site: &'a Site,
+    geometry: &'a Geometry,
+    evidence: &'a Evidence,
+    variants: &'a [Variant],
+}
+
+impl Question<'_> {
+    fn candidate(&self, chosen: &[usize]) -> Option<Candidate> {
+        let variants: Vec<&Variant> = chosen.iter().map(|&place| &self.variants[place]).collect();
+        let world = world(self.site, self.geometry, &variants)?;
+        let forecast = forecast(&world, self.evidence.has(true), self.evidence.has(false));
+        let marks = score(self.evidence, &world, &forecast);
+        let cost: f64 = variants.iter().map(|variant| variant.cost).sum();
+        let ln_weight = marks.ln_likelihood - cost;
+        Some(Candidate { chosen: chosen.to_vec(), forecast, marks, ln_weight, weight: 0.0 })
+    }
+}
+
+/// Looks at the site as described, at each deviation, and at pairs. Nothing where the site has no ceiling at all.
+pub(super) fn search(site: &Site, geometry: &Geometry, evidence: &Evidence, variants: &[Variant]) -> Option<Search> {
+    let question = Question { site, geometry, evidence, variants };
+    let described = question.candidate(&[])?;
+    let no_ceiling =
+        [true, false].into_iter().any(|reads| evidence.has(reads) && described.forecast.of(reads).is_none());
+    if no_ceiling {
+        return None;
+    }
+    let singles: Vec<Option<Candidate>> = (0..variants.len()).map(|place| question.candidate(&[place])).collect();
+    let mut nearest = Nearest::default();
+    let mut kept: Vec<Candidate> = Vec::new();
+    nearest.offer(evidence, &described);
+    if described.survives() {
+        kept.push(described.clone());
+    }
+    for single in singles.iter().flatten() {
+        nearest.offer(evidence, single);
+        if single.survives() && !single.forecast.resembles(&described.forecast, NO_EFFECT) {
+            kept.push(single.clone());
+        }
+    }
+    let mut considered = 1 + singles.len() as u32;
+    let (pairs, cut_off) = pairs(&question, &singles, &mut kept, &mut nearest);
+    considered += pairs;
+    let world = world(site, geometry, &[])?;
+    Some(Search {
+        survivors: weighed(kept, variants),
+        nearest: nearest.found(),
+        described: (world, described.forecast),
+        considered,
+        cut_off,
+    })
+}
+
+/// Pairs of deviations that combine, as far as they could still come near the best. A pair is kept where it outweighs
+/// both of its parts.
+fn pairs(
+    question: &Question,
+    singles: &[Option<Candidate>],
+    kept: &mut Vec<Candidate>,
+    nearest: &mut Nearest,
+) -> (u32, u64) {
+    let mut order: Vec<(f64, usize, usize)> = Vec::new();
+    for (b, second) in question.variants.iter().enumerate() {
+        for (a, first) in question.variants[..b].iter().enumerate() {
+            if singles[a].is_some() && singles[b].is_some() && !first.parts.meet(second.parts) {
+                order.push((first.cost + second.cost, a, b));
+            }
+        }
+    }
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let most_likely = question.evidence.most_ln_likelihood();
+    let mut best = kept.iter().map(|candidate| candidate.ln_weight).fold(f64::NEG_INFINITY, f64::max);
+    let mut considered = 0;
+    for (cost, a, b) in &order {
+        if considered == MOST_PAIRS || most_likely - cost < best - FLOOR_OF_PAIRS {
+            break;
+        }
+        considered += 1;
+        let (Some(first), Some(second)) = (&singles[*a], &singles[*b]) else { continue };
+        let Some(pair) = question.candidate(&[*a, *b]) else { continue };
+        nearest.offer(question.evidence, &pair);
+        let adds = |part: &Candidate| {
+            (part.marks.refuted || pair.ln_weight > part.ln_weight)
+                && !pair.forecast.resembles(&part.forecast, NO_EFFECT)
+        };
+        if pair.survives() && adds(first) && adds(second) && pair.ln_weight >= best - FLOOR_OF_PAIRS {
+            best = best.max(pair.ln_weight);
+            kept.push(pair);
+        }
+    }
+    // What could not come near the best any more was judged by its prior; only the bound on their number cuts off.
+    let left = order.len() as u64 - u64::from(considered);
+    (considered, if considered == MOST_PAIRS { left } else { 0 })
+}
+
+/// Values of one free number become one candidate, the best of them with the weight of all; the rest is measured
+/// against the best.
+fn weighed(mut kept: Vec<Candidate>, variants: &[Variant]) -> Vec<Candidate> {
+    kept.sort_by(|a, b| b.ln_weight.total_cmp(&a.ln_weight));
+    let best = kept.first().map_or(0.0, |first| first.ln_weight);
+    let mut families: Vec<(Vec<String>, Candidate)> = Vec::new();
+    for candidate in kept {
+        let weight = (candidate.ln_weight - best).exp();
+        let family = candidate.family(variants);
+        match families.iter_mut().find(|(known, _)| *known == family) {
+            Some((_, first)) => first.weight += weight,
+            None => families.push((family, Candidate { weight, ..candidate })),
+        }
+    }
+    let most = families.iter().map(|(_, candidate)| candidate.weight).fold(0.0, f64::max);
+    families.retain(|(_, candidate)| {
+        let floor = if candidate.chosen.len() > 1 { FLOOR_OF_PAIRS } else { FLOOR };
+        candidate.weight >= most * (-floor).exp()
+    });
+    let sum: f64 = families.iter().map(|(_, candidate)| candidate.weight).sum();
+    let mut survivors: Vec<Candidate> =
+        families.into_iter().map(|(_, candidate)| Candidate { weight: candidate.weight / sum, ..candidate }).collect();
+    survivors.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    survivors
+}
+
+/// For each operation, what predicts its total best of all that no figure refutes.
+#[derive(Default)]
+struct Nearest {
+    get: Option<(f64, Candidate)>,
+    put: Option<(f64, Candidate)>,
+}
+
+impl Nearest {
+    fn offer(&mut self, evidence: &Evidence, candidate: &Candidate) {
+        for &(reads, observed, _) in &evidence.totals {
+            let Some(ceiling) = candidate.forecast.of(reads) else { continue };
+            let miss = (observed / ceiling.even_bytes_per_s - 1.0).abs();
+            let place = if reads { &mut self.get } else { &mut self.put };
+            if !candidate.marks.refuted && place.as_ref().is_none_or(|(least, _)| miss < *least) {
+                *place = Some((miss, candidate.clone()));
+            }
+        }
+    }
+
+    fn found(self) -> Vec<Candidate> {
+        self.get.into_iter().chain(self.put).map(|(_, candidate)| candidate).collect()
+    }
+}

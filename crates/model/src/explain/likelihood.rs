@@ -1,0 +1,142 @@
+//! How well a figure fits a ceiling.
+//!
+//! What is measured is a ceiling × what a system reaches of it × what the measurement errs. What a system reaches is
+//! one-sided: a little below 1, never above. And each figure may be held back by something that the model does not
+//! know; then it can be anything below the ceiling.
+
+/// What systems lose to a ceiling that binds them, on average: the loss is exponential. Networks of storage clusters
+/// run at 95 to 100 % of their goodput when they bind; 1 % puts 99 % of the chance there.
+pub(super) const MEAN_LOSS: f64 = 0.01;
+
+/// The chance that something outside of the model holds one figure back: dearer than any one deviation.
+pub(super) const UNKNOWN_CAUSE: f64 = 0.02;
+
+/// A figure that is further above a ceiling than so many standard errors refutes what predicts the ceiling. One figure
+/// in 30,000 of a true ceiling is so far above.
+pub(super) const REFUTED_SIGMAS: f64 = 4.0;
+
+/// A figure is called explained up to so many standard errors beyond: 5 % of figures on one side are further out.
+const EXPLAINED_SIGMAS: f64 = 1.645;
+
+/// … and down to so much of a loss.
+const EXPLAINED_LOSS: f64 = 0.05;
+
+/// Whether a figure is within the error and the loss that systems have; `ratio` is observed / predicted.
+pub(super) fn is_explained(ratio: f64, sigma: f64) -> bool {
+    let error = EXPLAINED_SIGMAS * sigma;
+    (1.0 - EXPLAINED_LOSS - error..=1.0 + error).contains(&ratio)
+}
+
+/// Whether a figure is above what the ceiling allows.
+pub(super) fn is_refuted(ratio: f64, sigma: f64) -> bool {
+    ratio > 1.0 + REFUTED_SIGMAS * sigma
+}
+
+/// Whether the ceiling, rather than something unknown, accounts for a figure.
+pub(super) fn accounts(ratio: f64, sigma: f64) -> bool {
+    (1.0 - UNKNOWN_CAUSE) * loss_and_error(ratio - 1.0, sigma) > UNKNOWN_CAUSE * normal_tail((ratio - 1.0) / sigma)
+}
+
+/// Log density of ln(observed), for `ratio` = observed / predicted and a relative standard error `sigma`.
+pub(super) fn ln_density(ratio: f64, sigma: f64) -> f64 {
+    let at_ceiling = (1.0 - UNKNOWN_CAUSE) * loss_and_error(ratio - 1.0, sigma);
+    let below = UNKNOWN_CAUSE * normal_tail((ratio - 1.0) / sigma);
+    (ratio * (at_ceiling + below)).max(f64::MIN_POSITIVE).ln()
+}
+
+/// What [`ln_density`] reaches at the most, wherever the figure lies.
+pub(super) fn most_ln_density(sigma: f64) -> f64 {
+    let ratios = (-50..=50).map(|step| 1.0 + f64::from(step) * 0.1 * sigma);
+    ratios.map(|ratio| ln_density(ratio, sigma)).fold(f64::NEG_INFINITY, f64::max) + 0.01
+}
+
+/// Density of an exponential loss and a normal error together, `x` = observed / predicted − 1.
+fn loss_and_error(x: f64, sigma: f64) -> f64 {
+    let exponent = x / MEAN_LOSS + sigma * sigma / (2.0 * MEAN_LOSS * MEAN_LOSS);
+    exponent.exp() / MEAN_LOSS * normal_tail(x / sigma + sigma / MEAN_LOSS)
+}
+
+/// Density of the normal distribution.
+pub(super) fn normal(x: f64, sigma: f64) -> f64 {
+    (-0.5 * (x / sigma).powi(2)).exp() / (sigma * std::f64::consts::TAU.sqrt())
+}
+
+/// The chance that a standard normal is above `z`, to a relative error below 1e-9 (the loss multiplies it by large
+/// numbers): the series of the distribution function near 0 (Abramowitz and Stegun 26.2.11), Laplace's continued
+/// fraction further out (26.2.14).
+pub(super) fn normal_tail(z: f64) -> f64 {
+    if z < 0.0 {
+        return 1.0 - normal_tail(-z);
+    }
+    if z > 2.5 {
+        let fraction = (1..=60).rev().fold(0.0, |below, i| f64::from(i) / (z + below));
+        return normal(z, 1.0) / (z + fraction);
+    }
+    let (mut term, mut sum, mut odd) = (z, z, 1.0);
+    while term > 1e-17 * sum {
+        odd += 2.0;
+        term *= z * z / odd;
+        sum += term;
+    }
+    0.5 - normal(z, 1.0) * sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_tail_is_that_of_the_tables() {
+        let rows = [
+            (0.0, 0.5),
+            (1.0, 0.158_655_253_931_457_05),
+            (2.4, 0.008_197_535_924_596_13),
+            (2.6, 0.004_661_188_023_718_75),
+            (5.0, 2.866_515_718_791_939e-7),
+            (20.0, 2.753_624_118_606_233e-89),
+            (-1.0, 0.841_344_746_068_542_9),
+        ];
+        for (z, tail) in rows {
+            let got = normal_tail(z);
+            assert!((got / tail - 1.0).abs() < 1e-9, "{z}: {got}, not {tail}");
+        }
+    }
+
+    #[test]
+    fn the_density_sums_to_one() {
+        for sigma in [0.002, 0.01, 0.02, 0.1] {
+            let steps = 200_000;
+            let (low, high) = (1e-9_f64, 1.0 + 8.0 * sigma);
+            let width = (high - low) / f64::from(steps);
+            let sum: f64 = (0..steps)
+                .map(|i| low + (f64::from(i) + 0.5) * width)
+                .map(|ratio| ln_density(ratio, sigma).exp() / ratio * width)
+                .sum();
+            assert!((sum - 1.0).abs() < 2e-3, "{sigma}: {sum}");
+        }
+    }
+
+    #[test]
+    fn a_little_below_a_ceiling_fits_better_than_a_little_above() {
+        for sigma in [0.005, 0.01, 0.02] {
+            assert!(ln_density(1.0 - 1.5 * sigma, sigma) > ln_density(1.0 + 1.5 * sigma, sigma), "{sigma}");
+        }
+    }
+
+    #[test]
+    fn what_is_explained_and_refuted_follows_from_the_error() {
+        let rows = [
+            (0.99, 0.01, true, false),
+            (0.94, 0.01, true, false),
+            (0.90, 0.01, false, false),
+            (1.016, 0.01, true, false),
+            (1.02, 0.01, false, false),
+            (1.05, 0.01, false, true),
+            (1.04, 0.03, true, false),
+        ];
+        for (ratio, sigma, explained, refuted) in rows {
+            assert_eq!(is_explained(ratio, sigma), explained, "{ratio} ± {sigma}");
+            assert_eq!(is_refuted(ratio, sigma), refuted, "{ratio} ± {sigma}");
+        }
+    }
+}

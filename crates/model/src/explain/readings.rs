@@ -1,0 +1,179 @@
+//! What can be read of a cluster, and what each hypothesis expects to be seen: one function a reading.
+
+mod links;
+mod loads;
+
+use linerate_record::site::Site;
+
+use super::forecast::World;
+
+/// A reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadingId {
+    /// Bytes of each member of each bond.
+    BondMembers,
+    /// Bytes of each plane's link.
+    PlaneBytes,
+    /// Mode and state of bonds.
+    BondMode,
+    /// Negotiated speed of ports.
+    LinkSpeed,
+    /// Largest packet.
+    Mtu,
+    /// Tunnels.
+    Encapsulation,
+    /// Shards of data and parity.
+    Layout,
+    /// How busy drives are.
+    DriveUse,
+    /// How busy processors are.
+    CpuUse,
+    /// How busy clients' NICs are.
+    ClientBytes,
+    /// How busy uplinks of racks are.
+    RackUplinks,
+    /// How bytes are spread over nodes.
+    NodeSpread,
+    /// What machines are made of, and objects.
+    Inventory,
+}
+
+/// What a hypothesis expects a reading to show.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Expected {
+    /// Figures that are compared one by one; where there are none, the words are.
+    pub(super) figures: Vec<f64>,
+    /// For people.
+    pub(super) words: String,
+}
+
+/// When something is read: while reads or writes run at a rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// Reads or writes.
+    pub(super) reads: bool,
+    /// Client bytes per second of the whole site.
+    pub(super) bytes_per_s: f64,
+}
+
+/// A row: what is read, the file, counter or command, and what it shows.
+pub(super) struct Reading {
+    id: ReadingId,
+    /// What is read.
+    pub(super) what: &'static str,
+    /// The file, counter or command.
+    pub(super) how: &'static str,
+    /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
+    pub(super) expected: fn(&Site, &World, Moment) -> Option<Expected>,
+}
+
+/// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
+/// first.
+pub(super) const READINGS: [Reading; 13] = [
+    Reading {
+        id: ReadingId::BondMembers,
+        what: "bytes per bond member, per node",
+        how: "/sys/class/net/<member>/statistics/{tx,rx}_bytes twice, 10 s apart under load (ip -s link show)",
+        expected: links::bond_members,
+    },
+    Reading {
+        id: ReadingId::PlaneBytes,
+        what: "bytes per plane, per node",
+        how: "/sys/class/net/<link>/statistics/{tx,rx}_bytes of each plane's link twice, 10 s apart under load",
+        expected: links::plane_bytes,
+    },
+    Reading {
+        id: ReadingId::NodeSpread,
+        what: "bytes per node",
+        how: "bytes of each node's public link under load, or throughput per host of the load",
+        expected: loads::node_spread,
+    },
+    Reading {
+        id: ReadingId::BondMode,
+        what: "mode and live members of each bond",
+        how: "/proc/net/bonding/<bond>: Bonding Mode, Transmit Hash Policy, MII Status of each member",
+        expected: links::bond_mode,
+    },
+    Reading {
+        id: ReadingId::LinkSpeed,
+        what: "negotiated speed of each port",
+        how: "ethtool <port>: Speed (/sys/class/net/<port>/speed)",
+        expected: links::link_speed,
+    },
+    Reading {
+        id: ReadingId::Mtu,
+        what: "MTU of each plane's interface, on nodes and in the engine's pods",
+        how: "ip link show, on the node and by nsenter in the engine's network namespace",
+        expected: links::mtu,
+    },
+    Reading {
+        id: ReadingId::Encapsulation,
+        what: "tunnels that carry the engine's traffic",
+        how: "ip -d link show; cilium status --verbose: Routing, Encryption",
+        expected: links::encapsulation,
+    },
+    Reading {
+        id: ReadingId::Layout,
+        what: "shards of data and parity of an object",
+        how: "mc admin info --json (MinIO, RustFS); ceph osd pool ls detail (Ceph); garage status (Garage)",
+        expected: loads::layout,
+    },
+    Reading {
+        id: ReadingId::RackUplinks,
+        what: "bytes of each rack's uplinks",
+        how: "ifHCInOctets and ifHCOutOctets of the uplinks (IF-MIB), 10 s apart under load",
+        expected: loads::rack_uplinks,
+    },
+    Reading {
+        id: ReadingId::ClientBytes,
+        what: "bytes per client",
+        how: "/sys/class/net/<port>/statistics/{tx,rx}_bytes on each client, 10 s apart under load",
+        expected: loads::clients,
+    },
+    Reading {
+        id: ReadingId::DriveUse,
+        what: "throughput and queue of each drive",
+        how: "iostat -x 10 under load: rMB/s, wMB/s, aqu-sz of each drive",
+        expected: loads::drives,
+    },
+    Reading {
+        id: ReadingId::CpuUse,
+        what: "processor time per node",
+        how: "/proc/stat twice, 10 s apart under load; cpu.stat of the engine's cgroup",
+        expected: loads::processors,
+    },
+    Reading {
+        id: ReadingId::Inventory,
+        what: "what nodes are made of, and how large objects are",
+        how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
+        expected: loads::inventory,
+    },
+];
+
+impl ReadingId {
+    /// What is read and how, in one phrase.
+    pub(super) fn told(self) -> String {
+        let row = READINGS.iter().find(|row| row.id == self);
+        row.map_or_else(String::new, |row| format!("{}: {}", row.what, row.how))
+    }
+}
+
+impl Expected {
+    /// What is told by words alone.
+    fn words(words: String) -> Expected {
+        Expected { figures: Vec::new(), words }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reading_has_one_row() {
+        for (i, row) in READINGS.iter().enumerate() {
+            assert!(READINGS[..i].iter().all(|other| other.id != row.id), "{}", row.what);
+            assert_eq!(row.id.told(), format!("{}: {}", row.what, row.how));
+        }
+    }
+}

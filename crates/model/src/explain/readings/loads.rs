@@ -1,0 +1,79 @@
+//! What nodes, drives, racks and clients show.
+
+use linerate_record::plan::Resource;
+use linerate_record::site::{Entry, Site};
+use linerate_record::units::bytes_iec;
+
+use super::{Expected, Moment};
+use crate::explain::forecast::{World, all_limits};
+
+/// How full the fullest of some resources is.
+fn use_of(world: &World, moment: Moment, resources: &[Resource], what: &str) -> Option<Expected> {
+    let all = all_limits(world, moment.reads);
+    let lowest = all.iter().find(|limit| resources.contains(&limit.resource))?;
+    let share = moment.bytes_per_s / lowest.limit_bytes_per_s;
+    let odd = world.odd.as_ref().filter(|odd| lowest.group == Some(odd.group));
+    let whose = odd.map_or("", |odd| odd.node.as_deref().unwrap_or("one node"));
+    let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
+    let words = format!("{what}{of} {:.0} % busy", share * 100.0);
+    Some(Expected { figures: vec![share], words })
+}
+
+pub(super) fn drives(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+    use_of(world, moment, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
+}
+
+pub(super) fn processors(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+    use_of(world, moment, &[Resource::Cpu], "processors")
+}
+
+pub(super) fn clients(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+    let seen = use_of(world, moment, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
+    let clients = &world.site.clients;
+    let words = format!("{} of {} clients at {} of a port", seen.words, clients.count, clients.ports);
+    Some(Expected { words, ..seen })
+}
+
+pub(super) fn rack_uplinks(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+    let idle = Expected { figures: vec![0.0], words: "uplinks of racks not full".to_owned() };
+    Some(use_of(world, moment, &[Resource::RackUp, Resource::RackDown], "uplinks of racks").unwrap_or(idle))
+}
+
+pub(super) fn layout(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+    let cut = &world.geometry;
+    Some(Expected::words(format!("{}+{} shards", cut.data, cut.parity)))
+}
+
+pub(super) fn node_spread(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+    let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
+    let words = match &world.odd {
+        Some(odd) => format!("{} lower than the others", odd.node.as_deref().unwrap_or("one node")),
+        None if through_one => "one node carries what the others do together".to_owned(),
+        None => "every node alike".to_owned(),
+    };
+    Some(Expected::words(words))
+}
+
+pub(super) fn inventory(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+    let of_group = |group: &linerate_record::site::NodeGroup| {
+        let lanes: Vec<String> =
+            group.nics.iter().map(|nic| format!("Gen{} × {}", nic.generation, nic.lanes)).collect();
+        format!(
+            "{}: {} sockets, {} cores, {} drives, Gen{} × {} lanes a socket, NICs {}, memory {}/s",
+            group.name,
+            group.sockets,
+            group.cores,
+            group.drives_per_node(),
+            group.pcie.generation,
+            group.pcie.lanes_per_socket,
+            lanes.join(", "),
+            bytes_iec(group.memory_bytes_per_s)
+        )
+    };
+    // What befalls one node is told by other readings.
+    let odd = world.odd.as_ref().map(|odd| odd.group);
+    let groups = world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != odd);
+    let mut words: Vec<String> = groups.map(|(_, group)| of_group(group)).collect();
+    words.push(format!("objects of {}", bytes_iec(world.site.data.object_bytes as f64)));
+    Some(Expected::words(words.join("; ")))
+}

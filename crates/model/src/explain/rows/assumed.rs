@@ -1,0 +1,155 @@
+//! Values of the site that nobody stated, at other plausible values. What other rows vary is left to them, at half
+//! the cost.
+
+use linerate_record::explanation::Observations;
+use linerate_record::site::{NodeGroup, Site};
+use linerate_record::units::bytes_iec;
+
+use super::cpu::scaled;
+use crate::explain::deviation::{Parts, Variant};
+use crate::explain::readings::ReadingId;
+
+/// What another value of something that nobody stated costs.
+const COST: f64 = 2.0;
+
+pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
+    site.assumed.keys().flat_map(|path| of_path(site, path)).collect()
+}
+
+/// Whether this row or another varies a path's value.
+pub(super) fn is_varied(site: &Site, path: &str) -> bool {
+    const ELSEWHERE: [&str; 18] = [
+        "mode",
+        "transmit_hash",
+        "switch_hash",
+        "speed",
+        "mtu",
+        "encapsulation",
+        "private",
+        "rack_uplinks",
+        "count",
+        "read",
+        "write",
+        "read_iops",
+        "write_iops",
+        "tls",
+        "internal_tls",
+        "encryption",
+        "local_shards",
+        "protection",
+    ];
+    const WHOLE: [&str; 2] = ["entry", "engine.set_drives"];
+    let last = path.rsplit('.').next().unwrap_or(path);
+    let elsewhere = ELSEWHERE.contains(&last) || WHOLE.iter().any(|begin| path.starts_with(begin));
+    elsewhere || !of_path(site, path).is_empty()
+}
+
+fn of_path(site: &Site, path: &str) -> Vec<Variant> {
+    let steps: Vec<&str> = path.split('.').collect();
+    match steps.as_slice() {
+        ["nodes", name, "cores"] => scale(path, name, "cores", Parts::CPU, &[2.0], |group, factor| {
+            group.cores = scaled(group.cores, factor);
+        }),
+        ["nodes", name, "memory_bandwidth"] => {
+            scale(path, name, "memory bandwidth", Parts::MEMORY, &[0.5, 2.0], |group, factor| {
+                group.memory_bytes_per_s *= factor;
+            })
+        }
+        ["nodes", name, "pcie", "lanes"] => {
+            scale(path, name, "PCIe lanes of a socket", Parts::PCIE, &[0.5, 2.0], |group, factor| {
+                group.pcie.lanes_per_socket = scaled(group.pcie.lanes_per_socket, factor);
+            })
+        }
+        ["nodes", name, "pcie" | "nics" | "drives", .., "generation"] | ["nodes", name, "pcie"] => {
+            generations(path, name)
+        }
+        ["nodes", name, "nics", .., "lanes"] => {
+            scale(path, name, "PCIe lanes of NICs", Parts::PCIE, &[0.5, 2.0], |group, factor| {
+                group.nics.iter_mut().for_each(|nic| nic.lanes = scaled(nic.lanes, factor));
+            })
+        }
+        ["nodes", name, "sockets"] => scale(path, name, "sockets", Parts::PCIE, &[0.5, 2.0], |group, factor| {
+            group.sockets = scaled(group.sockets, factor);
+        }),
+        ["nodes", name, "drives", .., "count"] => {
+            scale(path, name, "drives of a node", Parts::DRIVES, &[0.5, 2.0], |group, factor| {
+                group.drives.iter_mut().for_each(|drives| drives.count = scaled(drives.count, factor));
+            })
+        }
+        ["data", "object_size"] => objects(site),
+        ["planes", which, "timestamps"] => vec![timestamps(site, which)],
+        _ => Vec::new(),
+    }
+}
+
+fn scale(
+    path: &str,
+    group: &str,
+    what: &str,
+    parts: Parts,
+    factors: &[f64],
+    set: fn(&mut NodeGroup, f64),
+) -> Vec<Variant> {
+    let of = |&factor: &f64| {
+        let name = group.to_owned();
+        let claim = format!("{what} of {group} are {factor} × what was assumed");
+        Variant::new("assumed", format!("{path}: × {factor}"), claim, COST, parts, move |site| {
+            site.groups.iter_mut().filter(|group| group.name == name).for_each(|group| set(group, factor));
+        })
+        .shown_by(ReadingId::Inventory)
+        .cured_by(format!("state {path} in the site"), "none: it is a correction of the description")
+    };
+    factors.iter().map(of).collect()
+}
+
+fn generations(path: &str, group: &str) -> Vec<Variant> {
+    let of = |up: bool| {
+        let name = group.to_owned();
+        let word = if up { "one higher" } else { "one lower" };
+        let claim = format!("PCIe of {group} is {word} in generation than was assumed");
+        Variant::new("assumed", format!("{path}: {word}"), claim, COST, Parts::PCIE, move |site| {
+            let of = |generation: u32| if up { (generation + 1).min(6) } else { generation.saturating_sub(1).max(3) };
+            for group in site.groups.iter_mut().filter(|group| group.name == name) {
+                group.pcie.generation = of(group.pcie.generation);
+                group.nics.iter_mut().for_each(|nic| nic.generation = of(nic.generation));
+                group.drives.iter_mut().for_each(|drives| drives.generation = of(drives.generation));
+            }
+        })
+        .shown_by(ReadingId::Inventory)
+        .cured_by(format!("state {path} in the site"), "none: it is a correction of the description")
+    };
+    vec![of(true), of(false)]
+}
+
+fn objects(site: &Site) -> Vec<Variant> {
+    let stated = site.data.object_bytes;
+    let sizes = [stated / 16, stated / 4, stated * 4].into_iter().filter(|&size| size > 0);
+    let of = |size: u64| {
+        let claim = format!("objects are of {}", bytes_iec(size as f64));
+        let value = bytes_iec(size as f64);
+        Variant::new("object-size", value, claim, COST, Parts::OBJECTS, move |site| site.data.object_bytes = size)
+            .shown_by(ReadingId::Inventory)
+            .cured_by("state the size of the objects that were measured", "none: it is a correction of the description")
+    };
+    sizes.map(of).collect()
+}
+
+fn timestamps(site: &Site, which: &str) -> Variant {
+    let public = which == "public";
+    let on = match (&site.planes.private, public) {
+        (Some(private), false) => private.timestamps,
+        _ => site.planes.public.timestamps,
+    };
+    let word = if on { "off" } else { "on" };
+    let parts = if public { Parts::PUBLIC_MTU } else { Parts::PRIVATE_MTU };
+    let claim = format!("TCP timestamps are {word} on the {which} plane");
+    Variant::new("timestamps", format!("{which}: {word}"), claim, COST, parts, move |site| {
+        if public {
+            site.planes.public.timestamps = !on;
+        } else {
+            site.planes.private.iter_mut().for_each(|plane| plane.timestamps = !on);
+        }
+    })
+    .shown_by(ReadingId::Mtu)
+    .cured_by("leave timestamps on: they cost 12 bytes a packet", "without them, fast links may mistake old segments")
+}

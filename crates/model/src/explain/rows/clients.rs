@@ -1,0 +1,43 @@
+//! Clients are fewer or slower than stated. Clients that the site does not describe never are the limit.
+
+use linerate_record::explanation::Observations;
+use linerate_record::site::Site;
+use linerate_record::units::bits_per_s;
+
+use super::speed::lower;
+use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::readings::ReadingId;
+
+pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
+    let clients = &site.clients;
+    if clients.count == 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut active = [clients.count * 3 / 4, clients.count / 2, clients.count / 4, 1].to_vec();
+    active.dedup();
+    for count in active.into_iter().filter(|&count| count > 0 && count < clients.count) {
+        let claim = format!("{count} of {} clients carry the load", clients.count);
+        let cost = cost_of(site, 3.5, &["clients.count"]);
+        found.push(of("clients-active", count.to_string(), claim, cost, move |site| site.clients.count = count));
+    }
+    for ports in 1..clients.ports {
+        let claim = format!("{ports} of {} ports of each client carry the load", clients.ports);
+        let cost = cost_of(site, 3.0, &["clients.ports", "clients.bond"]);
+        found.push(of("clients-ports", ports.to_string(), claim, cost, move |site| site.clients.ports = ports));
+    }
+    for speed in lower(clients.speed_bits_per_s) {
+        let claim = format!("clients' ports run at {}", bits_per_s(speed));
+        let cost = cost_of(site, 4.0, &["clients.speed"]);
+        let value = bits_per_s(speed);
+        found.push(of("clients-speed", value, claim, cost, move |site| site.clients.speed_bits_per_s = speed));
+    }
+    found
+}
+
+fn of(id: &'static str, value: String, claim: String, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
+    Variant::new(id, value, claim, cost, Parts::CLIENTS, change).shown_by(ReadingId::ClientBytes).cured_by(
+        "let every client carry an even share over all of its ports, or add clients",
+        "more clients load the cluster more: other users of it feel that",
+    )
+}

@@ -1,0 +1,28 @@
+//! Shards are read from the serving node where they lie there, or not, other than stated.
+
+use linerate_record::explanation::Observations;
+use linerate_record::site::{Product, Site};
+
+use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::readings::ReadingId;
+
+pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
+    // Of the engines that the model knows, RustFS alone can be told; the others' ways are in their sources.
+    if site.engine.product != Product::Rustfs {
+        return Vec::new();
+    }
+    let local = !site.engine.local_shards;
+    let (value, claim) = if local {
+        ("preferred", "reads prefer shards of the serving node")
+    } else {
+        ("ignored", "reads take shards wherever they lie")
+    };
+    let cost = cost_of(site, 3.0, &["engine.local_shards"]);
+    vec![
+        Variant::new("local-shards", value, claim, cost, Parts::LOCALITY, move |site| {
+            site.engine.local_shards = local;
+        })
+        .shown_by(ReadingId::PlaneBytes)
+        .cured_by("set the engine's option for local shards as stated", "a restart of the engine"),
+    ]
+}

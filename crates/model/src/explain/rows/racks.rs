@@ -1,0 +1,54 @@
+//! Uplinks of racks carry less than what is below them, though the site does not say so.
+
+use linerate_record::explanation::Observations;
+use linerate_record::site::{NodeGroup, Site};
+use linerate_record::units::bits_per_s;
+
+use crate::explain::deviation::{Parts, Variant, cost_of, links, nics_of};
+use crate::explain::readings::ReadingId;
+
+/// Ratios by which fabrics are oversubscribed.
+const RATIOS: [f64; 4] = [1.5, 2.0, 3.0, 4.0];
+
+/// Shares that are left of an uplink after a member or a spine was lost.
+const LEFT: [f64; 3] = [0.75, 0.5, 0.25];
+
+pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
+    let full = site.fabric.rack_uplink_bits_per_s;
+    let whole = full.unwrap_or_else(|| below(site));
+    if whole <= 0.0 {
+        return Vec::new();
+    }
+    let choices: Vec<(f64, String)> = match full {
+        None => RATIOS.iter().map(|ratio| (whole / ratio, format!("{ratio}:1"))).collect(),
+        Some(_) => LEFT.iter().map(|left| (whole * left, super::percent(*left))).collect(),
+    };
+    let cost = cost_of(site, 3.0, &["fabric"]) + (choices.len() as f64).ln();
+    choices.into_iter().map(|(uplink, word)| of(uplink, &word, full.is_some(), cost)).collect()
+}
+
+fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
+    let claim = if stated {
+        format!("{word} of a rack's uplinks carry traffic: {}", bits_per_s(uplink))
+    } else {
+        format!("racks are oversubscribed {word}: {} of uplinks each", bits_per_s(uplink))
+    };
+    Variant::new("rack-uplinks", word, claim, cost, Parts::FABRIC, move |site| {
+        site.fabric.rack_uplink_bits_per_s = Some(uplink);
+    })
+    .shown_by(ReadingId::RackUplinks)
+    .cured_by("add uplinks between racks and spines, or clients in the racks", "a change of the fabric")
+}
+
+/// What the links of one rack's nodes carry, where that is most.
+fn below(site: &Site) -> f64 {
+    let of = |group: &NodeGroup| {
+        let node: f64 = links(site)
+            .iter()
+            .flat_map(|(link, ..)| nics_of(group, link))
+            .map(|nic| f64::from(group.nics[nic].ports) * group.nics[nic].speed_bits_per_s)
+            .sum();
+        node * f64::from(group.count) / f64::from(group.racks.max(1))
+    };
+    site.groups.iter().map(of).fold(0.0, f64::max)
+}

@@ -1,0 +1,70 @@
+//! What each single deviation predicts, whether it fits or not.
+
+use linerate_record::explanation::{Deviation, Observations};
+use linerate_record::site::Site;
+
+use super::forecast::{Ceiling, forecast, world};
+use super::rows;
+use crate::error::ModelError;
+use crate::layout::{Geometry, geometry};
+
+/// A deviation, the site under it and what is predicted of it.
+#[derive(Clone, Debug)]
+pub struct Single {
+    /// The deviation; absent for the site as described.
+    pub deviation: Option<Deviation>,
+    /// Whether its value is one of a free number's, all of which are one cause.
+    pub free: bool,
+    /// The site under it.
+    pub site: Site,
+    /// How objects are cut there.
+    pub geometry: Geometry,
+    /// The group of the one node that differs, by its place in `site`.
+    pub odd_group: Option<usize>,
+    /// The node that differs, where figures name it.
+    pub node: Option<String>,
+    /// GET.
+    pub get: Predicted,
+    /// PUT.
+    pub put: Predicted,
+}
+
+/// What is predicted of one operation, in client bytes per second of the whole site.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// With the load spread evenly: the slowest node holds all.
+    pub even_bytes_per_s: f64,
+    /// With each node as fast as it can be.
+    pub own_bytes_per_s: f64,
+    /// The odd node's own ceiling relative to the others'; 1 without such.
+    pub odd_share: f64,
+}
+
+/// The site as described, and every single deviation under which the engine runs.
+///
+/// # Errors
+/// Where the engine does not run on the site as described.
+pub fn singles(site: &Site, observations: &Observations) -> Result<Vec<Single>, ModelError> {
+    let stated = geometry(site)?;
+    let variants = rows::all(site, observations);
+    let of = |variant: Option<&super::Variant>| -> Option<Single> {
+        let world = world(site, &stated, &variant.into_iter().collect::<Vec<_>>())?;
+        let forecast = forecast(&world, true, true);
+        let told = |ceiling: &Ceiling| Predicted {
+            even_bytes_per_s: ceiling.even_bytes_per_s,
+            own_bytes_per_s: ceiling.own_bytes_per_s,
+            odd_share: ceiling.odd_share,
+        };
+        Some(Single {
+            deviation: variant.map(super::Variant::recorded),
+            free: variant.is_some_and(|variant| variant.free),
+            odd_group: world.odd.as_ref().map(|odd| odd.group),
+            node: world.odd.as_ref().and_then(|odd| odd.node.clone()),
+            get: told(forecast.of(true)?),
+            put: told(forecast.of(false)?),
+            site: world.site,
+            geometry: world.geometry,
+        })
+    };
+    Ok(std::iter::once(None).chain(variants.iter().map(Some)).filter_map(of).collect())
+}

@@ -1,0 +1,59 @@
+//! How resources and forecasts are told.
+
+use linerate_record::plan::Resource;
+use linerate_record::units::bytes_per_s_iec;
+
+use super::forecast::{Ceiling, Forecast, World};
+
+/// A resource for people.
+fn resource(resource: Resource) -> &'static str {
+    match resource {
+        Resource::PublicIngress => "public plane, receiving",
+        Resource::PublicEgress => "public plane, sending",
+        Resource::PrivateIngress => "private plane, receiving",
+        Resource::PrivateEgress => "private plane, sending",
+        Resource::RackUp => "uplinks of racks, towards spines",
+        Resource::RackDown => "uplinks of racks, from spines",
+        Resource::ClientIngress => "clients' NICs, receiving",
+        Resource::ClientEgress => "clients' NICs, sending",
+        Resource::EntryNode => "the one node that takes every connection",
+        Resource::DriveBandwidth => "drives, in bytes",
+        Resource::DriveOperations => "drives, in operations",
+        Resource::PcieNic => "PCIe of a NIC",
+        Resource::PcieDrives => "PCIe of the drives",
+        Resource::PcieSocket => "PCIe of a socket",
+        Resource::Memory => "memory bandwidth",
+        Resource::Cpu => "processors",
+    }
+}
+
+/// What binds, and where that is not everywhere.
+pub(super) fn binds(world: &World, ceiling: &Ceiling) -> String {
+    let what = resource(ceiling.binds);
+    match (&world.odd, ceiling.group) {
+        (Some(odd), Some(group)) if odd.group == group => {
+            format!("{what}, of {}", odd.node.as_deref().unwrap_or("one node"))
+        }
+        (_, Some(group)) if world.site.groups.iter().filter(|group| group.count > 0).count() > 1 => {
+            format!("{what}, of {}", world.site.groups[group].name)
+        }
+        _ => what.to_owned(),
+    }
+}
+
+/// What the model gives for the site as described, where it differs from the hypothesis.
+pub(super) fn gives(described: (&World, &Forecast), forecast: &Forecast) -> String {
+    let mut told = Vec::new();
+    for (reads, verb) in [(true, "GET"), (false, "PUT")] {
+        let (Some(now), Some(then)) = (forecast.of(reads), described.1.of(reads)) else { continue };
+        if then.even_bytes_per_s > now.even_bytes_per_s * 1.001 {
+            told.push(format!(
+                "{verb} up to {} instead of {}, then bound by {}",
+                bytes_per_s_iec(then.even_bytes_per_s),
+                bytes_per_s_iec(now.even_bytes_per_s),
+                binds(described.0, then)
+            ));
+        }
+    }
+    if told.is_empty() { "nothing: the site is no worse than described".to_owned() } else { told.join("; ") }
+}

@@ -1,0 +1,38 @@
+//! Numbers of several distributions that follow from a seed.
+
+use linerate_model::chance::{Dice, mixed};
+
+/// A stream of random numbers.
+pub(crate) struct Chance(Dice);
+
+impl Chance {
+    /// The stream of a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Chance(Dice::new(mixed(seed)))
+    }
+
+    /// Between 0 and 1.
+    fn uniform(&mut self) -> f64 {
+        (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Between two numbers.
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.uniform()
+    }
+
+    /// Between two positive numbers, all factors being equally likely.
+    pub(crate) fn factor(&mut self, low: f64, high: f64) -> f64 {
+        self.between(low.ln(), high.ln()).exp()
+    }
+
+    /// Standard normal (Box and Muller).
+    pub(crate) fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// One of some things, all being equally likely.
+    pub(crate) fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
+        things[self.0.below(things.len() as u32) as usize]
+    }
+}

@@ -1,0 +1,256 @@
+//! Causes that were planted are found again.
+//!
+//! A thousand random sites; in each, one deviation with an effect is planted, GET and PUT (and figures per node, where
+//! one node is the cause) are what the ceilings give, times an error of 2 %. The seed of a site is its number.
+
+mod chance;
+mod explained_sites;
+
+use chance::Chance;
+use explained_sites::{bond, drives, nic, observed, plane, site};
+use linerate_model::ceilings::limits;
+use linerate_model::explain::{Predicted, Single, explain, singles};
+use linerate_record::explanation::{Deviation, Explanation, Observations, Observed, Quantity};
+use linerate_record::plan::Work;
+use linerate_record::site::{BondMode, Encapsulation, Entry, Product, Protection, Site, TrafficPolicy};
+
+const SITES: u64 = 1000;
+const ERROR: f64 = 0.02;
+
+/// What has less effect, in standard errors, is no cause.
+const LEAST_EFFECT: f64 = 0.05;
+
+/// A site with a cause in it, and what is observed there.
+struct Planted {
+    cause: Single,
+    observations: Observations,
+    /// What is true of each total, without the error.
+    truth: Truth,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Truth {
+    get: f64,
+    put: f64,
+    /// The odd node's share of the others' figures, where figures per node show it.
+    get_share: f64,
+    put_share: f64,
+}
+
+fn random_site(chance: &mut Chance) -> Site {
+    let nodes = chance.one_of(&[4, 6, 8, 12, 16, 24, 32, 48, 56, 64]);
+    let speed = chance.one_of(&[10e9, 25e9, 50e9, 100e9, 200e9, 400e9]);
+    let mtu = chance.one_of(&[1500, 9000]);
+    let mut site = site("random", nodes, speed, mtu);
+    let group = &mut site.groups[0];
+    group.racks = chance.one_of(&[1, 2, 4]);
+    group.cores = chance.one_of(&[16, 32, 64, 128]);
+    let read = chance.factor(0.2e9, 14e9);
+    group.drives = vec![drives(chance.one_of(&[4, 8, 12, 24]), read, read * chance.between(0.3, 0.9))];
+    let ports = chance.one_of(&[1, 2, 4]);
+    group.nics = vec![nic("p0", ports, speed), nic("p1", ports, speed)];
+    if ports == 1 || chance.between(0.0, 4.0) < 1.0 {
+        group.nics.iter_mut().for_each(|nic| nic.ports = 1);
+        group.bonds.clear();
+        site.planes.public = plane("p0", mtu);
+        site.planes.private = Some(plane("p1", mtu));
+    } else {
+        group.bonds = vec![bond("bond0", "p0"), bond("bond1", "p1")];
+        if chance.between(0.0, 4.0) < 1.0 {
+            group.bonds[0].mode = BondMode::BalanceXor;
+        }
+    }
+    if chance.between(0.0, 3.0) < 1.0 {
+        site.planes.private = None;
+    }
+    if chance.between(0.0, 4.0) < 1.0 {
+        site.planes.public.encapsulation = Encapsulation::Vxlan;
+    }
+    if chance.between(0.0, 3.0) < 1.0 {
+        site.fabric.rack_uplink_bits_per_s = Some(speed * f64::from(nodes) * chance.between(0.3, 2.0));
+    }
+    if chance.between(0.0, 2.0) < 1.0 {
+        site.clients.count = nodes * chance.one_of(&[1, 2, 4]);
+        site.clients.ports = chance.one_of(&[1, 2]);
+        site.clients.speed_bits_per_s = chance.one_of(&[25e9, 100e9]);
+    }
+    if chance.between(0.0, 4.0) < 1.0 {
+        site.entry = Entry::Bgp { policy: TrafficPolicy::Local };
+    }
+    engine(&mut site, chance);
+    site
+}
+
+fn engine(site: &mut Site, chance: &mut Chance) {
+    site.engine.tls = chance.between(0.0, 2.0) < 1.0;
+    site.data.object_bytes = chance.one_of(&[4 << 20, 24 << 20, 64 << 20, 128 << 20]);
+    (site.engine.product, site.engine.protection) = match chance.one_of(&[0, 1, 2, 3, 4, 5]) {
+        0 => (Product::CephRgw, Protection::Erasure { data: 2, parity: 2 }),
+        1 => (Product::CephRgw, Protection::Replicas { copies: 3 }),
+        2 => (Product::Garage, Protection::Replicas { copies: 3 }),
+        3 => (Product::Rustfs, Protection::Sets { set_drives: None, parity: None }),
+        4 => (Product::Minio, Protection::Sets { set_drives: None, parity: Some(2) }),
+        _ => (Product::Minio, Protection::Sets { set_drives: None, parity: None }),
+    };
+    if chance.between(0.0, 4.0) < 1.0 {
+        site.assumed.insert("nodes.storage.drives.0.read".to_owned(), "nobody stated it".to_owned());
+        site.assumed.insert("nodes.storage.cores".to_owned(), "nobody stated it".to_owned());
+    }
+}
+
+/// Ceilings of the whole site, and of the odd node and of the others alone. Racks and clients are those of the site
+/// before a node of it became a group of its own.
+fn ceilings(site: &Site, single: &Single, reads: bool) -> (f64, f64, f64) {
+    let work = Work { object_bytes: single.site.data.object_bytes, read_share: f64::from(u8::from(reads)) };
+    let around = if single.odd_group.is_some() { site } else { &single.site };
+    let of_nodes = limits(&single.site, &single.geometry, &work).into_iter().filter(|limit| limit.group.is_some());
+    let of_site = limits(around, &single.geometry, &work).into_iter().filter(|limit| limit.group.is_none());
+    let (mut odd, mut others) = (f64::INFINITY, f64::INFINITY);
+    for limit in of_nodes.chain(of_site) {
+        let whose = if limit.group.is_some() && limit.group == single.odd_group { &mut odd } else { &mut others };
+        *whose = whose.min(limit.limit_bytes_per_s);
+    }
+    (odd.min(others), odd, others)
+}
+
+/// A deviation that has an effect, each kind being as likely; where drives are slower, by any factor.
+fn cause(site: &Site, chance: &mut Chance) -> Single {
+    let all = singles(site, &observed(None, None, ERROR)).expect("the site runs");
+    let (described, rest) = all.split_first().expect("the site as described");
+    let effective: Vec<&Single> = rest.iter().filter(|single| distance(described, single) > LEAST_EFFECT).collect();
+    let mut kinds: Vec<&str> = effective.iter().map(|single| id(single)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kind = chance.one_of(&kinds);
+    let of_kind: Vec<&Single> = effective.into_iter().filter(|single| id(single) == kind).collect();
+    let cause = chance.one_of(&of_kind).clone();
+    let factor = chance.between(0.42, 0.95);
+    let mut between = Single { site: site.clone(), ..cause.clone() };
+    let drives = &mut between.site.groups[0].drives[0];
+    let figures = match kind {
+        "drives-read" => [&mut drives.read_bytes_per_s, &mut drives.read_iops],
+        "drives-write" => [&mut drives.write_bytes_per_s, &mut drives.write_iops],
+        _ => return cause,
+    };
+    for figure in figures {
+        *figure *= factor;
+    }
+    let of = |reads| {
+        let (even, ..) = ceilings(site, &between, reads);
+        Predicted { even_bytes_per_s: even, own_bytes_per_s: even, odd_share: 1.0 }
+    };
+    (between.get, between.put) = (of(true), of(false));
+    if distance(described, &between) > LEAST_EFFECT { between } else { cause }
+}
+
+fn id(single: &Single) -> &str {
+    single.deviation.as_ref().map_or("as-described", |deviation| deviation.id.as_str())
+}
+
+/// How far two predictions are apart, in standard errors, without figures per node.
+fn distance(a: &Single, b: &Single) -> f64 {
+    let of = |a: Predicted, b: Predicted| (a.even_bytes_per_s / b.even_bytes_per_s).ln().abs() / ERROR;
+    of(a.get, b.get).max(of(a.put, b.put))
+}
+
+fn plant(site: &Site, chance: &mut Chance) -> Planted {
+    let cause = cause(site, chance);
+    let nodes = site.nodes();
+    let mut truth =
+        Truth { get: cause.get.even_bytes_per_s, put: cause.put.even_bytes_per_s, get_share: 1.0, put_share: 1.0 };
+    let mut figures = Vec::new();
+    let mut noisy = |what, rate: f64| {
+        let bytes_per_s = rate * (1.0 + ERROR * chance.normal());
+        figures.push(Observed { what, bytes_per_s, error_share: None });
+    };
+    if cause.odd_group.is_some() {
+        // Each node as fast as it can be: where nodes wait for the slowest, no figure could name it.
+        for reads in [true, false] {
+            let (_, odd, others) = ceilings(site, &cause, reads);
+            let share = (odd / others).min(1.0);
+            for node in 1..=nodes {
+                let node_name = format!("storage-{node}");
+                let what =
+                    if reads { Quantity::NodeGet { node: node_name } } else { Quantity::NodePut { node: node_name } };
+                noisy(what, others / f64::from(nodes) * if node == 2 { share } else { 1.0 });
+            }
+            let total = others * (f64::from(nodes) - 1.0 + share) / f64::from(nodes);
+            if reads {
+                (truth.get, truth.get_share) = (total, share);
+            } else {
+                (truth.put, truth.put_share) = (total, share);
+            }
+        }
+    }
+    noisy(Quantity::Get, truth.get);
+    noisy(Quantity::Put, truth.put);
+    Planted { cause, observations: Observations { figures, error_share: ERROR }, truth }
+}
+
+/// Whether a deviation is the planted one: the same, but for the node's name and the value of a free number.
+fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
+    let Some(cause) = &planted.deviation else { return false };
+    let fault = |value: &str| value.split_once(": ").map_or(value.to_owned(), |(_, fault)| fault.to_owned());
+    let same_value = if planted.odd_group.is_some() {
+        let named = ["one node", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
+        named && (planted.free || fault(&cause.value) == fault(&deviation.value))
+    } else {
+        planted.free || cause.value == deviation.value
+    };
+    cause.id == deviation.id && same_value
+}
+
+/// Whether a rival's predictions are all within three standard errors of what is true.
+fn resembles(planted: &Planted, rival: &Single) -> bool {
+    let named = rival.node.as_deref() == Some("storage-2");
+    let of = |rival: Predicted, total: f64, share: f64| {
+        let most = if named { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
+        let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs() / ERROR;
+        let of_node = (if named { rival.odd_share } else { 1.0 } - share).abs() / ERROR;
+        of_total.max(of_node)
+    };
+    let truth = &planted.truth;
+    of(rival.get, truth.get, truth.get_share).max(of(rival.put, truth.put, truth.put_share)) <= 3.0
+}
+
+#[test]
+fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
+    let (mut lost, mut distinct, mut first) = (Vec::new(), 0_u32, 0_u32);
+    let (mut behind, mut survivors) = (Vec::new(), 0);
+    for seed in 0..SITES {
+        let mut chance = Chance::new(seed);
+        let site = random_site(&mut chance);
+        let planted = plant(&site, &mut chance);
+        let explanation = explain(&site, &planted.observations).expect("the site runs");
+        survivors += explanation.survivors.len();
+        let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
+        let place = explanation.survivors.iter().position(|hypothesis| alone(&hypothesis.deviations));
+        if place.is_none() {
+            lost.push(told(seed, &planted, &explanation));
+        }
+        let rivals = singles(&site, &planted.observations).expect("the site runs");
+        let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
+        if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
+            continue;
+        }
+        distinct += 1;
+        if place == Some(0) {
+            first += 1;
+        } else {
+            behind.push(told(seed, &planted, &explanation));
+        }
+    }
+    println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
+    println!("{distinct} of {SITES} planted causes are told apart by 3 σ from every rival; {first} of them are first");
+    assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));
+    assert!(f64::from(first) >= 0.95 * f64::from(distinct), "{first} of {distinct}:\n{}", behind.join("\n"));
+    assert!(distinct > 100, "{distinct} are too few to tell");
+}
+
+/// A site that went wrong.
+fn told(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
+    let leaders: Vec<String> =
+        explanation.survivors.iter().take(3).map(|first| format!("{} {:.3}", first.id, first.weight)).collect();
+    let cause = planted.cause.deviation.as_ref().map(|deviation| format!("{} {}", deviation.id, deviation.value));
+    format!("seed {seed}: {cause:?} {:?}, not {}", planted.truth, leaders.join(", "))
+}
