@@ -90,6 +90,13 @@ pub fn bytes_iec(bytes: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// Bytes with a decimal unit, as drives are sold: `15.4 TB`.
+#[must_use]
+pub fn bytes_si(bytes: f64) -> String {
+    let (value, unit) = stepped(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB", "EB"]);
+    format!("{} {unit}", three_digits(value))
+}
+
 /// Throughput with an IEC unit: `1.23 GiB/s`.
 #[must_use]
 pub fn bytes_per_s_iec(bytes_per_s: f64) -> String {
@@ -340,6 +347,7 @@ mod tests {
         assert_eq!(bytes_per_s_iec(11.31 * (1u64 << 30) as f64), "11.3 GiB/s");
         assert_eq!(bytes_iec(1023.6), "1.00 KiB");
         assert_eq!(bytes_iec(999.0), "999 B");
+        assert_eq!(bytes_si(15.36e12), "15.4 TB");
         assert_eq!(duration_ns(999_700.0), "1.00 ms");
         assert_eq!(duration_ns(22_400.0), "22.4 µs");
         assert_eq!(duration_ns(0.0), "0 ns");

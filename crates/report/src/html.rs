@@ -9,14 +9,19 @@ use self::markup::{Exact, escaped, json_in_script};
 use crate::words;
 
 mod charts;
+pub(crate) mod explanation;
 mod hosts;
 mod markup;
+pub(crate) mod plan;
 mod points;
 mod setup;
+mod sheet;
 mod summary;
 
 const PAGE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
+/// What the scripts of all pages share.
+const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
 const SCRIPT: &str = include_str!("../assets/report.js");
 const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");
@@ -48,7 +53,7 @@ pub fn html(view: &View) -> String {
         "view" => json_in_script(&charts::json(view)),
         "uplot-license" => escaped(UPLOT_LICENSE),
         "uplot" => UPLOT.to_owned(),
-        "script" => SCRIPT.to_owned(),
+        "script" => [PAGE_SCRIPT, SCRIPT].concat(),
         _ => String::new(),
     })
 }

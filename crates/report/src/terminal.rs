@@ -255,7 +255,7 @@ pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> 
 
 /// A sentence wrapped to the terminal, its lines `indent` columns in and `lead` before the first; nothing for an empty
 /// one.
-fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+pub(crate) fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: Look) -> String {
     let lines = wrapped(&clean(sentence), look.width.saturating_sub(indent).max(30));
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {
@@ -266,7 +266,7 @@ fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: Look) -
 }
 
 /// Lines of at most `columns` columns, parted at spaces; a longer word stands alone.
-fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split_whitespace() {
         match lines.last_mut() {
@@ -285,14 +285,14 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
     text.chars().take(columns.saturating_sub(1)).chain(iter::once('…')).collect()
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

@@ -1,5 +1,7 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
+pub(crate) mod model;
+
 use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::slo::{self, Sustained};
 use linerate_analysis::usl::{Fit, Range};

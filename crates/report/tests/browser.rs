@@ -10,11 +10,12 @@ use linerate_analysis::view::View;
 use serde_json::Value;
 
 mod fixture;
+mod planned;
 
 fn main() {
     let arguments = Arguments::from_args();
     let skipped = chromium().is_none() && env::var_os("LINERATE_NO_SKIP").is_none();
-    let trials: Vec<Trial> = [
+    let views = [
         ("usual", fixture::usual as fn() -> View, 14),
         ("largest", fixture::largest, 14),
         ("empty", empty, 0),
@@ -24,9 +25,15 @@ fn main() {
     .map(|(name, view, charts)| {
         let title = format!("the_{name}_page_draws_and_agrees_with_json (needs chromium)");
         Trial::test(title, move || drawn_and_agreeing(name, &view(), charts)).with_ignored_flag(skipped)
-    })
-    .collect();
-    libtest_mimic::run(&arguments, trials).exit();
+    });
+    let sheets =
+        [("plan", plan as fn() -> Sheet, 2, 100), ("bare_plan", bare_plan, 0, 0), ("explanation", explanation, 0, 40)]
+            .into_iter()
+            .map(|(name, sheet, charts, figures)| {
+                let title = format!("the_page_of_the_{name}_draws_and_agrees_with_json (needs chromium)");
+                Trial::test(title, move || sheet_agrees(name, &sheet(), charts, figures)).with_ignored_flag(skipped)
+            });
+    libtest_mimic::run(&arguments, views.chain(sheets).collect()).exit();
 }
 
 /// A run that was killed before its first point.
@@ -54,14 +61,59 @@ fn single_point() -> View {
     view
 }
 
+/// A page of a plan or of an explanation, and its JSON.
+struct Sheet {
+    html: String,
+    json: String,
+}
+
+fn plan() -> Sheet {
+    let mut plan = planned::plan();
+    plan.scaling = Some(planned::scaling(484));
+    Sheet { html: linerate_report::plan::html(&plan), json: linerate_report::plan::json(&plan) }
+}
+
+fn bare_plan() -> Sheet {
+    let plan = planned::bare();
+    Sheet { html: linerate_report::plan::html(&plan), json: linerate_report::plan::json(&plan) }
+}
+
+fn explanation() -> Sheet {
+    let explanation = planned::explanation();
+    let json = linerate_report::explanation::json(&explanation);
+    Sheet { html: linerate_report::explanation::html(&explanation), json }
+}
+
 fn chromium() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
 }
 
 fn drawn_and_agreeing(name: &str, view: &View, charts_least: usize) -> Result<(), Failed> {
+    let dom = drawn(name, &linerate_report::html(view), charts_least)?;
+    figures_agree(&dom, view)
+}
+
+/// Every figure that says where JSON has it is the one that is there.
+fn sheet_agrees(name: &str, sheet: &Sheet, charts_least: usize, figures_least: usize) -> Result<(), Failed> {
+    let dom = drawn(name, &sheet.html, charts_least)?;
+    let json: Value = serde_json::from_str(&sheet.json)?;
+    let tags = || dom.split("data-field=\"").skip(1);
+    for tag in tags() {
+        let field = unescaped(tag.split_once('"').ok_or("an attribute without end")?.0);
+        let shown: f64 = attribute(tag, "data-value").ok_or("a figure without value")?.parse()?;
+        let known = at(&json, &field).and_then(Value::as_f64);
+        if known != Some(shown) {
+            return Err(format!("{field}: {shown} on the page, {known:?} in JSON").into());
+        }
+    }
+    if tags().count() < figures_least { Err(format!("only {} figures", tags().count()).into()) } else { Ok(()) }
+}
+
+/// A page as it stands in a browser, all of its charts drawn.
+fn drawn(name: &str, html: &str, charts_least: usize) -> Result<String, Failed> {
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.html"));
-    fs::write(&page, linerate_report::html(view))?;
+    fs::write(&page, html)?;
     let dom = dom(&page)?;
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).ok_or("no html element")?.0;
     if root.contains("data-error") || !root.contains("data-ready=\"true\"") {
@@ -72,7 +124,7 @@ fn drawn_and_agreeing(name: &str, view: &View, charts_least: usize) -> Result<()
     if charts != canvases || charts < charts_least {
         return Err(format!("{charts} charts, {canvases} canvases, at least {charts_least} expected").into());
     }
-    figures_agree(&dom, view)
+    Ok(dom)
 }
 
 /// The document as it stands once scripts have run. An error or a warning on the console fails.

@@ -1,0 +1,47 @@
+// Draws the curve over the number of nodes from the columns in #view; nothing where a page has no curve.
+(() => {
+  "use strict";
+
+  const { byId, data, bytesPerS, bytes, binary, axis, yAxis, fromZero, color, ink, draw, figure, reading } = page;
+
+  const bendLines = (at) => (u) => {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.strokeStyle = ink("muted");
+    ctx.globalAlpha = 0.6;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([3 * devicePixelRatio, 4 * devicePixelRatio]);
+    for (const nodes of at) {
+      const x = u.valToPos(nodes, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    ctx.restore();
+  };
+
+  const chart = (host, lines, format, { nodes, bends }) => {
+    // So many lines would be a grey field: the table tells where the curve bends.
+    const drawn = bends.length <= 24 ? bends : [];
+    draw(host, {
+      scales: { x: { time: false, range: () => [0, nodes[nodes.length - 1] * 1.02] }, y: fromZero },
+      axes: [axis({ size: 26, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] }), yAxis(format, { incrs: binary })],
+      series: [
+        { label: "nodes", value: reading(String) },
+        ...lines.map(([label], i) => ({
+          label, stroke: color(i), width: 2, value: reading(format), points: { show: nodes.length <= 40, size: 5, fill: color(i) },
+        })),
+      ],
+      hooks: { drawClear: [bendLines(drawn)] },
+    }, [nodes, ...lines.map(([, values]) => values)]);
+  };
+
+  page.stand(() => {
+    const { scaling } = data;
+    if (!scaling?.nodes.length) return;
+    const into = byId("scaling-charts");
+    into.replaceChildren();
+    chart(figure(into, "Ceilings", "client bytes per second", 320), scaling.works, bytesPerS, scaling);
+    chart(figure(into, "Usable capacity", "bytes", 320), [["usable", scaling.usable_bytes]], bytes, scaling);
+  });
+})();

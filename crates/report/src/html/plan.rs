@@ -1,0 +1,273 @@
+//! The page of a plan.
+
+use std::fmt::Write as _;
+
+use linerate_record::plan::{Ceiling, LayoutPlan, Plan, PlanFinding, Sizing, WorkPlan};
+use linerate_record::site::Site;
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec};
+use serde_json::json;
+
+use super::markup::{self, escaped, table};
+use super::sheet::{self, ASSUMED, Row, Section, exact, named};
+use crate::words::{self, model};
+
+/// The page: a verdict per work, findings, every ceiling with its formula, the curve over nodes, the layout, the site.
+pub(crate) fn page(plan: &Plan) -> String {
+    let site = &plan.site;
+    let header = sheet::header(
+        &site.name,
+        &[
+            ("Nodes", site.groups.iter().map(model::group).collect::<Vec<_>>().join("; ")),
+            ("Engine", model::engine(site)),
+            ("Planes", model::planes(site)),
+            ("Clients", model::clients(&site.clients)),
+        ],
+    );
+    let works = || plan.works.iter().enumerate();
+    let cards: String = works().map(|(i, work)| card(site, i, work)).collect();
+    let sections = [
+        ("verdict", "What it can do", format!("<div class=\"cards\">{cards}</div>")),
+        ("findings", "Findings", findings(&plan.findings)),
+        ("ceilings", "Every ceiling", works().map(|(i, work)| ceilings(site, i, work)).collect()),
+        ("scaling", "Over the number of nodes", scaling(plan)),
+        ("sizing", "What is needed", plan.sizing.as_ref().map_or_else(String::new, sizing)),
+        ("layout", "Layout", layout(plan)),
+        ("assumed", "What nobody stated", assumed(site)),
+    ];
+    let sections = sections.map(|(id, title, html)| Section { id, title, html });
+    sheet::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan))
+}
+
+/// What the script draws.
+fn charts(plan: &Plan) -> String {
+    let Some(scaling) = &plan.scaling else { return json!({}).to_string() };
+    let points = &scaling.points;
+    let limits = |i: usize| points.iter().map(|p| p.limits_bytes_per_s.get(i)).collect::<Vec<_>>();
+    let works = plan.works.iter().enumerate().map(|(i, work)| json!([model::work_alone(&work.work), limits(i)]));
+    let document = json!({
+        "scaling": {
+            "nodes": points.iter().map(|p| p.nodes).collect::<Vec<_>>(),
+            "works": works.collect::<Vec<_>>(),
+            "usable_bytes": points.iter().map(|p| p.usable_bytes).collect::<Vec<_>>(),
+            "bends": scaling.bends.iter().map(|bend| bend.nodes).collect::<Vec<_>>(),
+        },
+    });
+    document.to_string()
+}
+
+fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
+    let label = escaped(&model::work(&work.work));
+    let Some(binds) = work.ceilings.first() else {
+        return format!("<article class=\"card\"><h3>{label}</h3><p class=\"none\">Nothing limits it.</p></article>\n");
+    };
+    let most = bytes_per_s_iec(binds.limit_bytes_per_s);
+    let (number, unit) = most.rsplit_once(' ').unwrap_or((most.as_str(), ""));
+    let mut html = format!(
+        "<article class=\"card\"><h3>{label}</h3>\n<p class=\"best\"><strong{}>{number}</strong> \
+         <span class=\"unit\">{unit}</span>{} <span class=\"pm\">{}</span></p>\n\
+         <p class=\"bound\"><span class=\"tag target\">{}</span> holds it back</p>\n<p class=\"evidence\">{}</p>\n",
+        exact(&format!("works.{i}.ceilings.0.limit_bytes_per_s"), binds.limit_bytes_per_s),
+        if model::rests_on_assumed(binds) { ASSUMED } else { "" },
+        bits_per_s(8.0 * binds.limit_bytes_per_s),
+        escaped(&model::ceiling(binds, site)),
+        escaped(&model::demand(binds)),
+    );
+    if let Some(next) = work.ceilings.get(1) {
+        let headroom = bytes_per_s_iec(next.limit_bytes_per_s - binds.limit_bytes_per_s);
+        let _ = write!(
+            html,
+            "<p class=\"evidence\">Next: {} at <b{}>{}</b>, + {headroom}</p>\n",
+            escaped(&model::ceiling(next, site)),
+            exact(&format!("works.{i}.ceilings.1.limit_bytes_per_s"), next.limit_bytes_per_s),
+            bytes_per_s_iec(next.limit_bytes_per_s),
+        );
+    }
+    if let Some(degraded) = work.degraded_bytes_per_s {
+        let field = exact(&format!("works.{i}.degraded_bytes_per_s"), degraded);
+        let told = bytes_per_s_iec(degraded);
+        let _ = write!(html, "<p class=\"evidence\">While one failed node is being healed: <b{field}>{told}</b></p>\n");
+    }
+    for spread in &work.spread {
+        let _ = write!(html, "<p class=\"evidence\">{}</p>\n", escaped(&model::spread(spread, site)));
+    }
+    html.push_str("</article>\n");
+    html
+}
+
+fn findings(findings: &[PlanFinding]) -> String {
+    if findings.is_empty() {
+        return "<p class=\"none\">None.</p>\n".to_owned();
+    }
+    let mut html = String::from("<ul class=\"findings\">\n");
+    for finding in findings {
+        let severity = words::severity(finding.severity);
+        let _ = write!(
+            html,
+            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span></p>\
+             <div><p class=\"claim\">{}</p>{}{}{}</div></li>\n",
+            escaped(&finding.claim),
+            named("Evidence", &finding.evidence),
+            named("Remedy", &finding.remedy),
+            named("Source", &finding.source),
+        );
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+const CEILING_HEADS: [&str; 7] = [
+    "Resource",
+    "Ceiling|client bytes per second of the whole site at which it is full",
+    "In bits",
+    "Headroom|above the lowest ceiling",
+    "In use|when the site is at its lowest ceiling",
+    "Each has|of a node, a link or a client",
+    "Moved|per client byte of its share, or per request",
+];
+
+fn ceilings(site: &Site, i: usize, work: &WorkPlan) -> String {
+    let lowest = work.ceilings.first().map_or(0.0, |ceiling| ceiling.limit_bytes_per_s);
+    let rows = work.ceilings.iter().enumerate().map(|(k, ceiling)| {
+        let path = |field: &str| format!("works.{i}.ceilings.{k}.{field}");
+        let limit = ceiling.limit_bytes_per_s;
+        let headroom = if k == 0 { "binds".to_owned() } else { format!("+ {}", bytes_per_s_iec(limit - lowest)) };
+        Row::default()
+            .name(&model::ceiling(ceiling, site))
+            .marked(&path("limit_bytes_per_s"), limit, &bytes_per_s_iec(limit), model::rests_on_assumed(ceiling))
+            .number(&bits_per_s(8.0 * limit))
+            .number(&headroom)
+            .bar(lowest / limit, &words::percent(lowest / limit))
+            .figure(&path("capacity"), ceiling.capacity, &model::capacity(ceiling))
+            .figure(&path("demand"), ceiling.demand, &model::moved(ceiling))
+            .whole()
+    });
+    let rows: String = rows.collect();
+    let formulas: String = work.ceilings.iter().map(|ceiling| formula(site, ceiling)).collect();
+    let label = model::work(&work.work);
+    format!("{}<div class=\"formulas\">{formulas}</div>\n", table(&label, &CEILING_HEADS, &rows))
+}
+
+/// A ceiling's formula and its inputs, folded.
+fn formula(site: &Site, ceiling: &Ceiling) -> String {
+    let rows = ceiling.inputs.iter().map(|input| {
+        let mark = if input.assumed { ASSUMED } else { "" };
+        format!(
+            "<tr><th scope=\"row\">{}<td class=\"l\">{}{mark}<td class=\"l wide\">{}\n",
+            escaped(&input.name),
+            escaped(&input.value),
+            escaped(&model::origin(input, site))
+        )
+    });
+    format!(
+        "<details><summary>{} · {}{}</summary><p><code>{}</code></p>\n<table><tbody>\n{}</tbody></table>\n{}</details>\n",
+        escaped(&model::ceiling(ceiling, site)),
+        bytes_per_s_iec(ceiling.limit_bytes_per_s),
+        if model::rests_on_assumed(ceiling) { ASSUMED } else { "" },
+        escaped(&ceiling.formula),
+        rows.collect::<String>(),
+        named("Source", &ceiling.source)
+    )
+}
+
+fn scaling(plan: &Plan) -> String {
+    let Some(scaling) = &plan.scaling else { return String::new() };
+    let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
+    let mut heads = vec!["Nodes"];
+    heads.extend(works.iter().flat_map(|work| [work.as_str(), "Held back by"]));
+    heads.extend(["Drives of a set (parity)", "Usable", "Here"]);
+    let rows: String = model::scale_rows(plan)
+        .iter()
+        .map(|(point, bends)| {
+            let k = scaling.points.iter().position(|p| p.nodes == point.nodes).unwrap_or(0);
+            let path = |field: &str| format!("scaling.points.{k}.{field}");
+            let mut row = Row::default().name_figure(&path("nodes"), point.nodes, &point.nodes.to_string());
+            for i in 0..works.len() {
+                row = match point.limits_bytes_per_s.get(i) {
+                    Some(limit) => {
+                        row.figure(&path(&format!("limits_bytes_per_s.{i}")), limit, &bytes_per_s_iec(*limit))
+                    }
+                    None => row.number(words::ABSENT),
+                };
+                row = row.words(point.binds.get(i).map_or(words::ABSENT, |resource| model::resource(*resource)));
+            }
+            row.number(&model::set(point))
+                .figure(&path("usable_bytes"), point.usable_bytes, &bytes_iec(point.usable_bytes as f64))
+                .sentence(&bends.join("; "))
+                .whole()
+        })
+        .collect();
+    let hint = "Dashed: where the curve bends. The table has the ends, powers of two and the first bends; the JSON has \
+                every number of nodes.";
+    format!(
+        "<p class=\"hint\">{hint}</p>\n<div class=\"pair js-only\" id=\"scaling-charts\"></div>\n{}",
+        table("Numbers of nodes", &heads, &rows)
+    )
+}
+
+fn sizing(sizing: &Sizing) -> String {
+    let nodes = sizing.nodes.map_or_else(|| "no number of such nodes".to_owned(), |n| words::grouped(u64::from(n)));
+    let mut facts = vec![("Asked for", sizing.need.clone()), ("Nodes", nodes)];
+    if sizing.nodes.is_some() {
+        facts.push(("Drives", words::grouped(sizing.drives)));
+        facts.push(("Ports", words::grouped(sizing.ports)));
+        facts.push(("Usable", model::capacity_bytes(sizing.usable_bytes)));
+    }
+    facts.push(("Why", sizing.why.clone()));
+    format!("<article class=\"card\">{}</article>\n", markup::facts(&facts))
+}
+
+const CHOICE_HEADS: [&str; 7] = [
+    "Drives of a set",
+    "Parity",
+    "Usable",
+    "Written|bytes to drives per byte of an object",
+    "Nodes lost",
+    "Score",
+    "Why",
+];
+
+fn layout(plan: &Plan) -> String {
+    let layout = &plan.layout;
+    let mut facts = vec![
+        ("Layout", model::layout(layout, plan.site.engine.protection)),
+        ("Capacity", model::usable(layout)),
+        ("Reads survive", model::tolerance(&layout.read_tolerance)),
+        ("Writes survive", model::tolerance(&layout.write_tolerance)),
+    ];
+    if layout.inline_bytes > 0 {
+        facts.push(("In metadata", format!("objects up to {}", bytes_iec(layout.inline_bytes as f64))));
+    }
+    facts.push(("Why", layout.why.clone()));
+    let card = format!("<article class=\"card\">{}</article>\n", markup::facts(&facts));
+    if layout.alternatives.is_empty() { card } else { [card, choices(layout)].concat() }
+}
+
+fn choices(layout: &LayoutPlan) -> String {
+    let rows = layout.alternatives.iter().enumerate().map(|(k, choice)| {
+        let path = |field: &str| format!("layout.alternatives.{k}.{field}");
+        let drives = choice.set_drives.to_string();
+        let drives = if choice.chosen { format!("{drives} (this site)") } else { drives };
+        Row::default()
+            .name_figure(&path("set_drives"), choice.set_drives, &drives)
+            .figure(&path("parity_shards"), choice.parity_shards, &choice.parity_shards.to_string())
+            .figure(&path("usable_share"), choice.usable_share, &words::percent(choice.usable_share))
+            .figure(&path("write_cost"), choice.write_cost, &format!("× {}", words::decimal(choice.write_cost)))
+            .figure(&path("nodes_lost"), choice.nodes_lost, &choice.nodes_lost.to_string())
+            .figure(&path("score"), choice.score, &words::decimal(choice.score))
+            .sentence(&choice.why)
+            .whole()
+    });
+    table("Layouts that could be chosen, the best first", &CHOICE_HEADS, &rows.collect::<String>())
+}
+
+fn assumed(site: &Site) -> String {
+    if site.assumed.is_empty() {
+        return String::new();
+    }
+    let row = |(path, reason): (&String, &String)| Row::default().name(path).sentence(reason).whole();
+    table(
+        "Values of the site that were filled in",
+        &["Value", "Reason|"],
+        &site.assumed.iter().map(row).collect::<String>(),
+    )
+}

@@ -1,0 +1,151 @@
+//! What the pages of a plan and of an explanation share: the frame, and rows whose figures say where JSON has them.
+
+use std::fmt::{Display, Write as _};
+
+use super::markup::{escaped, json_in_script};
+use super::{PAGE_SCRIPT, STYLE, UPLOT, UPLOT_LICENSE, UPLOT_STYLE, filled};
+
+const SHEET: &str = include_str!("../../assets/sheet.html");
+const PLAN_SCRIPT: &str = include_str!("../../assets/plan.js");
+
+/// A part of a page, under a heading.
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    pub(super) html: String,
+}
+
+/// A page of sections; those without content are left out. `view` is the JSON that the script draws.
+pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str) -> String {
+    let told = || sections.iter().filter(|section| !section.html.is_empty());
+    let link = |s: &Section| format!("<a href=\"#{}\">{}</a>", s.id, escaped(s.title));
+    let part =
+        |s: &Section| format!("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n\n", s.id, escaped(s.title), s.html);
+    filled(SHEET, |name| match name {
+        "title" => escaped(&format!("{title} · linerate")),
+        "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
+        "nav" => told().map(link).collect(),
+        "header" => header.to_owned(),
+        "main" => told().map(part).collect(),
+        "version" => env!("CARGO_PKG_VERSION").to_owned(),
+        "view" => json_in_script(view),
+        "uplot-license" => escaped(UPLOT_LICENSE),
+        "uplot" => UPLOT.to_owned(),
+        "script" => [PAGE_SCRIPT, PLAN_SCRIPT].concat(),
+        _ => String::new(),
+    })
+}
+
+/// A heading with facts below it.
+pub(super) fn header(title: &str, facts: &[(&str, String)]) -> String {
+    let mut html = format!("<h1>{}</h1>\n<dl class=\"strip\">", escaped(title));
+    for (name, value) in facts {
+        let _ = write!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value));
+    }
+    html.push_str("</dl>\n");
+    html
+}
+
+/// Attributes by which a test finds a figure in JSON, by its dotted path; none for what JSON cannot hold.
+pub(super) fn exact(field: &str, value: impl Display) -> String {
+    let value = value.to_string();
+    if value.parse::<f64>().is_ok_and(f64::is_finite) {
+        format!(" data-field=\"{}\" data-value=\"{value}\"", escaped(field))
+    } else {
+        String::new()
+    }
+}
+
+/// A row of a table.
+#[derive(Default)]
+pub(super) struct Row {
+    html: String,
+}
+
+impl Row {
+    /// The cell that names the row.
+    pub(super) fn name(mut self, text: &str) -> Self {
+        let _ = write!(self.html, "<th scope=\"row\">{}", escaped(text));
+        self
+    }
+
+    /// The same for a row that names a number.
+    pub(super) fn name_figure(mut self, field: &str, value: impl Display, text: &str) -> Self {
+        let _ = write!(self.html, "<th scope=\"row\"{}>{}", exact(field, value), escaped(text));
+        self
+    }
+
+    /// A cell that shows `text` for the figure which JSON has at `field`.
+    pub(super) fn figure(mut self, field: &str, value: impl Display, text: &str) -> Self {
+        let _ = write!(self.html, "<td{}>{}", exact(field, value), escaped(text));
+        self
+    }
+
+    /// The same with a mark behind it, where nobody stated what it rests on.
+    pub(super) fn marked(mut self, field: &str, value: impl Display, text: &str, assumed: bool) -> Self {
+        let _ = write!(self.html, "<td{}>{}{}", exact(field, value), escaped(text), if assumed { ASSUMED } else { "" });
+        self
+    }
+
+    /// A cell of a number that only follows from others.
+    pub(super) fn number(mut self, text: &str) -> Self {
+        let _ = write!(self.html, "<td>{}", escaped(text));
+        self
+    }
+
+    /// The same with a bar behind it, `share` (0 to 1) of the cell wide.
+    pub(super) fn bar(mut self, share: f64, text: &str) -> Self {
+        let _ = write!(self.html, "<td style=\"--w:{:.1}%\">{}", 100.0 * share.clamp(0.0, 1.0), escaped(text));
+        self
+    }
+
+    /// A cell of words.
+    pub(super) fn words(mut self, text: &str) -> Self {
+        let _ = write!(self.html, "<td class=\"l\">{}", escaped(text));
+        self
+    }
+
+    /// A cell of sentences, which may wrap.
+    pub(super) fn sentence(mut self, text: &str) -> Self {
+        let _ = write!(self.html, "<td class=\"l wide\">{}", escaped(text));
+        self
+    }
+
+    /// The whole row.
+    pub(super) fn whole(self) -> String {
+        format!("<tr>{}\n", self.html)
+    }
+}
+
+/// The mark of what nobody stated.
+pub(super) const ASSUMED: &str = "<abbr class=\"assumed\" title=\"rests on a value that nobody stated\">*</abbr>";
+
+/// A paragraph with a name before it; nothing for an empty text.
+pub(super) fn named(name: &str, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    format!("<p><span class=\"k\">{}</span> {}</p>\n", escaped(name), escaped(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_only_sections_with_content_and_links_to_each() {
+        let section = |id, html: &str| Section { id, title: "T<", html: html.to_owned() };
+        let page = sheet("a<b", "", &[section("one", "<p>x</p>"), section("two", "")], "{\"</script>\":1}");
+        assert!(page.contains("<a href=\"#one\">T&lt;</a></nav>") && page.contains("<section id=\"one\">"));
+        assert!(
+            !page.contains("\"two\"") && !page.contains("#two") && page.contains("<title>a&lt;b · linerate</title>")
+        );
+        assert_eq!(page.matches("</script>").count(), 4);
+    }
+
+    #[test]
+    fn what_json_cannot_hold_is_not_claimed() {
+        assert_eq!(exact("a.0", 1.5), " data-field=\"a.0\" data-value=\"1.5\"");
+        assert_eq!(exact("a.0", f64::INFINITY), "");
+    }
+}

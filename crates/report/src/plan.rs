@@ -1,0 +1,291 @@
+//! A plan as text for a terminal, JSON and one self-contained HTML page.
+
+use std::iter;
+
+use linerate_record::finding::Severity;
+use linerate_record::plan::{Ceiling, LayoutChoice, LayoutPlan, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan};
+use linerate_record::site::{Protection, Site};
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec};
+
+use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint, width};
+use crate::words::{self, ABSENT, model};
+
+/// Ceilings shown of each work unless all are asked for.
+const CEILINGS_SHOWN: usize = 6;
+
+/// Layouts shown unless all are asked for.
+const LAYOUTS_SHOWN: usize = 5;
+
+/// Columns of a resource's name.
+const RESOURCE_COLUMNS: usize = 29;
+
+/// The plan as pretty JSON, with a line feed at its end. Reading it back gives an equal plan.
+///
+/// # Panics
+/// Never: a plan has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn json(plan: &Plan) -> String {
+    let mut text = serde_json::to_string_pretty(plan).expect("a plan has text keys only");
+    text.push('\n');
+    text
+}
+
+/// The plan as one self-contained page. Figures carry `data-field`, the dotted path of the exact figure in the plan's
+/// JSON, and `data-value`. Once the charts stand, the root element has `data-ready="true"` and their number in
+/// `data-charts`; `data-error` appears if the script failed.
+#[must_use]
+pub fn html(plan: &Plan) -> String {
+    crate::html::plan::page(plan)
+}
+
+/// The whole plan: the site, for each work what binds and what would bind next, the layout, sizes, the curve over
+/// nodes, and the findings. With `why`, every ceiling with its formula and inputs, and all that was assumed.
+#[must_use]
+pub fn text(plan: &Plan, why: bool, look: Look) -> String {
+    let mut text = header(&plan.site, look);
+    for work in &plan.works {
+        text.push('\n');
+        text.push_str(&work_lines(plan, work, why, look));
+    }
+    text.push('\n');
+    text.push_str(&layout(&plan.layout, plan.site.engine.protection, why, look));
+    if let Some(sizing) = &plan.sizing {
+        text.push_str(&sizing_lines(sizing, look));
+    }
+    text.push_str(&scaling(plan, look));
+    text.push('\n');
+    text.push_str(&findings(&plan.findings, look));
+    text.push_str(&assumed(&plan.site, why, look));
+    text
+}
+
+fn header(site: &Site, look: Look) -> String {
+    let groups = site.groups.iter().map(model::group).collect::<Vec<_>>().join("; ");
+    let facts = [
+        (" site", site.name.clone()),
+        (" nodes", groups),
+        (" planes", model::planes(site)),
+        (" engine", model::engine(site)),
+        (" clients", model::clients(&site.clients)),
+    ];
+    facts.map(|(name, fact)| hanging(name, 10, &fact, look)).concat()
+}
+
+fn work_lines(plan: &Plan, work: &WorkPlan, why: bool, look: Look) -> String {
+    let label = model::work(&work.work);
+    let Some(binds) = work.ceilings.first() else {
+        return format!(" {label}  nothing of the site limits it\n");
+    };
+    let shown = if why { work.ceilings.len() } else { CEILINGS_SHOWN.min(work.ceilings.len()) };
+    let head = ["ceiling", "", "in bits", "headroom", "in use", "each has", "moved"];
+    let mut text = format!("{}\n", paint(Ink::Dim, &row("", &label, &head), look));
+    for (i, ceiling) in work.ceilings[..shown].iter().enumerate() {
+        text.push_str(&ceiling_line(plan, binds, ceiling, i == 0, look));
+        if why {
+            text.push_str(&formula(ceiling, &plan.site, look));
+        }
+    }
+    if let Some(next) = work.ceilings.get(shown) {
+        let (more, from) = (work.ceilings.len() - shown, bytes_per_s_iec(next.limit_bytes_per_s));
+        let told = format!("{} from {from} on: --why shows all", words::plural(more as u64, "more ceiling"));
+        text.push_str(&paint(Ink::Dim, &hanging("   …", 5, &told, Look { color: false, ..look }), look));
+    }
+    text.push_str(&verdict(plan, work, binds, look));
+    text
+}
+
+fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: Look) -> String {
+    let (name, most) = (model::ceiling(binds, &plan.site), model::rate(binds.limit_bytes_per_s));
+    let mut text = hanging(" ▸", 3, &format!("at most {most}, held back by: {name}"), look);
+    text.push_str(&hanging("   why", 9, &model::demand(binds), look));
+    if model::rests_on_assumed(binds) {
+        text.push_str(&hanging("   given", 9, &format!("{}, which nobody stated", model::assumed_inputs(binds)), look));
+    }
+    if let Some(degraded) = work.degraded_bytes_per_s {
+        let told = format!("{} while one failed node is being healed", model::rate(degraded));
+        text.push_str(&hanging("   heal", 9, &told, look));
+    }
+    for spread in &work.spread {
+        text.push_str(&hanging("   bond", 9, &model::spread(spread, &plan.site), look));
+    }
+    text
+}
+
+fn ceiling_line(plan: &Plan, binds: &Ceiling, ceiling: &Ceiling, first: bool, look: Look) -> String {
+    let (lowest, limit) = (binds.limit_bytes_per_s, ceiling.limit_bytes_per_s);
+    let headroom = if first { "binds".to_owned() } else { format!("+ {}", bytes_per_s_iec(limit - lowest)) };
+    let line = row(
+        if first { "▸" } else { "" },
+        &model::ceiling(ceiling, &plan.site),
+        &[
+            &bytes_per_s_iec(limit),
+            if model::rests_on_assumed(ceiling) { "*" } else { "" },
+            &bits_per_s(8.0 * limit),
+            &headroom,
+            &words::percent(lowest / limit),
+            &model::capacity(ceiling),
+            &model::moved(ceiling),
+        ],
+    );
+    format!("{}\n", if first { paint(Ink::Yellow, &line, look) } else { line })
+}
+
+fn row(mark: &str, name: &str, cells: &[&str; 7]) -> String {
+    let [limit, assumed, bits, headroom, share, each, demand] = cells;
+    let name = clean(name);
+    format!(
+        " {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>6} {each:>11} \
+         {demand:>9}"
+    )
+}
+
+/// A ceiling's formula, and what went in.
+fn formula(ceiling: &Ceiling, site: &Site, look: Look) -> String {
+    let mut text = hanging("     =", 7, &ceiling.formula, look);
+    let names = ceiling.inputs.iter().map(|input| width(&input.name)).max().unwrap_or(0);
+    let values = ceiling.inputs.iter().map(|input| width(&input.value)).max().unwrap_or(0);
+    for input in &ceiling.inputs {
+        let from = model::origin(input, site);
+        let mark = if input.assumed { "*" } else { " " };
+        let lead = format!("       {:<names$}  {:<values$} {mark}", clean(&input.name), clean(&input.value));
+        if from.is_empty() {
+            text.push_str(&format!("{}\n", lead.trim_end()));
+        } else {
+            text.push_str(&hanging(&lead, width(&lead) + 1, &from, look));
+        }
+    }
+    text.push_str(&hanging("       by", 10, &ceiling.source, look));
+    text
+}
+
+fn layout(layout: &LayoutPlan, protection: Protection, why: bool, look: Look) -> String {
+    let told = format!("{}; {}", model::layout(layout, protection), model::usable(layout));
+    let mut text = hanging(" layout", 10, &told, look);
+    let (reads, writes) = (model::tolerance(&layout.read_tolerance), model::tolerance(&layout.write_tolerance));
+    text.push_str(&hanging("   lose", 10, &format!("{reads} for reads; {writes} for writes"), look));
+    text.push_str(&hanging("   why", 10, &layout.why, look));
+    if layout.inline_bytes > 0 {
+        let told = format!("objects up to {} live in the metadata", bytes_iec(layout.inline_bytes as f64));
+        text.push_str(&hanging("   inline", 10, &told, look));
+    }
+    let shown = if why { layout.alternatives.len() } else { LAYOUTS_SHOWN.min(layout.alternatives.len()) };
+    if layout.alternatives.len() > 1 {
+        let head = ["drives", "parity", "usable", "written", "nodes lost", "score"];
+        text.push_str(&format!("{}\n", paint(Ink::Dim, &choice_row(&head), look)));
+        let chosen = layout.alternatives[shown..].iter().filter(|choice| choice.chosen);
+        for choice in layout.alternatives[..shown].iter().chain(chosen) {
+            text.push_str(&choice_lines(choice, look));
+        }
+    }
+    text
+}
+
+fn choice_row(cells: &[&str; 6]) -> String {
+    let [drives, parity, usable, written, nodes, score] = cells;
+    format!("   or     {drives:>6} {parity:>6} {usable:>7} {written:>8} {nodes:>10} {score:>6}")
+}
+
+fn choice_lines(choice: &LayoutChoice, look: Look) -> String {
+    let row = choice_row(&[
+        &choice.set_drives.to_string(),
+        &choice.parity_shards.to_string(),
+        &words::percent(choice.usable_share),
+        &format!("× {}", words::decimal(choice.write_cost)),
+        &choice.nodes_lost.to_string(),
+        &words::decimal(choice.score),
+    ]);
+    let row = row.replacen("   or ", "      ", 1);
+    let mark = if choice.chosen { paint(Ink::Yellow, "   ← this site", look) } else { String::new() };
+    format!("{row}{mark}\n{}", hanging("", 12, &choice.why, look))
+}
+
+fn sizing_lines(sizing: &Sizing, look: Look) -> String {
+    let told = match sizing.nodes {
+        Some(nodes) => format!(
+            "{}: {}, {}, {}, {} usable",
+            sizing.need,
+            words::plural(u64::from(nodes), "node"),
+            words::plural(sizing.drives, "drive"),
+            words::plural(sizing.ports, "port"),
+            model::capacity_bytes(sizing.usable_bytes)
+        ),
+        None => format!("{}: no number of such nodes", sizing.need),
+    };
+    format!("\n{}{}", hanging(" need", 10, &told, look), hanging("   why", 10, &sizing.why, look))
+}
+
+fn scaling(plan: &Plan, look: Look) -> String {
+    let rows = model::scale_rows(plan);
+    let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
+    let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
+    let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "held back by")).collect();
+    let binds = rows.iter().flat_map(|(point, _)| &point.binds).map(|resource| width(model::resource(*resource)));
+    let columns = [binds.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
+    let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
+    let mut text = format!("\n{}\n", paint(Ink::Dim, &head, look));
+    for (point, bends) in &rows {
+        text.push_str(&scale_line(point, works.len(), columns));
+        for why in bends {
+            text.push_str(&hanging_in(Ink::Yellow, "        ←", 10, why, look));
+        }
+    }
+    let shown: usize = rows.iter().map(|(_, bends)| bends.len()).sum();
+    if let Some(more) = scaling.bends.len().checked_sub(shown).filter(|more| *more > 0) {
+        let told = format!("{} not shown; the JSON has every number of nodes", words::plural(more as u64, "bend"));
+        text.push_str(&hanging("      …", 8, &told, look));
+    }
+    text
+}
+
+fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
+    let nodes = point.nodes.to_string();
+    if point.limits_bytes_per_s.is_empty() {
+        return format!(" {nodes:>6}  the engine does not run on so few\n");
+    }
+    let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
+    let binds = point.binds.iter().map(|resource| model::resource(*resource)).chain(iter::repeat(ABSENT));
+    let cells: Vec<(&str, &str)> = limits.iter().map(String::as_str).zip(binds).take(works).collect();
+    format!("{}\n", scale_row(&nodes, &cells, &model::set(point), &bytes_iec(point.usable_bytes as f64), columns))
+}
+
+fn scale_row(nodes: &str, works: &[(&str, &str)], set: &str, usable: &str, columns: usize) -> String {
+    let cells: String = works.iter().map(|(limit, binds)| format!("  {limit:>10} {binds:<columns$}")).collect();
+    format!(" {nodes:>6}{cells} {set:<12} {usable:>8}")
+}
+
+fn findings(findings: &[PlanFinding], look: Look) -> String {
+    if findings.is_empty() {
+        return format!(" {}  none\n", paint(Ink::Dim, "findings", look));
+    }
+    let mut text = String::new();
+    for finding in findings {
+        let ink = match finding.severity {
+            Severity::Serious => Ink::Red,
+            Severity::Warning => Ink::Yellow,
+            Severity::Note => Ink::Dim,
+        };
+        text.push_str(&hanging_in(ink, &format!(" {}", words::severity(finding.severity)), 10, &finding.claim, look));
+        for (name, told) in [("why", &finding.evidence), ("try", &finding.remedy), ("by", &finding.source)] {
+            text.push_str(&hanging(&format!("          {name}"), 15, told, look));
+        }
+    }
+    text
+}
+
+/// What nobody stated: how many values, or each with its reason.
+fn assumed(site: &Site, why: bool, look: Look) -> String {
+    match site.assumed.len() {
+        0 => return String::new(),
+        n if !why => {
+            let told = format!("rests on {} that nobody stated; --why names each", words::plural(n as u64, "value"));
+            return hanging(" *", 3, &told, look);
+        }
+        _ => {}
+    }
+    let columns = site.assumed.keys().map(|path| width(path)).max().unwrap_or(0).min(48);
+    let mut text = format!("\n{}\n", paint(Ink::Dim, " * assumed", look));
+    for (path, reason) in &site.assumed {
+        text.push_str(&hanging(&format!("   {:<columns$}", clean(path)), columns + 5, reason, look));
+    }
+    text
+}

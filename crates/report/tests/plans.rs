@@ -1,0 +1,132 @@
+//! What each output says of the same plan, and of the same explanation.
+
+use std::path::Path;
+use std::{env, fs};
+
+use linerate_record::explanation::Explanation;
+use linerate_record::plan::Plan;
+use linerate_report::terminal::Look;
+use linerate_report::{explanation, plan};
+
+mod planned;
+
+use planned::HOSTILE;
+
+const PLAIN: Look = Look { color: false, width: 120 };
+
+/// Holds text against a file of `golden/`; with `LINERATE_GOLDEN=write` it is written anew, to be read over.
+fn same_as_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if env::var_os("LINERATE_GOLDEN").is_some_and(|word| word == "write") {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    for (i, (now, then)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(now, then, "{name}, line {}", i + 1);
+    }
+    assert_eq!(text.lines().count(), golden.lines().count(), "{name}");
+}
+
+#[test]
+fn json_reads_back_as_the_same() {
+    let (plan, explanation) = (planned::plan(), planned::explanation());
+    assert_eq!(serde_json::from_str::<Plan>(&plan::json(&plan)).unwrap(), plan);
+    assert_eq!(serde_json::from_str::<Explanation>(&explanation::json(&explanation)).unwrap(), explanation);
+}
+
+#[test]
+fn texts_are_those_that_were_read_over() {
+    same_as_golden("plan.txt", &plan::text(&planned::plan(), false, PLAIN));
+    same_as_golden("plan-why.txt", &plan::text(&planned::plan(), true, PLAIN));
+    same_as_golden("plan-bare.txt", &plan::text(&planned::bare(), false, PLAIN));
+    same_as_golden("explanation.txt", &explanation::text(&planned::explanation(), PLAIN));
+}
+
+#[test]
+fn what_nobody_stated_is_marked_wherever_it_counts() {
+    let made = planned::plan();
+    let text = plan::text(&made, false, PLAIN);
+    for line in text.lines().filter(|line| line.contains("/s")) {
+        let rests = ["drives, ", "memory bandwidth", "processors"].iter().any(|name| line.trim().starts_with(name));
+        let marked = line.contains("iB/s*");
+        assert!(rests == marked || line.contains("more ceilings"), "{line}");
+    }
+    let page = plan::html(&made);
+    let stars = made.works.iter().flat_map(|w| &w.ceilings).flat_map(|c| &c.inputs).filter(|i| i.assumed);
+    assert!(page.matches("class=\"assumed\"").count() >= stars.count(), "each assumed input has its mark");
+}
+
+#[test]
+fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
+    let colored = Look { color: true, ..PLAIN };
+    let plain = |text: String| {
+        ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"]
+            .iter()
+            .fold(text, |text, code| text.replace(code, ""))
+    };
+    for why in [false, true] {
+        let text = plan::text(&planned::plan(), why, colored);
+        assert!(text.contains("\x1b[31m") && text.contains("\x1b[33m"), "{text}");
+        assert_eq!(plain(text), plan::text(&planned::plan(), why, PLAIN));
+    }
+    let text = explanation::text(&planned::explanation(), colored);
+    assert!(text.contains("\x1b[32m"), "{text}");
+    assert_eq!(plain(text), explanation::text(&planned::explanation(), PLAIN));
+    assert!(!explanation::text(&planned::explanation(), PLAIN).contains('\x1b'));
+}
+
+#[test]
+fn a_narrow_terminal_gets_narrow_sentences() {
+    let narrow = Look { color: false, width: 80 };
+    let texts = [plan::text(&planned::plan(), false, narrow), explanation::text(&planned::explanation(), narrow)];
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        let row = line.contains("iB/s  ") || line.contains("iB/s*") || line.contains("held back by  ");
+        let row = row || line.contains("headroom") || line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        assert!(row || line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn nothing_that_is_put_in_becomes_markup() {
+    for page in [plan::html(&planned::plan()), explanation::html(&planned::explanation())] {
+        assert!(!page.contains(HOSTILE) && !page.contains("<b onclick") && !page.contains("<nodes>"));
+        assert_eq!(page.matches("<script").count(), 4);
+        assert_eq!(page.matches("</script>").count(), 4);
+        assert!(page.contains("&lt;/script&gt;&lt;b onclick=&quot;alert(&#39;x&#39;)&quot;&gt;&amp;{{view}}"));
+    }
+}
+
+#[test]
+fn the_pages_refer_to_nothing_outside_themselves() {
+    for page in [plan::html(&planned::plan()), plan::html(&planned::bare()), explanation::html(&planned::explanation())]
+    {
+        assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'; "));
+        for reference in ["src=\"", "@import", "url(", "href=\"http", "fetch(", "XMLHttpRequest"] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+        assert!(page.contains("Permission is hereby granted"), "the licence of the chart library is missing");
+    }
+}
+
+#[test]
+fn every_link_of_a_page_leads_to_a_section() {
+    for page in [plan::html(&planned::plan()), plan::html(&planned::bare()), explanation::html(&planned::explanation())]
+    {
+        for id in page.split("<a href=\"#").skip(1).filter_map(|rest| rest.split_once('"')).map(|(id, _)| id) {
+            assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
+        }
+    }
+}
+
+#[test]
+fn a_curve_of_many_numbers_of_nodes_is_told_in_few_rows() {
+    let mut plan = planned::plan();
+    let mut scaling = planned::scaling(484);
+    scaling.bends =
+        (1..=484).map(|nodes| linerate_record::plan::Bend { nodes, why: format!("bend {nodes}") }).collect();
+    plan.scaling = Some(scaling);
+    let text = plan::text(&plan, false, PLAIN);
+    assert!(text.contains("bend 484") && text.contains("bend 256") && text.contains("bends not shown"), "{text}");
+    assert!(text.lines().count() < 150, "{}", text.lines().count());
+    assert!(plan::html(&plan).len() < 400_000, "{}", plan::html(&plan).len());
+}
