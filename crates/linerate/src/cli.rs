@@ -1,6 +1,7 @@
 //! The command line. `--help` is the manual: each flag says what it means, its unit and its default.
 
 mod choices;
+mod site;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::shell::{CompletionsFlags, ManFlags};
 pub(crate) use choices::{
     ArrivalsFlag, Format, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag,
 };
+pub(crate) use site::{ExplainFlags, PlanFlags, SiteFormat, quantity};
 
 /// The bucket, where none is named.
 pub(crate) const BUCKET: &str = "linerate-bench";
@@ -53,6 +55,10 @@ pub(crate) enum Verb {
     Report(ReportFlags),
     /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
     Compare(CompareFlags),
+    /// Predict from a description of a cluster what it can do, what holds it back, and what would next.
+    Plan(PlanFlags),
+    /// Find what can have held a cluster back: which deviations from its description fit what was measured.
+    Explain(ExplainFlags),
     /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
     Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.

@@ -10,6 +10,7 @@ mod compare;
 mod config;
 mod consent;
 mod credentials;
+mod explain;
 mod failure;
 mod folder;
 #[doc(hidden)]
@@ -19,6 +20,7 @@ mod import;
 mod interrupt;
 mod mc;
 mod metrics;
+mod plan;
 mod profile;
 mod progress;
 mod readings;
@@ -39,6 +41,8 @@ pub fn main() -> ExitCode {
         cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
         cli::Verb::Report(flags) => report::run(&flags),
         cli::Verb::Compare(flags) => compare::run(&flags),
+        cli::Verb::Plan(flags) => plan::run(&flags),
+        cli::Verb::Explain(flags) => explain::run(&flags),
         cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
         cli::Verb::Import(flags) => import::run(&flags),

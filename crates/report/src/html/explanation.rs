@@ -95,7 +95,7 @@ fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String 
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
         escaped(&separator.reading),
         named("How", &separator.how),
-        table("What each hypothesis expects", &["Hypothesis", "Expects|"], &rows.collect::<String>())
+        table("What each hypothesis expects", &["Hypothesis", "<Expects"], &rows.collect::<String>())
     )
 }
 
@@ -112,7 +112,7 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
             .words(&residual.binds)
             .whole()
     });
-    let heads = ["Figure", "Measured", "Predicted", "Difference", "", "Would bind"];
+    let heads = ["Figure", "Measured", "Predicted", "Difference", "", "<Would bind"];
     table(&format!("{} · {}", i + 1, hypothesis.id), &heads, &rows.collect::<String>())
 }
 

@@ -114,13 +114,15 @@ impl Cells {
     }
 }
 
-/// A table with its caption, for narrow screens in a box that scrolls. Heads may be written `name|title`.
+/// A table with its caption, for narrow screens in a box that scrolls. Heads may be written `name|title`, and
+/// `<name` above words.
 pub(super) fn table(caption: &str, heads: &[&str], rows: &str) -> String {
     let mut head = String::new();
     for text in heads {
         let (name, title) = text.split_once('|').unwrap_or((text, ""));
+        let (name, class) = name.strip_prefix('<').map_or((name, ""), |name| (name, " class=\"l\""));
         let title = if title.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(title)) };
-        let _ = write!(head, "<th scope=\"col\"{title}>{}</th>", escaped(name));
+        let _ = write!(head, "<th scope=\"col\"{class}{title}>{}</th>", escaped(name));
     }
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\

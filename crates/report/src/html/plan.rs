@@ -144,7 +144,10 @@ fn ceilings(site: &Site, i: usize, work: &WorkPlan) -> String {
     let rows: String = rows.collect();
     let formulas: String = work.ceilings.iter().map(|ceiling| formula(site, ceiling)).collect();
     let label = model::work(&work.work);
-    format!("{}<div class=\"formulas\">{formulas}</div>\n", table(&label, &CEILING_HEADS, &rows))
+    format!(
+        "{}<details class=\"formulas\"><summary>Formulas, and what went in</summary>\n{formulas}</details>\n",
+        table(&label, &CEILING_HEADS, &rows)
+    )
 }
 
 /// A ceiling's formula and its inputs, folded.
@@ -173,8 +176,8 @@ fn scaling(plan: &Plan) -> String {
     let Some(scaling) = &plan.scaling else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
     let mut heads = vec!["Nodes"];
-    heads.extend(works.iter().flat_map(|work| [work.as_str(), "Held back by"]));
-    heads.extend(["Drives of a set (parity)", "Usable", "Here"]);
+    heads.extend(works.iter().flat_map(|work| [work.as_str(), "<Held back by"]));
+    heads.extend(["Drives of a set (parity)", "Usable", "<Here"]);
     let rows: String = model::scale_rows(plan)
         .iter()
         .map(|(point, bends)| {
@@ -223,7 +226,7 @@ const CHOICE_HEADS: [&str; 7] = [
     "Written|bytes to drives per byte of an object",
     "Nodes lost",
     "Score",
-    "Why",
+    "<Why",
 ];
 
 fn layout(plan: &Plan) -> String {
@@ -267,7 +270,7 @@ fn assumed(site: &Site) -> String {
     let row = |(path, reason): (&String, &String)| Row::default().name(path).sentence(reason).whole();
     table(
         "Values of the site that were filled in",
-        &["Value", "Reason|"],
+        &["Value", "<Reason"],
         &site.assumed.iter().map(row).collect::<String>(),
     )
 }
