@@ -6,8 +6,11 @@ use linerate_record::units::bytes_per_s_iec;
 use crate::terminal::{Ink, Look, hanging, hanging_in};
 use crate::words::{self, model};
 
+/// Hypotheses shown, with those that no figure tells from them.
+const KINDS_SHOWN: usize = 5;
+
 /// Figures of single nodes that are told of each hypothesis; the rest are counted.
-pub(crate) const NODES_SHOWN: usize = 4;
+const NODES_SHOWN: usize = 4;
 
 /// The explanation as pretty JSON, with a line feed at its end. Reading it back gives an equal explanation.
 ///
@@ -33,10 +36,12 @@ pub fn text(explanation: &Explanation, look: Look) -> String {
     text.push('\n');
     let told = model::outcome(&explanation.survivors, explanation.considered);
     text.push_str(&hanging(" ▸", 3, &told, look));
-    for (i, hypothesis) in explanation.survivors.iter().enumerate() {
+    let kinds = model::kinds(&explanation.survivors);
+    for kind in kinds.iter().take(KINDS_SHOWN) {
         text.push('\n');
-        text.push_str(&hypothesis_lines(i + 1, hypothesis, &explanation.survivors, look));
+        text.push_str(&kind_lines(kind, &explanation.survivors, look));
     }
+    text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
     for residual in &explanation.unexplained {
         let told = format!("{}; the nearest that any hypothesis comes", model::residual(residual));
@@ -68,10 +73,23 @@ fn observed(explanation: &Explanation, look: Look) -> String {
     hanging(" observed", 14, &told.join("; "), look)
 }
 
-fn hypothesis_lines(number: usize, hypothesis: &Hypothesis, survivors: &[Hypothesis], look: Look) -> String {
+/// What is left to the page and the JSON.
+fn more_kinds(kinds: &[Vec<usize>], look: Look) -> String {
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let hypotheses: usize = kinds.iter().map(Vec::len).sum();
+    let (kinds, hypotheses) = (words::plural(kinds.len() as u64, "more kind"), words::grouped(hypotheses as u64));
+    format!("\n{}", hanging("  …", 5, &format!("{kinds}, {hypotheses} hypotheses: in the page and the JSON"), look))
+}
+
+/// A hypothesis, and those that no figure tells from it.
+fn kind_lines(kind: &[usize], survivors: &[Hypothesis], look: Look) -> String {
+    let Some((&first, _)) = kind.split_first() else { return String::new() };
+    let (number, hypothesis) = (first + 1, &survivors[first]);
     let lead = format!(" {number:>2}  {:>5}", words::percent(hypothesis.weight));
     let mut text = hanging_in(Ink::Yellow, &lead, 14, &model::hypothesis(hypothesis), look);
-    text.push_str(&hanging("      like", 14, &model::alike(hypothesis, survivors), look));
+    text.push_str(&hanging("      like", 14, &model::alike(kind, survivors), look));
     let (site, nodes): (Vec<_>, Vec<_>) = hypothesis.residuals.iter().partition(|r| model::of_site(&r.what));
     for residual in site.into_iter().chain(telling(&nodes)) {
         let ink = if residual.explained { Ink::Dim } else { Ink::Red };
@@ -93,7 +111,7 @@ fn hypothesis_lines(number: usize, hypothesis: &Hypothesis, survivors: &[Hypothe
 }
 
 /// The figures of single nodes that fit worst.
-pub(crate) fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
+fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
     let mut nodes = nodes.to_vec();
     nodes.sort_by(|a, b| {
         let miss = |r: &Residual| r.residual_share.abs();
@@ -106,10 +124,8 @@ pub(crate) fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
 fn separator_lines(separator: &Separator, survivors: &[Hypothesis], look: Look) -> String {
     let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));
-    for (id, expectation) in &separator.expects {
-        let name = model::numbered(id, survivors);
-        let told = format!("{expectation}: then it is {name}");
-        text.push_str(&hanging("      if", 14, &told, look));
+    for (names, expectation) in model::expectations(separator, survivors) {
+        text.push_str(&hanging("      if", 14, &format!("{expectation}: then it is {names}"), look));
     }
     text
 }

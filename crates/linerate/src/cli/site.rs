@@ -1,9 +1,11 @@
 //! Flags of the verbs that reason about a site: `plan` and `explain`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use linerate_model::sizing::{MOST_NODES, Need};
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
@@ -17,6 +19,7 @@ Examples:
   linerate plan --example > site.yaml
   linerate plan site.yaml
   linerate plan site.yaml --obj.size 64KiB --mix get=70,put=30 --why
+  linerate plan site.yaml --nodes 1..484 --need get=1TiB/s,usable=30PB
   linerate plan site.yaml --format html -o plan.html
 
 Exit codes: 0 planned, whatever came of it; 2 where the site has a mistake, each quoted with its line and the fix.";
@@ -39,6 +42,12 @@ pub(crate) struct PlanFlags {
     /// Plan a mix beside GET and PUT, by its shares of bytes, such as `get=70,put=30`.
     #[arg(long, value_name = "OP=WEIGHT,…")]
     pub(crate) mix: Option<ReadShare>,
+    /// Plan this many nodes of the first kind too, each number in a range: where the curve bends, and why.
+    #[arg(long, value_name = "FIRST..LAST", value_parser = node_range)]
+    pub(crate) nodes: Option<RangeInclusive<u32>>,
+    /// Find the fewest nodes of the site's kind that give this: `get=1TiB/s,put=600GiB/s,usable=30PB`, or some of it.
+    #[arg(long, value_name = "NEED,…")]
+    pub(crate) need: Option<Need>,
     /// Show every ceiling with its formula and what went in, and every value that nobody stated.
     #[arg(long)]
     pub(crate) why: bool,
@@ -104,6 +113,15 @@ pub(crate) enum SiteFormat {
     Json,
     /// One self-contained file.
     Html,
+}
+
+/// Reads `1..484`, and `56` for one number.
+fn node_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let fix = "write FIRST..LAST with 1 at the least, FIRST not above LAST and 4096 at the most, such as 1..484";
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let ends = number(first).zip(number(last.trim_start_matches('='))).filter(|(first, last)| first <= last);
+    ends.map(|(first, last)| first..=last).ok_or_else(|| format!("invalid range {text:?}: {fix}"))
 }
 
 /// The share of bytes that is read, of a mix.
@@ -184,6 +202,17 @@ mod tests {
     }
 
     #[test]
+    fn ranges_of_nodes_have_both_ends() {
+        for (text, range) in [("1..484", 1..=484), ("4 .. 8", 4..=8), ("3..=5", 3..=5), ("56", 56..=56)] {
+            assert_eq!(node_range(text), Ok(range), "{text}");
+        }
+        for text in ["", "0..4", "8..4", "1..", "..4", "1..5000", "x"] {
+            let error = node_range(text).unwrap_err();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("1..484"), "{error}");
+        }
+    }
+
+    #[test]
     fn figures_are_of_the_site_or_of_a_node_and_may_state_their_error() {
         let mib = f64::from(1 << 20);
         let of_node = |node: &str| Quantity::NodePut { node: node.to_owned() };
@@ -216,6 +245,6 @@ mod tests {
             Cli::try_parse_from(["linerate"].into_iter().chain(words)).unwrap_or_else(|e| panic!("{line}: {e}"));
             parsed += 1;
         }
-        assert_eq!(parsed, 8);
+        assert_eq!(parsed, 9);
     }
 }

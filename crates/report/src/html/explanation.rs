@@ -22,7 +22,9 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     }
     let outcome = model::outcome(&explanation.survivors, explanation.considered);
     let survivors = &explanation.survivors;
-    let cards: String = survivors.iter().enumerate().map(|(i, h)| card(i, h, survivors)).collect();
+    let kinds = model::kinds(survivors);
+    let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();
+    let first = |place: &usize| kinds.iter().any(|kind| kind.first() == Some(place));
     let sections = [
         (
             "survivors",
@@ -31,14 +33,22 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         ),
         ("unexplained", "What nothing fits", unexplained(&explanation.unexplained)),
         ("separator", "What to read next", separator(explanation.separator.as_ref(), survivors)),
-        ("residuals", "Every figure", survivors.iter().enumerate().map(|(i, h)| residuals(i, h)).collect()),
+        ("every", "Every hypothesis that fits", every(survivors)),
+        (
+            "residuals",
+            "Every figure",
+            (0..survivors.len()).filter(first).map(|i| residuals(i, &survivors[i])).collect(),
+        ),
         ("caveats", "What this rests on", caveats(&explanation.caveats)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
     sheet::sheet("explanation", &sheet::header("What can have held it back", &facts), &sections, "{}")
 }
 
-fn card(i: usize, hypothesis: &Hypothesis, survivors: &[Hypothesis]) -> String {
+/// A hypothesis, and those that no figure tells from it.
+fn card(kind: &[usize], survivors: &[Hypothesis]) -> String {
+    let Some((&i, _)) = kind.split_first() else { return String::new() };
+    let hypothesis = &survivors[i];
     let weight = words::percent(hypothesis.weight);
     let mut html = format!(
         "<article class=\"card\"><h3>{} · {}</h3>\n<p class=\"best\"><strong{}>{}</strong> \
@@ -56,7 +66,7 @@ fn card(i: usize, hypothesis: &Hypothesis, survivors: &[Hypothesis]) -> String {
         let told = escaped(&model::residual(residual));
         let _ = write!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {told}</p>\n");
     }
-    html.push_str(&named("Like", &model::alike(hypothesis, survivors)));
+    html.push_str(&named("Like", &model::alike(kind, survivors)));
     for deviation in &hypothesis.deviations {
         html.push_str(&named("Shown by", &deviation.shown_by));
     }
@@ -87,10 +97,8 @@ fn unexplained(residuals: &[Residual]) -> String {
 
 fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String {
     let Some(separator) = separator else { return String::new() };
-    let rows = separator
-        .expects
-        .iter()
-        .map(|(id, expectation)| Row::default().name(&model::numbered(id, survivors)).sentence(expectation).whole());
+    let expectations = model::expectations(separator, survivors);
+    let rows = expectations.iter().map(|(names, told)| Row::default().name(names).sentence(told).whole());
     format!(
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
         escaped(&separator.reading),
@@ -114,6 +122,19 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
     });
     let heads = ["Figure", "Measured", "Predicted", "Difference", "", "<Would bind"];
     table(&format!("{} · {}", i + 1, hypothesis.id), &heads, &rows.collect::<String>())
+}
+
+/// All of them in one table, the weightiest first.
+fn every(survivors: &[Hypothesis]) -> String {
+    let rows = survivors.iter().enumerate().map(|(i, hypothesis)| {
+        Row::default()
+            .name(&(i + 1).to_string())
+            .figure(&format!("survivors.{i}.weight"), hypothesis.weight, &words::percent(hypothesis.weight))
+            .sentence(&model::hypothesis(hypothesis))
+            .whole()
+    });
+    let rows: String = rows.collect();
+    if rows.is_empty() { rows } else { table("By weight", &["", "Weight", "<What differs"], &rows) }
 }
 
 fn caveats(caveats: &[String]) -> String {

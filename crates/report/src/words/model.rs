@@ -1,6 +1,6 @@
 //! How sites, plans and explanations read.
 
-use linerate_record::explanation::{Hypothesis, Observations, Quantity, Residual};
+use linerate_record::explanation::{Hypothesis, Observations, Quantity, Residual, Separator};
 use linerate_record::plan::{Ceiling, Input, LayoutPlan, Plan, Resource, ScalePoint, Spread, Tolerance, Work};
 use linerate_record::site::{Clients, Entry, NodeGroup, Plane, Product, Protection, Site, TrafficPolicy};
 use linerate_record::units::{Bytes, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count};
@@ -359,16 +359,45 @@ pub(crate) fn residual(residual: &Residual) -> String {
     )
 }
 
-/// A hypothesis by its place among the survivors: `2 (plane-shared)`.
-pub(crate) fn numbered(id: &str, survivors: &[Hypothesis]) -> String {
-    match survivors.iter().position(|hypothesis| hypothesis.id == id) {
-        Some(place) => format!("{} ({id})", place + 1),
-        None => id.to_owned(),
+/// Survivors that predict the same of everything that was observed, as places in their list: the weightiest first,
+/// which stands for the others.
+pub(crate) fn kinds(survivors: &[Hypothesis]) -> Vec<Vec<usize>> {
+    let mut kinds: Vec<Vec<usize>> = Vec::new();
+    for (place, hypothesis) in survivors.iter().enumerate() {
+        let alike = |kind: &&mut Vec<usize>| {
+            let first = &survivors[kind[0]];
+            first.indistinguishable.contains(&hypothesis.id) || hypothesis.indistinguishable.contains(&first.id)
+        };
+        match kinds.iter_mut().find(alike) {
+            Some(kind) => kind.push(place),
+            None => kinds.push(vec![place]),
+        }
     }
+    kinds
 }
 
-/// The other survivors that predict the same; nothing where there are none.
-pub(crate) fn alike(hypothesis: &Hypothesis, survivors: &[Hypothesis]) -> String {
-    let others: Vec<String> = hypothesis.indistinguishable.iter().map(|id| numbered(id, survivors)).collect();
-    if others.is_empty() { String::new() } else { format!("{}, which would give the same figures", others.join(", ")) }
+/// The others of a kind: how many, their weight with that of the first, and what some of them say.
+pub(crate) fn alike(kind: &[usize], survivors: &[Hypothesis]) -> String {
+    const TOLD: usize = 3;
+    let Some(others) = kind.get(1..).filter(|others| !others.is_empty()) else { return String::new() };
+    let weight: f64 = kind.iter().map(|&place| survivors[place].weight).sum();
+    let told: Vec<String> =
+        others.iter().take(TOLD).map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place]))).collect();
+    let more = others.len().saturating_sub(TOLD);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!("together {}, told apart by no figure here: {}{more}", percent(weight), told.join("; "))
+}
+
+/// What each hypothesis expects, those together that expect the same: `1 or 3` to the expectation.
+pub(crate) fn expectations(separator: &Separator, survivors: &[Hypothesis]) -> Vec<(String, String)> {
+    let mut told: Vec<(Vec<String>, &str)> = Vec::new();
+    for (id, expectation) in &separator.expects {
+        let place = survivors.iter().position(|hypothesis| hypothesis.id == *id);
+        let name = place.map_or_else(|| id.clone(), |place| (place + 1).to_string());
+        match told.iter_mut().find(|(_, known)| known == expectation) {
+            Some((names, _)) => names.push(name),
+            None => told.push((vec![name], expectation)),
+        }
+    }
+    told.into_iter().map(|(names, expectation)| (names.join(" or "), expectation.to_owned())).collect()
 }
