@@ -240,7 +240,7 @@ fn scaling(plan: &Plan, look: Look) -> String {
 fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
     let nodes = point.nodes.to_string();
     if point.limits_bytes_per_s.is_empty() {
-        return format!(" {nodes:>6}  the engine does not run on so few\n");
+        return format!(" {nodes:>6}  no layout fits\n");
     }
     let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
     let binds = point.binds.iter().map(|resource| model::resource(*resource)).chain(iter::repeat(ABSENT));

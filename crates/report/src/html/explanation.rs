@@ -64,7 +64,7 @@ fn card(kind: &[usize], survivors: &[Hypothesis]) -> String {
     for residual in hypothesis.residuals.iter().filter(|residual| model::of_site(&residual.what)) {
         let (class, verdict) = if residual.explained { ("target", "fits") } else { ("serious", "not explained") };
         let told = escaped(&model::residual(residual));
-        let _ = write!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {told}</p>\n");
+        let _ = writeln!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {told}</p>");
     }
     html.push_str(&named("Like", &model::alike(kind, survivors)));
     for deviation in &hypothesis.deviations {
@@ -84,10 +84,10 @@ fn unexplained(residuals: &[Residual]) -> String {
     }
     let mut html = String::from("<ul class=\"findings\">\n");
     for residual in residuals {
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<li class=\"serious\"><p class=\"rank\"><span class=\"tag serious\">unexplained</span></p><div>\
-             <p class=\"claim\">{}</p><p>The nearest that any hypothesis comes.</p></div></li>\n",
+             <p class=\"claim\">{}</p><p>The nearest that any hypothesis comes.</p></div></li>",
             escaped(&model::residual(residual))
         );
     }

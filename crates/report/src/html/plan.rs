@@ -74,9 +74,9 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
     );
     if let Some(next) = work.ceilings.get(1) {
         let headroom = bytes_per_s_iec(next.limit_bytes_per_s - binds.limit_bytes_per_s);
-        let _ = write!(
+        let _ = writeln!(
             html,
-            "<p class=\"evidence\">Next: {} at <b{}>{}</b>, + {headroom}</p>\n",
+            "<p class=\"evidence\">Next: {} at <b{}>{}</b>, + {headroom}</p>",
             escaped(&model::ceiling(next, site)),
             exact(&format!("works.{i}.ceilings.1.limit_bytes_per_s"), next.limit_bytes_per_s),
             bytes_per_s_iec(next.limit_bytes_per_s),
@@ -85,10 +85,10 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
     if let Some(degraded) = work.degraded_bytes_per_s {
         let field = exact(&format!("works.{i}.degraded_bytes_per_s"), degraded);
         let told = bytes_per_s_iec(degraded);
-        let _ = write!(html, "<p class=\"evidence\">While one failed node is being healed: <b{field}>{told}</b></p>\n");
+        let _ = writeln!(html, "<p class=\"evidence\">While one failed node is being healed: <b{field}>{told}</b></p>");
     }
     for spread in &work.spread {
-        let _ = write!(html, "<p class=\"evidence\">{}</p>\n", escaped(&model::spread(spread, site)));
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::spread(spread, site)));
     }
     html.push_str("</article>\n");
     html
@@ -101,10 +101,10 @@ fn findings(findings: &[PlanFinding]) -> String {
     let mut html = String::from("<ul class=\"findings\">\n");
     for finding in findings {
         let severity = words::severity(finding.severity);
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span></p>\
-             <div><p class=\"claim\">{}</p>{}{}{}</div></li>\n",
+             <div><p class=\"claim\">{}</p>{}{}{}</div></li>",
             escaped(&finding.claim),
             named("Evidence", &finding.evidence),
             named("Remedy", &finding.remedy),

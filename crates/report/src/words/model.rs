@@ -218,15 +218,16 @@ pub(crate) fn scale_rows(plan: &Plan) -> Vec<(&ScalePoint, Vec<&str>)> {
     const ROWS_MAX: usize = 20;
     let Some(scaling) = &plan.scaling else { return Vec::new() };
     let ends = [scaling.points.first(), scaling.points.last()].map(|p| p.map(|p| p.nodes));
-    let firm = |nodes: u32| nodes.is_power_of_two() || ends.contains(&Some(nodes));
-    let mut room = ROWS_MAX.saturating_sub(scaling.points.iter().filter(|p| firm(p.nodes)).count());
+    let firm =
+        |p: &ScalePoint| ends.contains(&Some(p.nodes)) || p.nodes.is_power_of_two() && !p.limits_bytes_per_s.is_empty();
+    let mut room = ROWS_MAX.saturating_sub(scaling.points.iter().filter(|p| firm(p)).count());
     let mut rows = Vec::new();
     for point in &scaling.points {
         let bends = scaling.bends.iter().filter(|b| b.nodes == point.nodes);
         let bends: Vec<&str> = bends.map(|b| b.why.as_str()).collect();
-        let bend = !firm(point.nodes) && !bends.is_empty() && room > 0;
+        let bend = !firm(point) && !bends.is_empty() && room > 0;
         room -= usize::from(bend);
-        if bend || firm(point.nodes) {
+        if bend || firm(point) {
             rows.push((point, bends));
         }
     }

@@ -271,19 +271,21 @@ pub(crate) fn explanation() -> Explanation {
     let one = hypothesis(
         "bond-members-in-use=bond0: 1 of 2",
         "one of two members of bond0 carries the traffic",
-        0.56,
+        0.50,
         &figures,
         153.6,
     );
     let two = hypothesis("plane-shared", HOSTILE, 0.44, &figures, 150.1);
+    let three = hypothesis("bond-mode", "bond0 runs as active-backup", 0.06, &figures, 153.6);
     let expects = [
         (one.id.clone(), "all bytes on one member of each node".to_owned()),
         (two.id.clone(), "bytes evenly on both members".to_owned()),
+        (three.id.clone(), "all bytes on one member of each node".to_owned()),
     ];
     Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: Observations { figures, error_share: 0.02 },
-        survivors: vec![Hypothesis { indistinguishable: vec![two.id.clone()], ..one }, two],
+        survivors: vec![Hypothesis { indistinguishable: vec![three.id.clone()], ..one }, two, three],
         unexplained: vec![put],
         separator: Some(Separator {
             reading: "bytes per bond member, per node".to_owned(),
