@@ -1,9 +1,9 @@
-//! A view as JSON, CSV, terminal text and one self-contained HTML page; a run that goes on as OpenMetrics; a plan and an
-//! explanation as JSON, text and page.
+//! A view as JSON, CSV, terminal text and one self-contained HTML page; a run that goes on as OpenMetrics; a plan and
+//! an explanation as JSON, text and page.
 //!
-//! Formats; computes nothing: every figure printed here stands in the [`View`], the plan or the explanation, rounded for
-//! people. The HTML pages carry each exact figure beside the rounded one, in `data-` attributes, so that the two can be
-//! compared.
+//! Formats; computes nothing: every figure printed here stands in the [`View`], the plan or the explanation, rounded
+//! for people, or is a difference or a share of two that do. The HTML pages carry each exact figure beside the rounded
+//! one, in `data-` attributes, so that the two can be compared.
 
 pub mod comparison;
 mod csv;

@@ -162,7 +162,8 @@ fn formula(site: &Site, ceiling: &Ceiling) -> String {
         )
     });
     format!(
-        "<details><summary>{} · {}{}</summary><p><code>{}</code></p>\n<table><tbody>\n{}</tbody></table>\n{}</details>\n",
+        "<details><summary>{} · {}{}</summary><p><code>{}</code></p>\n\
+         <table><tbody>\n{}</tbody></table>\n{}</details>\n",
         escaped(&model::ceiling(ceiling, site)),
         bytes_per_s_iec(ceiling.limit_bytes_per_s),
         if model::rests_on_assumed(ceiling) { ASSUMED } else { "" },
