@@ -18,9 +18,9 @@ const PLAIN: Look = Look { color: false, width: 120 };
 fn same_as_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if env::var_os("LINERATE_GOLDEN").is_some_and(|word| word == "write") {
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text).expect("golden files can be written");
     }
-    let golden = fs::read_to_string(&path).unwrap();
+    let golden = fs::read_to_string(&path).expect("the golden file is there");
     for (i, (now, then)) in text.lines().zip(golden.lines()).enumerate() {
         assert_eq!(now, then, "{name}, line {}", i + 1);
     }
