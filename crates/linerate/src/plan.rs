@@ -3,11 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_model::findings::findings;
 use linerate_model::plan::{Asked, plan};
-use linerate_model::scaling::scaling;
-use linerate_model::sizing::sizing;
-use linerate_record::plan::Work;
 use linerate_record::site::{self, Site};
 
 use crate::cli::{PlanFlags, SiteFormat};
@@ -16,6 +12,8 @@ use crate::{folder, report};
 
 /// Largest file read as a site.
 const SITE_BYTES_MAX: u64 = 1 << 20;
+/// Of how flows are placed: the same site gives the same plan, word for word.
+const SEED: u64 = 1;
 
 pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     let Some(path) = &flags.site else {
@@ -25,16 +23,14 @@ pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let site = read_site(path)?;
-    let asked = Asked { object_bytes: flags.obj_size.map(|size| size.0), read_share: flags.mix.map(|mix| mix.0) };
-    let mut plan = plan(&site, &asked).map_err(Failure::usage)?;
-    let works: Vec<Work> = plan.works.iter().map(|work| work.work).collect();
-    if let Some(nodes) = &flags.nodes {
-        plan.scaling = Some(scaling(&site, nodes.clone(), &works));
-    }
-    if let Some((need, work)) = flags.need.as_ref().zip(works.first()) {
-        plan.sizing = Some(sizing(&site, need, work.object_bytes).map_err(Failure::usage)?);
-    }
-    plan.findings = findings(&site, &plan.layout, &plan.works);
+    let asked = Asked {
+        object_bytes: flags.obj_size.map(|size| size.0),
+        read_share: flags.mix.map(|mix| mix.0),
+        nodes: flags.nodes.clone(),
+        need: flags.need.clone(),
+        seed: SEED,
+    };
+    let plan = plan(&site, &asked).map_err(Failure::usage)?;
     let rendered = match flags.format {
         SiteFormat::Text => {
             linerate_report::plan::text(&plan, flags.why, report::look_for_file(flags.output.is_some()))
