@@ -6,13 +6,16 @@
 //! pair between two nodes. What hashing makes of the flows that can be spread is told by the plan's spread.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
 
 const SOURCE: &str =
     "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
+
+/// Median share of a bond from which it counts as used.
+const FILLED: f64 = 0.9;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for group in case.groups() {
@@ -23,7 +26,10 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 continue;
             }
             let Some((severity, why, remedy)) = reason(case, name, plane, bond) else { continue };
-            let claim = format!("\"{}\" of \"{}\" does not use its {members} members: {why}", bond.name, group.name);
+            if severity == Severity::Note && is_filled(case, group, name) {
+                continue;
+            }
+            let claim = format!("\"{}\" of \"{}\" may not use its {members} members: {why}", bond.name, group.name);
             let evidence = format!(
                 "{} plane over {members} ports, mode {}, transmit hash {}, the switch hashes {}",
                 name,
@@ -34,6 +40,18 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             out.push(finding(PlanFindingKind::BondHash, severity, (claim, evidence), remedy, SOURCE));
         }
     }
+}
+
+/// Whether the flows of this site fill a plane's bond all the same, wherever that was computed.
+fn is_filled(case: &Case, group: &NodeGroup, plane: &str) -> bool {
+    let of_plane: &[Resource] = match plane {
+        "public" => &[Resource::PublicEgress, Resource::PublicIngress],
+        _ => &[Resource::PrivateEgress, Resource::PrivateIngress],
+    };
+    let of_bond =
+        |spread: &&Spread| of_plane.contains(&spread.resource) && spread.group.as_deref() == Some(group.name.as_str());
+    let mut spreads = case.works.iter().flat_map(|work| &work.spread).filter(of_bond).peekable();
+    spreads.peek().is_some() && spreads.all(|spread| spread.share_p50 >= FILLED)
 }
 
 fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
@@ -151,6 +169,20 @@ mod tests {
         ] {
             assert_eq!(told(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
         }
+    }
+
+    #[test]
+    fn a_hash_of_peers_is_well_where_enough_peers_are_described() {
+        let kinds = |clients: u32| -> usize {
+            let mut site = crate::sites::site();
+            site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 2);
+            site.groups[0].bonds.iter_mut().for_each(|bond| bond.transmit_hash = TransmitHash::Layer2);
+            site.clients.count = clients;
+            let plan = crate::plan::plan(&site, &crate::plan::Asked::default()).unwrap();
+            let of_public = |finding: &&PlanFinding| finding.evidence.starts_with("public");
+            plan.findings.iter().filter(|f| f.kind == PlanFindingKind::BondHash).filter(of_public).count()
+        };
+        assert_eq!((kinds(1), kinds(64)), (1, 0));
     }
 
     #[test]
