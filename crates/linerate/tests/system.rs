@@ -9,10 +9,13 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, ends, missing, released};
+use system_parts::{Minio, Namespaces, ends, missing, released, shaped_cluster};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
+
+/// What a cluster of network namespaces needs.
+const CLUSTER: &[&str] = &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl"];
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -41,6 +44,8 @@ fn main() {
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
+        trial("cluster_of_four_nodes_is_held_by_its_links", CLUSTER, shaped_cluster::links_hold_it),
+        trial("cluster_with_one_slow_link_shows_which", CLUSTER, shaped_cluster::slow_link_shows),
     ];
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];

@@ -79,6 +79,13 @@ impl<S: Side> Transport<S> {
         Transport { socket, tls: side.map(|side| Box::new(Channel::new(side))) }
     }
 
+    /// From now on, a close drops what has not reached the peer. The kernel would go on sending it: what fits the
+    /// socket's buffer, a whole body even (tcp(7), SO_LINGER).
+    pub(crate) fn drop_unsent_on_close(&self) {
+        // Where it fails, a close is as without it.
+        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+    }
+
     /// Whether the connection is there, its TLS handshake included. An error that is not TLS's own is the socket's.
     pub(crate) fn establish(&mut self, wire: &mut Wire) -> Result<bool, Errno> {
         sockopt::socket_error(&self.socket)??;

@@ -310,7 +310,10 @@ impl Worker<'_> {
         match &why {
             None => self.free_slot(now_ns),
             Some(why) => {
-                self.unended_writes += u64::from(ask.may_be_stored() && *why == Failure::Timeout);
+                if ask.may_be_stored() && *why == Failure::Timeout {
+                    connection.transport.drop_unsent_on_close();
+                    self.unended_writes += 1;
+                }
                 self.failed(ask, since, why, retry_after_ns);
             }
         }
@@ -506,9 +509,11 @@ impl Worker<'_> {
         self.tick_at_ns = u64::MAX;
         loop {
             let now_ns = self.given.clock.now_ns();
-            let writes = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let open = writes.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes()).count();
+            let connections = self.places.iter().filter_map(|p| p.connection.as_ref());
+            let writes = connections.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
+            let open = writes.clone().count();
             if open == 0 || now_ns > begin_ns + DRAIN_NS {
+                writes.for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
                 return Ok(());
             }

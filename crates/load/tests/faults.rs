@@ -4,10 +4,10 @@
 mod server;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{SocketAddr, TcpListener};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -514,6 +514,27 @@ fn what_is_in_flight_at_the_end_is_no_error() {
         assert_eq!(seen.unended_writes, unended, "{op}: {seen:?}");
         assert!(begin.elapsed() < Duration::from_secs(15), "{op}");
     }
+}
+
+#[test]
+fn a_write_that_is_given_up_does_not_arrive_later() {
+    // More than a receive buffer that nobody reads, and less than a send buffer besides.
+    const BYTES: u64 = 512 << 10;
+    static ARRIVED: AtomicU64 = AtomicU64::new(0);
+    let reads_late = |a: &mut Asked<'_>| {
+        std::thread::sleep(Duration::from_secs(7));
+        let arrived = io::copy(&mut (&mut *a.stream).take(BYTES), &mut io::sink());
+        ARRIVED.fetch_add(u64::from(arrived.is_ok_and(|n| n == BYTES)) + 1000, Ordering::Relaxed);
+        Ok(Then::Close)
+    };
+    let few = Plan { until: Until::Intervals(4), ..plan(PUT, BYTES) };
+    let seen = driven(serve(Arc::new(reads_late)), PATIENT, &few, |_| false);
+    assert_eq!((seen.requests, seen.failed(), seen.unended_writes), (0, 0, 2), "{seen:?}");
+    let begin = Instant::now();
+    while ARRIVED.load(Ordering::Relaxed) < 2000 && begin.elapsed() < PATIENT {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(ARRIVED.load(Ordering::Relaxed), 2000, "bodies that arrived, and 1000 for each request");
 }
 
 #[test]

@@ -152,10 +152,15 @@ pub(crate) fn files_below(folder: &Path) -> Vec<String> {
 }
 
 /// Waits until something holds; panics after 20 seconds.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    eventually_within(Duration::from_secs(20), what, holds);
+}
+
+/// The same with a time of its own.
+pub(crate) fn eventually_within(most: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "waited in vain for: {what}");
+        assert!(begin.elapsed() < most, "waited in vain for: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

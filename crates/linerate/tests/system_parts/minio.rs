@@ -121,7 +121,7 @@ impl Minio {
     }
 
     pub(crate) fn keys(&self) -> Vec<(&'static str, String)> {
-        vec![("AWS_ACCESS_KEY_ID", USER.to_owned()), ("AWS_SECRET_ACCESS_KEY", PASSWORD.to_owned())]
+        keys()
     }
 
     /// A bench that must end well.
@@ -291,7 +291,13 @@ fn sha256(text: &str) -> String {
     String::from_utf8_lossy(&output.stdout).split(' ').next().unwrap_or_default().to_owned()
 }
 
-fn program() -> std::ffi::OsString {
+/// The keys of every MinIO of the tests, as a client takes them.
+pub(super) fn keys() -> Vec<(&'static str, String)> {
+    vec![("AWS_ACCESS_KEY_ID", USER.to_owned()), ("AWS_SECRET_ACCESS_KEY", PASSWORD.to_owned())]
+}
+
+/// The server's binary.
+pub(super) fn program() -> std::ffi::OsString {
     std::env::var_os("MINIO").expect("MINIO names the server's binary")
 }
 

@@ -1,13 +1,29 @@
 //! A real MinIO, network namespaces and the released binary for the system tests. All are ended and removed with the
 //! test.
 
+mod cluster;
 pub(crate) mod ends;
 mod minio;
 mod namespaces;
 pub(crate) mod released;
+pub(crate) mod shaped_cluster;
 
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;
+
+use std::process::Command;
+
+/// `outer` with `inner` behind it: its program, arguments and environment.
+fn wrapped(mut outer: Command, inner: &Command) -> Command {
+    outer.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
 
 /// What of `needs` this machine lacks, by name.
 pub(crate) fn missing(needs: &[&str]) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use super::wrapped;
 use crate::running::{bench_command, linerate, shown};
 
 /// The namespaces and the link; gone with the value.
@@ -50,16 +51,9 @@ impl Namespaces {
 
     /// Runs a bench in the client's namespace.
     pub(crate) fn bench(&self, folder: &Path, flags: &str, keys: &[(&str, String)]) -> Output {
-        let inner = bench_command(folder, flags, keys);
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.client]).arg(inner.get_program()).args(inner.get_args());
-        for (name, value) in inner.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.stdin(Stdio::null()).output().expect("ip runs")
+        command.args(["netns", "exec", &self.client]).stdin(Stdio::null());
+        wrapped(command, &bench_command(folder, flags, keys)).output().expect("ip runs")
     }
 
     /// The same on a pseudo-terminal, on which `answer` is typed.
