@@ -44,8 +44,8 @@ fn main() {
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
-        trial("cluster_of_four_nodes_is_held_by_its_links", CLUSTER, shaped_cluster::links_hold_it),
-        trial("cluster_with_one_slow_link_shows_which", CLUSTER, shaped_cluster::slow_link_shows),
+        trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),
+        trial("cluster_with_one_slow_link_is_explained_by_it", CLUSTER, shaped_cluster::slow_link_is_named),
     ];
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];
