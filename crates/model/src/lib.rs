@@ -9,8 +9,10 @@ pub mod ceilings;
 pub mod chance;
 pub mod error;
 pub mod ethernet;
+pub mod knobs;
 pub mod layout;
 pub mod plan;
+pub mod profiles;
 #[cfg(test)]
 mod sites;
 pub mod spread;
