@@ -159,11 +159,14 @@ fn table(rows: &[&Row], profile: Option<&Profile>) -> String {
     text
 }
 
+/// Columns of a knob in full.
+const WIDTH: usize = 100;
+
 /// A knob in full.
 fn whole(knob: &Knob) -> String {
-    let mut text = format!("{}\n{}\n\n", knob.id, wrapped(knob.summary, 0));
+    let mut text = format!("{}\n{}\n\n", knob.id, manual::wrapped(knob.summary, WIDTH, 0));
     let mut line = |what: &str, value: &str| {
-        let _ = writeln!(text, "{what:<13} {}", wrapped(value, 14));
+        let _ = writeln!(text, "{what:<13} {}", manual::wrapped(value, WIDTH, 14));
     };
     line("where", &knob.locator.to_string());
     line("scope", &knob.scope.to_string());
@@ -190,25 +193,6 @@ fn whole(knob: &Knob) -> String {
         line("source", source);
     }
     text
-}
-
-/// Words in lines of at most 100 columns, all but the first indented.
-fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = indent;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > 100 {
-            let _ = write!(lines, "\n{:indent$}", "");
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += length;
-    }
-    lines
 }
 
 /// A knob as JSON.
@@ -295,12 +279,5 @@ mod tests {
         let error = named("qqqqqqqqqqqqqq").expect_err("no such knob").to_string();
         assert_eq!(error, "no knob is called \"qqqqqqqqqqqqqq\": linerate knobs lists what there is");
         assert!(profile("s3").expect_err("no such profile").to_string().contains("s3-storage-node"));
-    }
-
-    #[test]
-    fn lines_are_wrapped_and_indented() {
-        let text = wrapped(&"word ".repeat(60), 14);
-        assert!(text.lines().count() > 2);
-        assert!(text.lines().skip(1).all(|line| line.starts_with(&" ".repeat(14)) && line.chars().count() <= 100));
     }
 }

@@ -113,8 +113,8 @@ pub enum Locator {
     Channels,
     /// Where an interface's interrupts are handled: `local`, only on processors of its NUMA node, or `anywhere`.
     Interrupts,
-    /// Which fields of UDP over IPv4 choose an interface's receive queue, as `ethtool -N rx-flow-hash udp4` has it: `sd`,
-    /// `sdfn`.
+    /// Which fields of UDP over IPv4 choose an interface's receive queue, as `ethtool -N rx-flow-hash udp4` has it:
+    /// `sd`, `sdfn`.
     ReceiveHash,
     /// An option of the mounts of a file system type: `noatime` of `xfs`. Its value is what follows `=`, `present` where
     /// nothing does, and `absent` where the mount does not have it; sizes as `/proc/mounts` has them (`256k`).

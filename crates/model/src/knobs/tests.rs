@@ -34,7 +34,7 @@ fn every_row_says_what_it_is_why_what_it_relieves_and_risks_and_where_that_is_fr
             assert!(!text.contains("  ") && text.trim() == text, "{id}: spaces in {what}: {text:?}");
         }
         assert!(!knob.relieves.is_empty() && !knob.risk.is_empty(), "{id}");
-        assert!(knob.summary.ends_with('.') && knob.why.ends_with('.') && knob.risk.ends_with('.'), "{id}: full stops");
+        assert!([knob.summary, knob.why, knob.risk].iter().all(|text| text.ends_with('.')), "{id}: full stops");
         assert!(!knob.sources.is_empty() && knob.sources.iter().all(|source| source.len() >= 8), "{id}: sources");
     }
 }
@@ -47,7 +47,7 @@ fn no_two_rows_share_a_locator_and_hardly_any_their_reasons() {
         assert!(locators.insert(knob.locator.to_string()), "{}: {} is there twice", knob.id, knob.locator);
         reasons.insert(knob.why);
     }
-    // Both directions of busy polling, both families of buffers, rate and burst of three clients, bridges' three tables.
+    // Both settings of busy polling, both default buffers, rate and burst of three clients, three tables of bridges.
     assert!(reasons.len() + 12 >= KNOBS.len(), "{} reasons for {} rows", reasons.len(), KNOBS.len());
 }
 

@@ -35,7 +35,7 @@ pub(crate) const ROW: Row = Row {
 fn advise(snapshot: &Snapshot, site: &Site, place: &Place) -> Option<Advice> {
     let peers = u64::from(site.nodes()) + u64::from(site.clients.count);
     let most = (8 * peers).next_power_of_two().clamp(8192, 1 << 17);
-    facts::at_least(snapshot, place, most / 1, format!("{peers} nodes and clients, and their pods"))
+    facts::at_least(snapshot, place, most, format!("{peers} nodes and clients, and their pods"))
 }
 
 #[cfg(test)]
