@@ -1,6 +1,7 @@
 //! `linerate knobs`: the catalogue, as a table, or one knob in full.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -66,7 +67,7 @@ impl ValueEnum for LayerFlag {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0.to_string()))
+        Some(clap::builder::PossibleValue::new(self.0.name()))
     }
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
     } else if flags.id.is_some() {
         rows.iter().map(|row| whole(&row.knob)).collect::<Vec<_>>().join("\n")
     } else {
-        table(&rows, profile)
+        table(&rows, profile, std::io::stdout().is_terminal().then(|| report::look().width))
     };
     report::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -139,7 +140,7 @@ fn literal(profile: Option<&Profile>, knob: &Knob) -> Option<&'static str> {
 }
 
 /// A line for each knob: id, value of the profile or else summary, scope, when it takes effect.
-fn table(rows: &[&Row], profile: Option<&Profile>) -> String {
+fn table(rows: &[&Row], profile: Option<&Profile>, columns: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(profile) = profile {
         let _ = writeln!(text, "{}: {}\n", profile.name, profile.summary);
@@ -153,10 +154,21 @@ fn table(rows: &[&Row], profile: Option<&Profile>) -> String {
         }
         let what = literal(profile, knob).unwrap_or(knob.summary);
         let (scope, effect) = (knob.scope.to_string(), knob.takes_effect.to_string());
-        let _ = writeln!(text, "  {:width$}  {scope:17}  {effect:14}  {what}", knob.id);
+        let line = format!("  {:width$}  {scope:17}  {effect:14}  {what}", knob.id);
+        let _ = writeln!(text, "{}", cut(&line, columns));
     }
     let _ = writeln!(text, "{} knobs", rows.len());
     text
+}
+
+/// A line as it fits a terminal; whole where the output is none.
+fn cut(line: &str, columns: Option<usize>) -> String {
+    match columns {
+        Some(columns) if line.chars().count() > columns => {
+            line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// Columns of a knob in full.
@@ -279,5 +291,16 @@ mod tests {
         let error = named("qqqqqqqqqqqqqq").expect_err("no such knob").to_string();
         assert_eq!(error, "no knob is called \"qqqqqqqqqqqqqq\": linerate knobs lists what there is");
         assert!(profile("s3").expect_err("no such profile").to_string().contains("s3-storage-node"));
+    }
+
+    #[test]
+    fn lines_fit_a_terminal_and_are_whole_elsewhere() {
+        assert_eq!(cut("a long line", Some(6)), "a lon…");
+        assert_eq!(cut("a long line", Some(11)), "a long line");
+        assert_eq!(cut("a long line", None), "a long line");
+        let rows = listed(Some(Layer::Net), None);
+        let text = table(&rows, None, Some(80));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.ends_with(&format!("\n{} knobs\n", rows.len())), "{text}");
     }
 }

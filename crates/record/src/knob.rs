@@ -116,8 +116,8 @@ pub enum Locator {
     /// Which fields of UDP over IPv4 choose an interface's receive queue, as `ethtool -N rx-flow-hash udp4` has it:
     /// `sd`, `sdfn`.
     ReceiveHash,
-    /// An option of the mounts of a file system type: `noatime` of `xfs`. Its value is what follows `=`, `present` where
-    /// nothing does, and `absent` where the mount does not have it; sizes as `/proc/mounts` has them (`256k`).
+    /// An option of the mounts of a file system type: `noatime` of `xfs`. Its value is what follows `=`, `present`
+    /// where nothing does, and `absent` where the mount does not have it; sizes as `/proc/mounts` has them (`256k`).
     MountOption {
         /// The file system's type.
         fs: &'static str,
@@ -470,11 +470,11 @@ impl Layer {
         Layer::Cni,
         Layer::Engine,
     ];
-}
 
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// What flags, files and folders call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Layer::Vm => "vm",
             Layer::Cpu => "cpu",
             Layer::Kernel => "kernel",
@@ -490,7 +490,13 @@ impl fmt::Display for Layer {
             Layer::Dns => "dns",
             Layer::Cni => "cni",
             Layer::Engine => "engine",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -15,11 +15,10 @@ pub(crate) const ROW: Row = Row {
         default: "4194304 since Linux 6.18, 212992 before",
         summary: "The most that a program may ask for by SO_SNDBUF, in bytes; the kernel doubles what is asked.",
         why: "Only programs that set SO_SNDBUF feel it, and those lose autotuning by tcp_wmem. MinIO is one: it asks \
-            for 4 MiB on its listener, whose connections inherit that (tried on 6.18: still the listener's after 3 \
-            GB, where another listener's connection had grown to 22 MB), and on each connection to a peer. With \
-            212992 it gets 416 KiB for good, whatever tcp_wmem says: 416 KiB in 2 ms are 1.7 Gb/s. So the advice is \
-            at least 4 MiB, more where bandwidth × delay is more. Sources say 4 MiB, 16 MiB and 256 MiB. A MinIO \
-            that runs has its listener already: it must be restarted, which no source says.",
+            for 4 MiB on its listener, whose connections inherit that, and on each connection to a peer. With 212992 \
+            it gets 416 KiB for good, whatever tcp_wmem says: 416 KiB in 2 ms are 1.7 Gb/s. So the advice is at \
+            least 4 MiB, more where bandwidth × delay is more. Sources say 4 MiB, 16 MiB and 256 MiB. A MinIO that \
+            runs has its listener already: it must be restarted, which no source says.",
         relieves: "links: throughput of one connection",
         risk: "A program that asks for that much gets it: memory up to the bound for each such socket, within \
             tcp_mem.",

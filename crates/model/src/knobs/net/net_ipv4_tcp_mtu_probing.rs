@@ -17,7 +17,7 @@ pub(crate) const ROW: Row = Row {
             (2).",
         why: "1, as every source says: it costs nothing until retransmissions time out, and then saves connections \
             over overlays or jumbo frames whose ICMP is filtered. Per namespace, fresh in each: the host's 1 does \
-            not reach pods, so that source 003's A4 compared equal with equal.",
+            not reach pods, so that source 003's A4 may well have compared equal with equal.",
         relieves: "links: connections that hang on lost large packets",
         risk: "A path that loses much may be probed down to small segments.",
         sources: &[

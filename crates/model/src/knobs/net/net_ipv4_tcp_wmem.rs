@@ -14,14 +14,14 @@ pub(crate) const ROW: Row = Row {
         takes_effect: TakesEffect::NewNamespace,
         default: "4096 16384 4194304, less on small machines",
         summary: "Least, first and greatest send buffer of a TCP socket in bytes; autotuning moves between them.",
-        why: "The greatest is twice bandwidth × delay of one connection, no less than the kernel's own. Source 002 \
-            and 003 set 64 MiB as the *least* and 128 MiB as the first: the least is what a socket keeps under \
-            memory pressure, so that a thousand connections pin 64 GiB, and the first is what each may fill before \
-            anyone measured its path. Source 000's 4 MiB as the greatest is below the default of 6 MiB. The value \
-            is copied from the initial namespace when a namespace is made, since 4.15: a pod that runs keeps what \
-            it had, and source 003's toggling beneath running pods compared equal with equal. Inside a namespace a \
-            change acts at once on buffers that still grow. A socket that set SO_SNDBUF is not tuned at all, and \
-            MinIO's are such: see net.core.wmem_max.",
+        why: "The greatest is twice bandwidth × delay of one connection, no less than the kernel's own. Source 002 and \
+            003 set 64 MiB as the *least* and 128 MiB as the first: the least is what a socket keeps under memory \
+            pressure, so that a thousand connections pin 64 GiB, and the first is what each may fill before anyone \
+            measured its path. Source 000's 4 MiB as the greatest is below the default of 6 MiB. The value is copied \
+            from the initial namespace when a namespace is made, since 4.15: a pod that runs keeps what it had, and \
+            source 003's toggling on the host may well have compared equal with equal. Inside a namespace a change \
+            acts at once on buffers that still grow. A socket that set SO_SNDBUF is not tuned at all, and MinIO's \
+            are such: see net.core.wmem_max.",
         relieves: "links: throughput of one connection",
         risk: "Memory up to the greatest for each busy connection, within tcp_mem.",
         sources: &[
