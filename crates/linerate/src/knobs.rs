@@ -191,7 +191,7 @@ fn whole(knob: &Knob) -> String {
         line("belongs to", &format!("{owner}: never changed on a node of Kubernetes"));
     }
     if !knob.also_called.is_empty() {
-        line("sources call", &knob.also_called.join(", "));
+        line("also called", &knob.also_called.join(", "));
     }
     for profile in PROFILES {
         if let Some(value) = literal(Some(profile), knob) {

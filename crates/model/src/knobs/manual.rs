@@ -75,7 +75,7 @@ fn section(text: &mut String, knob: &Knob) {
     }
     if !knob.also_called.is_empty() {
         let names: Vec<String> = knob.also_called.iter().map(|name| format!("`{name}`")).collect();
-        row("sources call it", &names.join(", "));
+        row("also called", &names.join(", "));
     }
     let values = set_by(knob.id);
     if !values.is_empty() {
@@ -164,8 +164,8 @@ knobs ID` prints one knob.
 
 Scope and time matter more than value. A pod's network namespace starts from the kernel's defaults for most of `net.*`,
 whatever the host says; a few are copied from the initial namespace when the pod's is made; the rest are one for the
-machine. Each was established from the kernel's source and tried on Linux 6.18 in namespaces made before and after the
-change.
+machine. Each was established from the kernel's source and, but for two that the tests name, tried on Linux 6.18 in
+namespaces made before and after the change.
 
 What the sources are:
 

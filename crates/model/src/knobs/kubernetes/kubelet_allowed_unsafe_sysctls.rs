@@ -20,7 +20,7 @@ pub(crate) const ROW: Row = Row {
             since Kubernetes 1.32, tcp_rmem and tcp_wmem.",
         relieves: "links and accepting: settings that never reach the engine",
         risk: "Pods may set those, each for itself.",
-        sources: &["source 000, Kubernetes values", "Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go"],
+        sources: &["Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go"],
         since: None,
         until: None,
         also_called: &["allowedUnsafeSysctls"],
