@@ -171,7 +171,7 @@ What the sources are:
 
 | | |
 |---|---|
-| source 000 | a talk of September 2025 on an S3 cluster on Kubernetes: OS table, tuned profile, Kubernetes and Cilium values |
+| source 000 | a talk of 2025 on an S3 cluster on Kubernetes: OS table, tuned profile, Kubernetes and Cilium values |
 | source 001 | a study group's notes on MinIO's hardware checklist and warp; it names no setting |
 | source 002 | a blog's list of network settings for Cilium, with iperf3 |
 | source 003 | MinIO and warp with parameters one by one and all together |
