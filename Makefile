@@ -68,3 +68,4 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask arrows
 	$(CARGO) xtask tidy
+	$(CARGO) xtask knobs --check

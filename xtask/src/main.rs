@@ -1,9 +1,11 @@
-//! What this repository holds itself to: who depends on whom, style, counted tests, and the cost of the wire loop.
+//! What this repository holds itself to: who depends on whom, style, counted tests, pages made from rows, and the cost
+//! of the wire loop.
 
 mod arrows;
 mod bench;
 mod count;
 mod fuzz;
+mod knobs;
 mod purity;
 mod source;
 mod tidy;
@@ -20,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
   bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
+  knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags";
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         Some(("arrows", [])) => arrows::run(),
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
+        Some(("knobs", [])) => knobs::write(),
+        Some(("knobs", [check])) if check == "--check" => knobs::check(),
         Some(("bench", flags)) => bench::run(flags).map(|()| ExitCode::SUCCESS),
         Some(("fuzz", flags)) => fuzz::run(flags),
         Some(("soak", flags)) => bench::soak::run(flags),

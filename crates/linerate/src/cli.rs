@@ -17,6 +17,7 @@ use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 use crate::timing::{Precision, WarmUp};
 
 use crate::import::ImportFlags;
+use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 
 pub(crate) use choices::{
@@ -65,6 +66,8 @@ pub(crate) enum Verb {
     Target(TargetFlags),
     /// Make a run folder of what another tool measured.
     Import(ImportFlags),
+    /// Tell what each setting of a machine or a cluster is: where it acts, when, what is advised and why.
+    Knobs(KnobsFlags),
     /// Print the completions of a shell.
     Completions(CompletionsFlags),
     /// Write manual pages.

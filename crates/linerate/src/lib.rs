@@ -18,6 +18,7 @@ pub mod fuzzing;
 mod grid;
 mod import;
 mod interrupt;
+mod knobs;
 mod mc;
 mod metrics;
 mod plan;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
         cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
         cli::Verb::Import(flags) => import::run(&flags),
+        cli::Verb::Knobs(flags) => knobs::run(&flags),
         cli::Verb::Completions(flags) => shell::completions(&flags),
         cli::Verb::Man(flags) => shell::man(&flags),
     });

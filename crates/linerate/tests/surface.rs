@@ -328,3 +328,30 @@ fn metrics_are_served_while_a_run_goes_on() {
     assert_eq!(output.status.code(), Some(2));
     assert!(shown(&output).contains("cannot serve --metrics on"), "{}", shown(&output));
 }
+
+#[test]
+fn knobs_are_told_as_a_table_in_full_and_as_json() {
+    let told = |arguments: &[&str]| {
+        let output = linerate().arg("knobs").args(arguments).output().expect("linerate runs");
+        (output.status.code(), shown(&output))
+    };
+    let (code, table) = told(&[]);
+    assert_eq!(code, Some(0), "{table}");
+    let (code, json) = told(&["--json"]);
+    assert_eq!(code, Some(0));
+    let knobs: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
+    for knob in &knobs {
+        let id = knob["id"].as_str().expect("an id");
+        assert!(table.contains(&format!("  {id} ")), "{id} is not in the table");
+    }
+    assert!(table.ends_with(&format!("{} knobs\n", knobs.len())));
+    let (_, whole) = told(&["fs.xfs.xfsyncd_centisecs"]);
+    assert!(whole.starts_with("fs.xfs.xfssyncd_centisecs\n"), "{whole}");
+    let (code, error) = told(&["vm.swapines"]);
+    assert_eq!(
+        (code, error.as_str()),
+        (Some(2), "error: no knob is called \"vm.swapines\": did you mean vm.swappiness?\n")
+    );
+    let (code, error) = told(&["--profile", "fast"]);
+    assert!(code == Some(2) && error.contains("s3-storage-node"), "{error}");
+}

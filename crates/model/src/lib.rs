@@ -11,8 +11,10 @@ pub mod error;
 pub mod ethernet;
 pub mod explain;
 pub mod findings;
+pub mod knobs;
 pub mod layout;
 pub mod plan;
+pub mod profiles;
 pub mod scaling;
 #[cfg(test)]
 mod sites;

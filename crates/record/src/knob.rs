@@ -91,7 +91,8 @@ pub enum Locator {
         /// The name.
         name: &'static str,
     },
-    /// A file below `sys`, relative to it: `kernel/mm/transparent_hugepage/enabled`, `block/{disk}/queue/scheduler`.
+    /// A file below `sys`, relative to it: `kernel/mm/transparent_hugepage/enabled`, `block/{disk}/queue/scheduler`. A
+    /// `*` stands for every entry there (the queues of an interface), all of which have the same value.
     Sysfs {
         /// The pattern.
         path: &'static str,
@@ -110,26 +111,32 @@ pub enum Locator {
     },
     /// Combined queues of an interface.
     Channels,
-    /// An option of the mounts of a file system type: `noatime` of `xfs`.
+    /// Where an interface's interrupts are handled: `local`, only on processors of its NUMA node, or `anywhere`.
+    Interrupts,
+    /// Which fields of UDP over IPv4 choose an interface's receive queue, as `ethtool -N rx-flow-hash udp4` has it:
+    /// `sd`, `sdfn`.
+    ReceiveHash,
+    /// An option of the mounts of a file system type: `noatime` of `xfs`. Its value is what follows `=`, `present`
+    /// where nothing does, and `absent` where the mount does not have it; sizes as `/proc/mounts` has them (`256k`).
     MountOption {
         /// The file system's type.
         fs: &'static str,
         /// The option, without its value.
         option: &'static str,
     },
-    /// An argument of the kernel's command line: `skew_tick`.
+    /// An argument of the kernel's command line: `skew_tick`. Its value is as that of a mount option.
     BootArgument {
         /// The name.
         name: &'static str,
     },
     /// The kernel's version.
     KernelVersion,
-    /// A resource limit of the engine's process, as `/proc/PID/limits` names it: `Max open files`.
+    /// A hard resource limit of the engine's process, as `/proc/PID/limits` names it: `Max open files`.
     Limit {
         /// The name.
         name: &'static str,
     },
-    /// A systemd timer that should be active: `fstrim.timer`.
+    /// A systemd timer: `fstrim.timer`. Its value is `active` or `inactive`.
     Timer {
         /// The unit.
         unit: &'static str,
@@ -212,9 +219,10 @@ impl fmt::Display for Place {
 pub struct Setting {
     /// Which, where.
     pub place: Place,
-    /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word.
+    /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word, and of a bond's
+    /// `802.3ad 4` the first.
     pub value: Option<String>,
-    /// What it can be, where the kernel lists that.
+    /// What it can be, where the kernel lists that; of rings and queues of an interface, the largest alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// Why there is no value: absent on this kernel, not permitted, unreadable.
@@ -370,7 +378,12 @@ impl Locator {
             Locator::Sysfs { path } if path.contains("{nic}") => Some(DeviceClass::Nic),
             Locator::Sysfs { path } if path.contains("{bond}") => Some(DeviceClass::Bond),
             Locator::Sysfs { path } if path.contains("{cpu}") => Some(DeviceClass::Cpu),
-            Locator::Mtu | Locator::Offload { .. } | Locator::Ring { .. } | Locator::Channels => Some(DeviceClass::Nic),
+            Locator::Mtu
+            | Locator::Offload { .. }
+            | Locator::Ring { .. }
+            | Locator::Channels
+            | Locator::Interrupts
+            | Locator::ReceiveHash => Some(DeviceClass::Nic),
             Locator::MountOption { .. } => Some(DeviceClass::Mount),
             _ => None,
         }
@@ -410,4 +423,128 @@ pub struct Knob {
     pub also_called: &'static [&'static str],
     /// Who else owns it on a Kubernetes node, so that it is never changed there: `Some("Cilium")`.
     pub owned_by: Option<&'static str>,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scope::Host => "host",
+            Scope::NetworkNamespace => "network namespace",
+            Scope::Device => "device",
+            Scope::Mount => "mount",
+            Scope::Process => "process",
+            Scope::Cluster => "cluster",
+        })
+    }
+}
+
+impl fmt::Display for TakesEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TakesEffect::AtOnce => "at once",
+            TakesEffect::NewSocket => "new sockets",
+            TakesEffect::NewNamespace => "new namespaces",
+            TakesEffect::Restart => "restart",
+            TakesEffect::Reboot => "reboot",
+            TakesEffect::Never => "never",
+        })
+    }
+}
+
+impl Layer {
+    /// Every layer, from the machine to the cluster.
+    pub const ALL: [Layer; 15] = [
+        Layer::Vm,
+        Layer::Cpu,
+        Layer::Kernel,
+        Layer::Fs,
+        Layer::Block,
+        Layer::Net,
+        Layer::Nic,
+        Layer::Bond,
+        Layer::Conntrack,
+        Layer::Boot,
+        Layer::Limits,
+        Layer::Kubernetes,
+        Layer::Dns,
+        Layer::Cni,
+        Layer::Engine,
+    ];
+
+    /// What flags, files and folders call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Vm => "vm",
+            Layer::Cpu => "cpu",
+            Layer::Kernel => "kernel",
+            Layer::Fs => "fs",
+            Layer::Block => "block",
+            Layer::Net => "net",
+            Layer::Nic => "nic",
+            Layer::Bond => "bond",
+            Layer::Conntrack => "conntrack",
+            Layer::Boot => "boot",
+            Layer::Limits => "limits",
+            Layer::Kubernetes => "kubernetes",
+            Layer::Dns => "dns",
+            Layer::Cni => "cni",
+            Layer::Engine => "engine",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Locator {
+    /// Where a person finds it: `sysctl net.core.rmem_max`, `/sys/block/{disk}/queue/scheduler`, `ethtool -g: rx`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Locator::Sysctl { name } => write!(f, "sysctl {name}"),
+            Locator::Sysfs { path } => write!(f, "/sys/{path}"),
+            Locator::Mtu => f.write_str("ip link: mtu"),
+            Locator::Offload { feature } => write!(f, "ethtool -k: {feature}"),
+            Locator::Ring { side } => write!(f, "ethtool -g: {side}"),
+            Locator::Channels => f.write_str("ethtool -l: combined"),
+            Locator::Interrupts => f.write_str("/proc/irq/*/smp_affinity_list"),
+            Locator::ReceiveHash => f.write_str("ethtool -n rx-flow-hash udp4"),
+            Locator::MountOption { fs, option } => write!(f, "mount -t {fs}: {option}"),
+            Locator::BootArgument { name } => write!(f, "kernel command line: {name}"),
+            Locator::KernelVersion => f.write_str("uname -r"),
+            Locator::Limit { name } => write!(f, "limit: {name}"),
+            Locator::Timer { unit } => write!(f, "systemd: {unit}"),
+            Locator::Component { component, key } => write!(f, "{component}: {key}"),
+            Locator::HelmValue { chart, path } => write!(f, "Helm, {chart}: {path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_is_called_the_same_in_text_and_in_json() {
+        for layer in Layer::ALL {
+            assert_eq!(serde_json::to_string(&layer).unwrap(), format!("\"{layer}\""));
+        }
+    }
+
+    #[test]
+    fn settings_of_devices_know_their_class() {
+        let cases = [
+            (Locator::Sysctl { name: "vm.swappiness" }, None),
+            (Locator::Sysfs { path: "block/{disk}/queue/scheduler" }, Some(DeviceClass::Disk)),
+            (Locator::Sysfs { path: "class/net/{bond}/bonding/mode" }, Some(DeviceClass::Bond)),
+            (Locator::Interrupts, Some(DeviceClass::Nic)),
+            (Locator::MountOption { fs: "xfs", option: "noatime" }, Some(DeviceClass::Mount)),
+        ];
+        for (locator, class) in cases {
+            assert_eq!(locator.device_class(), class, "{locator}");
+        }
+    }
 }

@@ -1,0 +1,20 @@
+//! The container network: Cilium's values and what the CNI owns.
+pub(crate) mod cilium_bgp_control_plane;
+pub(crate) mod cilium_bpf_masquerade;
+pub(crate) mod cilium_datapath_mode;
+pub(crate) mod cilium_endpoint_health_checking;
+pub(crate) mod cilium_endpoint_routes;
+pub(crate) mod cilium_external_traffic_policy;
+pub(crate) mod cilium_health_checking;
+pub(crate) mod cilium_ipv4_big_tcp;
+pub(crate) mod cilium_kube_proxy_replacement;
+pub(crate) mod cilium_lb_acceleration;
+pub(crate) mod cilium_lb_mode;
+pub(crate) mod cilium_local_redirect_policy;
+pub(crate) mod cilium_routing_mode;
+pub(crate) mod net_bridge_bridge_nf_call_arptables;
+pub(crate) mod net_bridge_bridge_nf_call_ip6tables;
+pub(crate) mod net_bridge_bridge_nf_call_iptables;
+pub(crate) mod net_ipv4_conf_all_rp_filter;
+pub(crate) mod net_ipv4_conf_default_rp_filter;
+pub(crate) mod net_ipv4_ip_forward;

@@ -1,0 +1,35 @@
+//! `cilium.bpf_masquerade`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Place, Scope, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{Row, facts};
+
+pub(crate) const ROW: Row = Row {
+    knob: Knob {
+        id: "cilium.bpf_masquerade",
+        layer: Layer::Cni,
+        locator: Locator::HelmValue { chart: "cilium", path: "bpf.masquerade" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        default: "false",
+        summary: "Whether addresses of what leaves the cluster are translated by eBPF instead of iptables.",
+        why: "true, as source 000 has it; without it host routing falls back to the stack.",
+        relieves: "processor: iptables for each packet",
+        risk: "Needs kube-proxy's replacement.",
+        sources: &[
+            "source 000, Cilium values",
+            "Cilium, install/kubernetes/cilium/values.yaml",
+            "Cilium, Documentation/operations/performance/tuning.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["bpf.masquerade"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &Place) -> Option<Advice> {
+    facts::advice(true, "eBPF host routing rests on it")
+}

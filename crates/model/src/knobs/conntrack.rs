@@ -1,0 +1,11 @@
+//! Connection tracking.
+pub(crate) mod net_netfilter_nf_conntrack_buckets;
+pub(crate) mod net_netfilter_nf_conntrack_generic_timeout;
+pub(crate) mod net_netfilter_nf_conntrack_icmp_timeout;
+pub(crate) mod net_netfilter_nf_conntrack_max;
+pub(crate) mod net_netfilter_nf_conntrack_tcp_timeout_close_wait;
+pub(crate) mod net_netfilter_nf_conntrack_tcp_timeout_established;
+pub(crate) mod net_netfilter_nf_conntrack_tcp_timeout_fin_wait;
+pub(crate) mod net_netfilter_nf_conntrack_tcp_timeout_time_wait;
+pub(crate) mod net_netfilter_nf_conntrack_udp_timeout;
+pub(crate) mod net_netfilter_nf_conntrack_udp_timeout_stream;

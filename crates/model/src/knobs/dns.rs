@@ -1,0 +1,9 @@
+//! Cluster DNS.
+pub(crate) mod dns_autopath;
+pub(crate) mod dns_cache_denial;
+pub(crate) mod dns_cache_success;
+pub(crate) mod dns_endpoint_slices;
+pub(crate) mod dns_hpa;
+pub(crate) mod dns_nodelocal;
+pub(crate) mod dns_prefetch;
+pub(crate) mod dns_serve_stale;

@@ -1,0 +1,32 @@
+//! `apiserver.cpu`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Place, Scope, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::Row;
+
+pub(crate) const ROW: Row = Row {
+    knob: Knob {
+        id: "apiserver.cpu",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-apiserver", key: "resources.limits.cpu" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        default: "none",
+        summary: "Processors that an API server may take.",
+        why: "Source 000 limits it to 16 after seeing 9. A limit throttles at the worst moment; give it cores by a \
+            request. Nothing is advised.",
+        relieves: "Kubernetes: an API server that is throttled",
+        risk: "A limit throttles; none lets it take all.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
+        since: None,
+        until: None,
+        also_called: &["resources.limits.cpu", "CPU: 16core"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &Place) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,31 @@
+//! `apiserver.max_mutating_requests_inflight`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Place, Scope, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{Row, facts};
+
+pub(crate) const ROW: Row = Row {
+    knob: Knob {
+        id: "apiserver.max_mutating_requests_inflight",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-apiserver", key: "max-mutating-requests-inflight" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        default: "200",
+        summary: "Writing requests that one API server handles at once.",
+        why: "See apiserver.max_requests_inflight; source 000 saw 60 at most in its test, of 200.",
+        relieves: "Kubernetes: requests answered by 429",
+        risk: "etcd gets more writes at once.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
+        since: None,
+        until: None,
+        also_called: &["max-mutating-requests-inflight"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, site: &Site, _place: &Place) -> Option<Advice> {
+    facts::advice(if site.nodes() >= 100 { 400 } else { 200 }, "twice from 100 nodes on")
+}

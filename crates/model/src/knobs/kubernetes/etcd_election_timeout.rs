@@ -1,0 +1,32 @@
+//! `etcd.election_timeout`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Place, Scope, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{Row, facts};
+
+pub(crate) const ROW: Row = Row {
+    knob: Knob {
+        id: "etcd.election_timeout",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "etcd", key: "election-timeout" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        default: "1000 ms",
+        summary: "Milliseconds without a heartbeat after which a member stands for election.",
+        why: "Ten times the heartbeat, as etcd wants it and source 000 computes (2700). With the default heartbeat, \
+            the default.",
+        relieves: "Kubernetes: leader elections",
+        risk: "Long: no writes for that long after a leader died.",
+        sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
+        since: None,
+        until: None,
+        also_called: &["election-timeout", "ETCD_ELECTION_TIMEOUT"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &Place) -> Option<Advice> {
+    facts::advice(1000, "the default: ten heartbeats")
+}

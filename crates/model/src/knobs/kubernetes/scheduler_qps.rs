@@ -1,0 +1,32 @@
+//! `scheduler.qps`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Place, Scope, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{Row, facts};
+
+pub(crate) const ROW: Row = Row {
+    knob: Knob {
+        id: "scheduler.qps",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-scheduler", key: "clientConnection.qps" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        default: "50",
+        summary: "Requests a second that the kube-scheduler allows itself against the API server.",
+        why: "150 and 300, as source 000 has it, from 100 nodes on: no throttling of the client was seen any more \
+            with them.",
+        relieves: "Kubernetes: clients that wait for themselves",
+        risk: "More requests at the API server.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, KubeSchedulerConfiguration"],
+        since: None,
+        until: None,
+        also_called: &["clientConnection.qps", "qps"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, site: &Site, _place: &Place) -> Option<Advice> {
+    facts::advice(if site.nodes() >= 100 { 150 } else { 50 }, "pods of large clusters come in thousands")
+}
