@@ -106,7 +106,7 @@ pub fn bytes_per_s_iec(bytes_per_s: f64) -> String {
 /// A link's rate in decimal bits: `24.1 Gb/s`.
 #[must_use]
 pub fn bits_per_s(bits_per_s: f64) -> String {
-    let (value, unit) = stepped(bits_per_s, 1000.0, &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]);
+    let (value, unit) = stepped(bits_per_s, 1000.0, &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s"]);
     format!("{} {unit}", three_digits(value))
 }
 

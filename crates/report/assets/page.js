@@ -22,7 +22,7 @@ const page = (() => {
   const reading = (format) => (u, v) => known(format)(v);
   const bytes = known((v) => stepped(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]));
   const bytesPerS = known((v) => `${bytes(v)}/s`);
-  const bitsPerS = known((v) => stepped(v * 8, 1000, ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]));
+  const bitsPerS = known((v) => stepped(v * 8, 1000, ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s"]));
   const count = known((v) => stepped(v, 1000, ["", "k", "M", "G"]));
   const perS = known((v) => `${count(v)}/s`);
   const duration = known((v) => stepped(v, 1000, ["ns", "µs", "ms", "s"]));

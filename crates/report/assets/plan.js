@@ -28,8 +28,10 @@
       axes: [axis({ size: 26, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] }), yAxis(format, { incrs: binary })],
       series: [
         { label: "nodes", value: reading(String) },
-        ...lines.map(([label], i) => ({
-          label, stroke: color(i), width: 2, value: reading(format), points: { show: nodes.length <= 40, size: 5, fill: color(i) },
+        ...lines.map(([label, values], i) => ({
+          label, stroke: color(i), width: 2, value: reading(format),
+          // Between numbers of nodes that no layout fits, a point stands alone.
+          points: { show: nodes.length <= 40 || values.includes(null), size: 4, fill: color(i) },
         })),
       ],
       hooks: { drawClear: [bendLines(drawn)] },

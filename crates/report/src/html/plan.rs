@@ -48,7 +48,7 @@ fn charts(plan: &Plan) -> String {
         "scaling": {
             "nodes": points.iter().map(|p| p.nodes).collect::<Vec<_>>(),
             "works": works.collect::<Vec<_>>(),
-            "usable_bytes": points.iter().map(|p| p.usable_bytes).collect::<Vec<_>>(),
+            "usable_bytes": points.iter().map(|p| Some(p.usable_bytes).filter(|&bytes| bytes > 0)).collect::<Vec<_>>(),
             "bends": scaling.bends.iter().map(|bend| bend.nodes).collect::<Vec<_>>(),
         },
     });

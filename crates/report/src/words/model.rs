@@ -155,13 +155,13 @@ pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
         Some(flows) => format!("95 % from {} on", plural(u64::from(flows), "flow")),
         None => "no number of flows fills them".to_owned(),
     };
+    let (low, high) = (percent(spread.share_p5), percent(spread.share_p95));
+    let range = if low == high { String::new() } else { format!(" (5th to 95th percentile {low} to {high})") };
     format!(
-        "{link}: {} on {} get {} of their sum (5th to 95th percentile {} to {}); {fill}: {}",
+        "{link}: {} on {} get {} of their sum{range}; {fill}: {}",
         plural(u64::from(spread.flows), "flow"),
         plural(u64::from(spread.members), "member"),
         percent(spread.share_p50),
-        percent(spread.share_p5),
-        percent(spread.share_p95),
         spread.why
     )
 }
