@@ -44,13 +44,14 @@ pub fn plan(site: &Site, asked: &Asked) -> Result<Plan, ModelError> {
     check(site)?;
     let layout = layout(site)?;
     let geometry = geometry(site)?;
+    let spread = spreads::spreads(site, &geometry, asked.seed);
     let mut plans = Vec::new();
     let works = works(site, asked)?;
     for &work in &works {
         plans.push(WorkPlan {
             work,
             ceilings: ceilings(site, &geometry, &work),
-            spread: spreads::spreads(site, &geometry, &work, asked.seed),
+            spread: spreads::of_work(&spread, &work),
             degraded_bytes_per_s: degraded_bytes_per_s(site, &geometry, &work)?,
         });
     }

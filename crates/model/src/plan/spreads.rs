@@ -10,11 +10,11 @@ use crate::layout::Geometry;
 use crate::spread::placement::{Macs, Peers, Placement, egress, ingress, switched};
 use crate::spread::{Bundle, spread_of_link};
 
-/// Placements of all flows. The 5th percentile of so many moves by less than a hundredth from seed to seed, and a plan
-/// of some ten bundles stays within milliseconds.
-const ROUNDS: u32 = 200;
+/// Placements of all flows. The 5th percentile of so many moves little from seed to seed, and a plan of some ten bundles
+/// takes ten milliseconds.
+const ROUNDS: u32 = 100;
 /// Flows beyond which no bundle of up to 16 members is uneven by more than some percent; more cost time only.
-const FLOWS_MAX: u32 = 4096;
+const FLOWS_MAX: u32 = 1024;
 /// What is taken where clients are not described: as many as one busy client keeps (warp's default of 20, and some).
 const FLOWS_UNKNOWN: u32 = 32;
 
@@ -26,18 +26,28 @@ struct Flows {
     routed: bool,
 }
 
-/// Every bond and set of equal-cost paths of the site that this work goes over.
-pub(super) fn spreads(site: &Site, geometry: &Geometry, work: &Work, seed: u64) -> Vec<Spread> {
+/// Of a site's bonds and sets of equal-cost paths those that a work fills. Reads go out to clients and writes come in.
+pub(super) fn of_work(all: &[Spread], work: &Work) -> Vec<Spread> {
+    let is_used = |spread: &&Spread| match spread.resource {
+        Resource::PublicEgress | Resource::ClientIngress => work.read_share > 0.0,
+        Resource::PublicIngress | Resource::ClientEgress => work.read_share < 1.0,
+        _ => true,
+    };
+    all.iter().filter(is_used).cloned().collect()
+}
+
+/// Every bond and set of equal-cost paths of the site, whichever work goes over it.
+pub(super) fn spreads(site: &Site, geometry: &Geometry, seed: u64) -> Vec<Spread> {
     let mut all = Vec::new();
     for group in site.groups.iter().filter(|group| group.count > 0) {
         let public = clients_of_node(site);
         let planes = &site.planes;
-        of_plane(group, &planes.public, true, work, public, seed, &mut all);
+        of_plane(group, &planes.public, true, public, seed, &mut all);
         if let Some(private) = planes.private.as_ref().filter(|private| private.link != planes.public.link) {
-            of_plane(group, private, false, work, among_nodes(site, geometry), seed, &mut all);
+            of_plane(group, private, false, among_nodes(site, geometry), seed, &mut all);
         }
     }
-    of_clients(site, work, seed, &mut all);
+    of_clients(site, seed, &mut all);
     of_fabric(site, seed, &mut all);
     all
 }
@@ -61,31 +71,20 @@ fn among_nodes(site: &Site, geometry: &Geometry) -> Flows {
     Flows { count, peers, routed: matches!(site.entry, Entry::Bgp { .. }) && site.groups.iter().any(|g| g.racks > 1) }
 }
 
-/// The directions of a plane's bond that this work fills. On the public plane, reads go out and writes come in.
-fn of_plane(
-    group: &NodeGroup,
-    plane: &Plane,
-    public: bool,
-    work: &Work,
-    flows: Flows,
-    seed: u64,
-    all: &mut Vec<Spread>,
-) {
+/// Both directions of a plane's bond.
+fn of_plane(group: &NodeGroup, plane: &Plane, public: bool, flows: Flows, seed: u64, all: &mut Vec<Spread>) {
     let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { return };
     let members = ports(group, bond);
     if members < 2 {
         return;
     }
     for direction in [Direction::Egress, Direction::Ingress] {
-        let (resource, used) = match (public, direction) {
-            (true, Direction::Egress) => (Resource::PublicEgress, work.read_share > 0.0),
-            (true, Direction::Ingress) => (Resource::PublicIngress, work.read_share < 1.0),
-            (false, Direction::Egress) => (Resource::PrivateEgress, true),
-            (false, Direction::Ingress) => (Resource::PrivateIngress, true),
+        let resource = match (public, direction) {
+            (true, Direction::Egress) => Resource::PublicEgress,
+            (true, Direction::Ingress) => Resource::PublicIngress,
+            (false, Direction::Egress) => Resource::PrivateEgress,
+            (false, Direction::Ingress) => Resource::PrivateIngress,
         };
-        if !used {
-            continue;
-        }
         let peers = peers(flows);
         let placement = match direction {
             Direction::Egress => egress(bond, group.kernel, plane, peers),
@@ -96,7 +95,7 @@ fn of_plane(
 }
 
 /// The ports of a client. Of its switch nothing is known but what the fabric's hash.
-fn of_clients(site: &Site, work: &Work, seed: u64, all: &mut Vec<Spread>) {
+fn of_clients(site: &Site, seed: u64, all: &mut Vec<Spread>) {
     let clients = &site.clients;
     if clients.count == 0 || clients.ports < 2 {
         return;
@@ -112,12 +111,8 @@ fn of_clients(site: &Site, work: &Work, seed: u64, all: &mut Vec<Spread>) {
     let routed = matches!(site.entry, Entry::Bgp { .. });
     let flows = Flows { count: clients.connections.clamp(1, FLOWS_MAX), peers: site.nodes().max(1), routed };
     let mut tell = |resource, placement| all.push(told(resource, None, clients.ports, flows.count, placement, seed));
-    if work.read_share > 0.0 {
-        tell(Resource::ClientIngress, ingress(&bond, plane, peers(flows)));
-    }
-    if work.read_share < 1.0 {
-        tell(Resource::ClientEgress, egress(&bond, None, plane, peers(flows)));
-    }
+    tell(Resource::ClientIngress, ingress(&bond, plane, peers(flows)));
+    tell(Resource::ClientEgress, egress(&bond, None, plane, peers(flows)));
 }
 
 /// Paths over spines from one rack to the others.
@@ -158,7 +153,7 @@ mod tests {
 
     fn of(site: &Site, read_share: f64) -> Vec<Spread> {
         let work = Work { object_bytes: 64 << 20, read_share };
-        spreads(site, &geometry(site).unwrap(), &work, 7)
+        of_work(&spreads(site, &geometry(site).unwrap(), 7), &work)
     }
 
     fn bonded() -> Site {
