@@ -10,8 +10,8 @@ use crate::layout::Geometry;
 use crate::spread::placement::{Macs, Peers, Placement, egress, ingress, switched};
 use crate::spread::{Bundle, spread_of_link};
 
-/// Placements of all flows. The 5th percentile of so many moves little from seed to seed, and a plan of some ten bundles
-/// takes ten milliseconds.
+/// Placements of all flows. The 5th percentile of so many moves little from seed to seed, and a plan of some ten
+/// bundles takes ten milliseconds.
 const ROUNDS: u32 = 100;
 /// Flows beyond which no bundle of up to 16 members is uneven by more than some percent; more cost time only.
 const FLOWS_MAX: u32 = 1024;
