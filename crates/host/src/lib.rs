@@ -1,11 +1,14 @@
-//! Reads one Linux machine. Holds no opinion: never knows what a good value is.
+//! Reads one Linux machine, changes its settings and changes them back. Holds no opinion: never knows what a good value
+//! is.
 //!
 //! A machine is a [`Root`]: `/`, or a folder into which the same files were captured. What cannot be read is a value
 //! too: every function gives what it found and a list of [`Unreadable`]; none fails as a whole and none panics on
 //! content that no kernel writes.
 
+pub mod apply;
 mod cpu;
 mod disk;
+pub mod journal;
 mod lines;
 mod machine;
 mod memory;
@@ -13,7 +16,9 @@ mod nic;
 mod pressure;
 mod reading;
 mod root;
+pub mod setting;
 mod tcp;
+pub mod watch;
 
 pub use machine::machine;
 pub use reading::reading;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A captured folder may hold anything. The largest file read here, `/proc/cpuinfo`, stays under 4 MiB on machines with
 /// 2048 processors.
@@ -11,7 +11,7 @@ const LARGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// A machine: the folder under which its `proc` and `sys` are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root(PathBuf);
+pub struct Root(pub(crate) PathBuf);
 
 impl Root {
     /// The machine on which this process runs, in this process's network namespace.
@@ -24,6 +24,11 @@ impl Root {
     #[must_use]
     pub fn captured(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
+    }
+
+    /// Whether this is the machine on which this process runs.
+    pub(crate) fn is_live(&self) -> bool {
+        self.0 == Path::new("/")
     }
 }
 

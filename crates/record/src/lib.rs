@@ -6,6 +6,7 @@
 pub mod canary;
 pub mod explanation;
 pub mod finding;
+pub mod journal;
 pub mod knob;
 pub mod machine;
 pub mod plan;

@@ -1,0 +1,67 @@
+//! What is not changed, and why.
+
+use std::collections::HashSet;
+
+use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, Place};
+
+use super::{TuneError, machine_hash};
+use crate::root::Root;
+use crate::setting::{Changeable, allowed_value, changeable, out_of_reach, owner};
+
+/// More settings than a machine of 1,024 processors and 256 disks has knobs for.
+const CHANGES_MAX: usize = 20_000;
+
+/// The row of a setting that may be changed to a value, or why it may not.
+///
+/// # Errors
+/// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, or
+/// the value can be none.
+pub fn refusal(
+    root: &Root,
+    find: &dyn Fn(&str) -> Option<&'static Knob>,
+    place: &Place,
+    value: &str,
+) -> Result<&'static Knob, String> {
+    let knob = find(&place.knob).ok_or_else(|| format!("no knob is called {:?}: see linerate knobs", place.knob))?;
+    if let Changeable::No(why) = changeable(&knob.locator) {
+        return Err(format!("it cannot be changed while the machine runs: {why}"));
+    }
+    if let Some(why) = out_of_reach(knob, &place.space) {
+        return Err(why.to_owned());
+    }
+    if let Some(owner) = owner(root, knob, place) {
+        return Err(format!("{owner}, and linerate leaves it alone"));
+    }
+    allowed_value(value)?;
+    Ok(knob)
+}
+
+/// Refuses a file of changes as a whole: another machine's, another layout's, one that names a setting twice, or one
+/// with text that would do something to a terminal.
+pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
+    let refuse = |why: String| Err(TuneError::File(why));
+    if set.schema != CHANGES_SCHEMA {
+        return refuse(format!("the file of changes has schema {}, this linerate reads {CHANGES_SCHEMA}", set.schema));
+    }
+    if set.machine != machine_hash(root)? {
+        let machine: String = set.machine.chars().take(40).collect();
+        return refuse(format!("the file of changes was made for another machine ({machine:?}): make one here"));
+    }
+    if set.changes.len() > CHANGES_MAX {
+        return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));
+    }
+    let mut seen = HashSet::new();
+    for change in &set.changes {
+        let place = &change.place;
+        let device = place.device.as_deref().unwrap_or_default();
+        for text in [&place.knob, device, &change.prior, &change.new, &change.why, &change.risk] {
+            if text.chars().any(|c| c.is_control() && c != '\t') {
+                return refuse(format!("the change of {:?} has a line break or a control character", place.knob));
+            }
+        }
+        if !seen.insert(place) {
+            return refuse(format!("{place} is in the file twice: leave one"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! The journal on disk: one file an application, each line on the disk before what it announces is done.
+//!
+//! Files are 0600 in a folder of 0700. Of a file whose last line was cut, the whole lines count.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Undo};
+use linerate_record::knob::{Change, Place};
+use rustix::fs::FlockOperation;
+
+use crate::apply::TuneError;
+
+/// A journal of the most changes that a file may have stays under this.
+const LARGEST_JOURNAL_BYTES: u64 = 64 << 20;
+
+/// The folder with the journals of a machine.
+#[derive(Clone, Debug)]
+pub struct State(PathBuf);
+
+/// The right to change settings, as long as it is held. Two at once are refused.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+
+impl State {
+    /// The journals in a folder, which is made where it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or others than its owner can write to it: what is in it decides what is written to the
+    /// machine's settings.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<State, TuneError> {
+        let folder = folder.into();
+        let failed = |source| TuneError::State { path: folder.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let metadata = folder.symlink_metadata().map_err(failed)?;
+        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+        if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
+            return Err(TuneError::Permissions { path: folder });
+        }
+        Ok(State(folder))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Takes the right to change settings; `None` where somebody else has it.
+    ///
+    /// # Errors
+    /// Where the lock's file cannot be made.
+    pub fn lock(&self) -> Result<Option<Lock>, TuneError> {
+        let path = self.0.join("lock");
+        let failed = |source| TuneError::State { path: path.clone(), source };
+        let options = private().write(true).create(true).clone();
+        let file = options.open(&path).map_err(failed)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// The names of all journals, oldest first.
+    ///
+    /// # Errors
+    /// Where the folder cannot be listed.
+    pub fn ids(&self) -> Result<Vec<String>, TuneError> {
+        let failed = |source| TuneError::State { path: self.0.clone(), source };
+        let mut ids = Vec::new();
+        for entry in std::fs::read_dir(&self.0).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            ids.extend(name.to_str().and_then(|name| name.strip_suffix(".journal")).map(str::to_owned));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or it cannot be read.
+    pub fn read(&self, id: &str) -> Result<Told, TuneError> {
+        let path = self.file(id)?;
+        let failed = |source| TuneError::State { path: path.clone(), source };
+        let mut bytes = Vec::new();
+        let file = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path).map_err(failed)?;
+        file.take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+        if !bytes.contains(&b'\n') {
+            return Err(TuneError::Empty { path });
+        }
+        told(&bytes).map_err(|why| TuneError::Journal { path, why })
+    }
+
+    /// The newest journal that nobody has taken back whole.
+    ///
+    /// # Errors
+    /// As of [`State::ids`] and [`State::read`].
+    pub fn newest_open(&self) -> Result<Option<Told>, TuneError> {
+        for id in self.ids()?.into_iter().rev() {
+            match self.read(&id) {
+                Ok(told) if !told.is_closed() => return Ok(Some(told)),
+                // One that was cut before its first line was whole announces nothing.
+                Ok(_) | Err(TuneError::Empty { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(None)
+    }
+
+    fn file(&self, id: &str) -> Result<PathBuf, TuneError> {
+        let is_id = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if is_id { Ok(self.0.join(format!("{id}.journal"))) } else { Err(TuneError::Id(id.to_owned())) }
+    }
+}
+
+const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(NO_FOLLOW);
+    options
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines.
+    length: u64,
+}
+
+impl Journal {
+    /// Begins one, with its first line on the disk.
+    pub(crate) fn begin(state: &State, begin: &Begin) -> Result<Journal, TuneError> {
+        let path = state.file(&begin.id)?;
+        let failed = |source| TuneError::State { path: path.clone(), source };
+        let file = private().write(true).create_new(true).open(&path).map_err(failed)?;
+        let mut journal = Journal { path: path.clone(), file, length: 0 };
+        let begun = journal.append(&Line::Begin(begin.clone())).and_then(|()| sync_folder(&state.0).map_err(failed));
+        if begun.is_err() {
+            let _ = std::fs::remove_file(&path);
+        }
+        begun.map(|()| journal)
+    }
+
+    /// Opens one to go on with it; a line that was cut is dropped.
+    pub(crate) fn resume(state: &State, id: &str) -> Result<Journal, TuneError> {
+        let path = state.file(id)?;
+        let failed = |source| TuneError::State { path: path.clone(), source };
+        let mut file = private().read(true).write(true).open(&path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        (&mut file).take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) as u64;
+        Ok(Journal { path, file, length: whole })
+    }
+
+    /// Puts a line on the disk. Where that fails (a full disk), none of it stays.
+    pub(crate) fn append(&mut self, line: &Line) -> Result<(), TuneError> {
+        let mut text = serde_json::to_string(line)
+            .map_err(|error| TuneError::Journal { path: self.path.clone(), why: error.to_string() })?;
+        text.push('\n');
+        let written = self
+            .file
+            .seek(SeekFrom::Start(self.length))
+            .and_then(|_| self.file.write_all(text.as_bytes()))
+            .and_then(|()| self.file.set_len(self.length + text.len() as u64))
+            .and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => {
+                self.length += text.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                let _ = self.file.set_len(self.length);
+                Err(TuneError::State { path: self.path.clone(), source })
+            }
+        }
+    }
+}
+
+/// A new file's name is on the disk when its folder is.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// What a journal tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// For which machine, since when.
+    pub begin: Begin,
+    /// What was made, in order.
+    pub made: Vec<Made>,
+    /// What was not, and why.
+    pub refused: Vec<(Place, String)>,
+    /// Whether all changes were gone through.
+    pub is_applied: bool,
+    /// When it was confirmed, in milliseconds since 1970.
+    pub confirmed_ms: Option<u64>,
+    /// Who took it back, when, and how many settings are left.
+    pub closed: Option<(By, u64, u32)>,
+}
+
+/// A change that was announced, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// Its number in the file of changes.
+    pub number: u32,
+    /// The change.
+    pub change: Change,
+    /// What is restored.
+    pub prior: String,
+    /// The inode of its network namespace.
+    pub net: Option<u64>,
+    /// What moves with it, before.
+    pub beside: Vec<Beside>,
+    /// What it was read back as, and what moved with it; `None` where that is not known to have happened.
+    pub became: Option<(String, Vec<Beside>)>,
+    /// What came of taking it back, the last time.
+    pub undone: Option<Undo>,
+}
+
+impl Told {
+    /// Whether every change was taken back, with nothing left.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.closed, Some((_, _, 0)))
+    }
+
+    /// Whether it waits: neither confirmed nor taken back.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.confirmed_ms.is_none() && self.closed.is_none()
+    }
+}
+
+/// Puts the lines together. A last line that was cut is none; any other that cannot be read is an error.
+fn told(bytes: &[u8]) -> Result<Told, String> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
+    let mut lines = text.lines().enumerate().map(|(index, line)| {
+        serde_json::from_str::<Line>(line).map_err(|error| format!("line {}: {error}", index + 1))
+    });
+    let begin = match lines.next() {
+        Some(Ok(Line::Begin(begin))) if begin.schema == JOURNAL_SCHEMA => begin,
+        Some(Ok(Line::Begin(begin))) => return Err(format!("schema {} is not {JOURNAL_SCHEMA}", begin.schema)),
+        Some(Err(why)) => return Err(why),
+        _ => return Err("it has no first line".to_owned()),
+    };
+    let mut told =
+        Told { begin, made: Vec::new(), refused: Vec::new(), is_applied: false, confirmed_ms: None, closed: None };
+    for line in lines {
+        add(&mut told, line?)?;
+    }
+    Ok(told)
+}
+
+fn add(told: &mut Told, line: Line) -> Result<(), String> {
+    let known = |made: &mut Vec<Made>, number: u32| -> Result<usize, String> {
+        made.iter().position(|made| made.number == number).ok_or_else(|| format!("change {number} was never announced"))
+    };
+    match line {
+        Line::Begin(_) => return Err("it begins twice".to_owned()),
+        Line::Intent { number, change, prior, net, beside } => {
+            told.made.push(Made { number, change: *change, prior, net, beside, became: None, undone: None });
+        }
+        Line::Made { number, value, beside } => {
+            let index = known(&mut told.made, number)?;
+            told.made[index].became = Some((value, beside));
+        }
+        Line::Refused { place, why, .. } => told.refused.push((place, why)),
+        Line::Applied => told.is_applied = true,
+        Line::Confirmed { at_ms } => told.confirmed_ms = Some(at_ms),
+        Line::Undone { number, outcome } => {
+            let index = known(&mut told.made, number)?;
+            told.made[index].undone = Some(outcome);
+        }
+        Line::Closed { by, at_ms, left } => told.closed = Some((by, at_ms, left)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn begin() -> Begin {
+        Begin {
+            schema: JOURNAL_SCHEMA,
+            id: "20260102T030405Z-1".into(),
+            machine: "m".into(),
+            boot: "b".into(),
+            profile: "p".into(),
+            root: None,
+            began_ms: 1,
+            deadline_since_boot_ms: 2,
+        }
+    }
+
+    #[test]
+    fn files_are_for_their_owner_alone_and_a_folder_open_to_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::open(dir.path().join("tune")).unwrap();
+        Journal::begin(&state, &begin()).unwrap();
+        let _lock = state.lock().unwrap().unwrap();
+        for entry in std::fs::read_dir(state.path()).unwrap() {
+            assert_eq!(entry.unwrap().metadata().unwrap().mode() & 0o777, 0o600);
+        }
+        assert_eq!(std::fs::metadata(state.path()).unwrap().mode() & 0o777, 0o700);
+        std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(State::open(state.path()), Err(TuneError::Permissions { .. })));
+    }
+
+    #[test]
+    fn two_at_once_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::open(dir.path()).unwrap();
+        let lock = state.lock().unwrap();
+        assert!(lock.is_some());
+        assert!(state.lock().unwrap().is_none());
+        drop(lock);
+        assert!(state.lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_tells_its_whole_lines_and_can_be_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::open(dir.path()).unwrap();
+        let mut journal = Journal::begin(&state, &begin()).unwrap();
+        journal.append(&Line::Applied).unwrap();
+        journal.append(&Line::Confirmed { at_ms: 7 }).unwrap();
+        let path = state.file(&begin().id).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for end in 0..=whole.len() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let lines = whole[..end].iter().filter(|byte| **byte == b'\n').count();
+            match state.read(&begin().id) {
+                Ok(told) => {
+                    assert!(lines > 0 && told.is_applied == (lines > 1), "{end}");
+                    assert_eq!(told.confirmed_ms.is_some(), lines > 2, "{end}");
+                    Journal::resume(&state, &begin().id).unwrap().append(&Line::Applied).unwrap();
+                    assert!(state.read(&begin().id).unwrap().is_applied, "{end}");
+                }
+                Err(error) => assert!(lines == 0 && matches!(error, TuneError::Empty { .. }), "{end}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_journals_cannot_be_paths_and_a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::open(dir.path()).unwrap();
+        for id in ["", "../x", "a/b", "a.b", "a\n"] {
+            assert!(matches!(state.read(id), Err(TuneError::Id(_))), "{id:?}");
+        }
+        std::fs::write(dir.path().join("target"), "").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("target"), dir.path().join("linked.journal")).unwrap();
+        assert!(matches!(state.read("linked"), Err(TuneError::State { .. })));
+    }
+}

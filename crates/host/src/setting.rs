@@ -1,0 +1,236 @@
+//! Settings of a machine: read, and changed where that can be done at run time.
+//!
+//! A [`Locator`] says where a setting lives; one file below says of each kind how it is got at. What a good value is,
+//! nobody here knows.
+
+mod beside;
+mod ethtool;
+mod file;
+mod interrupts;
+mod netlink;
+mod process;
+mod space;
+mod spot;
+mod sysctl;
+mod sysfs;
+mod unchanging;
+
+use std::io;
+
+use linerate_record::journal::Beside;
+use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space};
+
+use crate::root::Root;
+pub(crate) use space::identity;
+use space::{Inside, within};
+use spot::spot;
+
+/// The longest value that is written: a page, as the kernel's own files take.
+const LONGEST_VALUE_BYTES: usize = 4096;
+
+/// Whether a setting can be changed while the machine runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changeable {
+    /// It can.
+    Yes,
+    /// It cannot, and why, with what to do instead.
+    No(&'static str),
+}
+
+/// What was read: the text, and what it can be.
+pub(crate) type Found = (String, Vec<String>);
+
+/// Whether settings of this kind can be changed while the machine runs.
+#[must_use]
+pub fn changeable(locator: &Locator) -> Changeable {
+    Changeable::No(match locator {
+        Locator::Sysctl { .. }
+        | Locator::Sysfs { .. }
+        | Locator::Mtu
+        | Locator::Offload { .. }
+        | Locator::Ring { .. }
+        | Locator::Channels => return Changeable::Yes,
+        Locator::Interrupts => "drivers and irqbalance move interrupts too: set it in irqbalance's policy",
+        Locator::ReceiveHash => "linerate does not set it: use ethtool -N",
+        Locator::MountOption { .. } => "set it where the file system is mounted (fstab, StorageClass), and mount anew",
+        Locator::BootArgument { .. } => "set it in the boot loader's configuration, and reboot",
+        Locator::KernelVersion => "install another kernel, and reboot",
+        Locator::Limit { .. } => "set it where the process is started (unit, container runtime), and restart it",
+        Locator::Timer { .. } => "use systemctl enable --now",
+        Locator::Component { .. } => "set it in the component's configuration, and restart it",
+        Locator::HelmValue { .. } => "set it in the values of the chart's release",
+    })
+}
+
+/// Reads one setting. Where that does not work, the value is missing and the reason stands beside it.
+#[must_use]
+pub fn read(root: &Root, knob: &Knob, place: &Place) -> Setting {
+    setting(place, within(root, &place.space, None, |inside| read_inside(inside, knob, place)))
+}
+
+/// Reads the settings of many knobs in the same namespaces, each of every device of its class.
+#[must_use]
+pub fn read_all<'k>(root: &Root, space: &Space, knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<Setting> {
+    let knobs: Vec<&Knob> = knobs.into_iter().collect();
+    let place = |knob: &Knob, device: Option<String>| Place { knob: knob.id.to_owned(), device, space: space.clone() };
+    let all = within(root, space, None, |inside| {
+        let mut all = Vec::new();
+        for knob in &knobs {
+            for device in places_of(inside, &knob.locator) {
+                let place = place(knob, device);
+                let found = read_inside(inside, knob, &place);
+                all.push(setting(&place, found));
+            }
+        }
+        Ok(all)
+    });
+    all.unwrap_or_else(|error| {
+        let missing = |knob: &&Knob| {
+            let place = place(knob, None);
+            Setting { place, value: None, choices: Vec::new(), missing: Some(missing(&error)) }
+        };
+        knobs.iter().map(missing).collect()
+    })
+}
+
+/// The devices of a class that there are in a space, sorted: their names, or the mount points of mounts.
+#[must_use]
+pub fn devices(root: &Root, space: &Space, class: DeviceClass) -> Vec<String> {
+    within(root, space, None, |inside| Ok(sysfs::devices(inside, class))).unwrap_or_default()
+}
+
+fn places_of(inside: &Inside<'_>, locator: &Locator) -> Vec<Option<String>> {
+    match (locator, locator.device_class()) {
+        (Locator::MountOption { fs, .. }, _) => unchanging::mounts_of(inside, fs).into_iter().map(Some).collect(),
+        (_, Some(class)) => sysfs::devices(inside, class).into_iter().map(Some).collect(),
+        (_, None) => vec![None],
+    }
+}
+
+fn setting(place: &Place, found: io::Result<Found>) -> Setting {
+    let place = place.clone();
+    match found {
+        Ok((value, choices)) => Setting { place, value: Some(value), choices, missing: None },
+        Err(error) => Setting { place, value: None, choices: Vec::new(), missing: Some(missing(&error)) },
+    }
+}
+
+fn missing(error: &io::Error) -> Missing {
+    match error.kind() {
+        io::ErrorKind::NotFound => Missing::Absent,
+        io::ErrorKind::PermissionDenied => Missing::NotPermitted,
+        _ => Missing::Unreadable(error.to_string()),
+    }
+}
+
+fn read_inside(inside: &Inside<'_>, knob: &Knob, place: &Place) -> io::Result<Found> {
+    spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)
+}
+
+/// A setting and what moves with it, read at one time in one network namespace.
+pub(crate) fn read_with_beside(
+    root: &Root,
+    knob: &Knob,
+    place: &Place,
+    net: Option<u64>,
+) -> io::Result<(String, Vec<Beside>)> {
+    within(root, &place.space, net, |inside| {
+        let spot = spot(&knob.locator, place.device.as_deref())?;
+        let (value, _) = spot::read(inside, &spot)?;
+        Ok((value, beside::read(inside, &spot)))
+    })
+}
+
+/// Writes a value and gives what the setting then is, with what moved with it.
+pub(crate) fn write(
+    root: &Root,
+    knob: &Knob,
+    place: &Place,
+    net: Option<u64>,
+    value: &str,
+) -> io::Result<(String, Vec<Beside>)> {
+    allowed_value(value).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+    within(root, &place.space, net, |inside| {
+        let spot = spot(&knob.locator, place.device.as_deref())?;
+        spot::write(inside, &spot, value)?;
+        let (now, _) = spot::read(inside, &spot)?;
+        Ok((now, beside::read(inside, &spot)))
+    })
+}
+
+/// Puts a setting and what moved with it back, and says what it is then. Where `became` tells what the others were
+/// after the change, one that somebody has moved since is left alone.
+pub(crate) fn put_back(
+    root: &Root,
+    knob: &Knob,
+    place: &Place,
+    net: Option<u64>,
+    prior: &str,
+    beside: (&[Beside], &[Beside]),
+) -> io::Result<String> {
+    within(root, &place.space, net, |inside| {
+        let spot = spot(&knob.locator, place.device.as_deref())?;
+        let written =
+            if same(&spot::read(inside, &spot)?.0, prior) { Ok(()) } else { spot::write(inside, &spot, prior) };
+        beside::put_back(inside, beside.0, beside.1);
+        let (now, _) = spot::read(inside, &spot)?;
+        if same(&now, prior) { Ok(now) } else { written.map(|()| now) }
+    })
+}
+
+/// Whether two texts of a setting mean the same: whatever stands between numbers, and however a mask is grouped.
+#[must_use]
+pub fn same(one: &str, other: &str) -> bool {
+    let plain = |text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_mask = words.contains(',') && words.chars().all(|c| c == ',' || c.is_ascii_hexdigit());
+        if is_mask { words.replace(',', "").trim_start_matches('0').to_owned() } else { words }
+    };
+    plain(one) == plain(other)
+}
+
+/// What cannot be a value of any setting, and why.
+pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
+    let shown: String = value.chars().take(40).collect();
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(format!("value {shown:?} has a line break or a control character: give one line"));
+    }
+    if value.len() > LONGEST_VALUE_BYTES {
+        return Err(format!("value {shown:?}… has {} bytes: at most {LONGEST_VALUE_BYTES} are taken", value.len()));
+    }
+    Ok(())
+}
+
+/// Why a setting must not be changed by anybody but its owner; `None` where it may.
+#[must_use]
+pub fn owner(root: &Root, knob: &Knob, place: &Place) -> Option<String> {
+    if let Some(owner) = knob.owned_by {
+        return Some(format!("it belongs to {owner}"));
+    }
+    let is_of_interface = matches!(knob.locator.device_class(), Some(DeviceClass::Nic | DeviceClass::Bond));
+    let device = place.device.as_deref().filter(|_| is_of_interface)?;
+    match &place.space {
+        Space::Pid(_) => Some(format!("interface {device} of a process's own network namespace belongs to the CNI")),
+        Space::Netns(name) if name.starts_with("cni-") => {
+            Some(format!("interface {device} of network namespace {name} belongs to the CNI"))
+        }
+        Space::Host | Space::Netns(_) => {
+            let made_by_cni = within(root, &place.space, None, |inside| Ok(sysfs::is_of_a_cni(inside, device)));
+            made_by_cni.unwrap_or(false).then(|| format!("interface {device} belongs to the CNI"))
+        }
+    }
+}
+
+/// Why a knob cannot be changed in a space; `None` where it can.
+#[must_use]
+pub fn out_of_reach(knob: &Knob, space: &Space) -> Option<&'static str> {
+    match (space, knob.scope) {
+        (Space::Host, _) | (_, Scope::NetworkNamespace) => None,
+        (Space::Netns(_), Scope::Device) if knob.locator.device_class() == Some(DeviceClass::Nic) => None,
+        (_, Scope::Process) => None,
+        _ => Some("it has one value for the whole machine: leave out --pid and --netns"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

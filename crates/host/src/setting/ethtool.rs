@@ -1,0 +1,216 @@
+//! What ethtool shows and sets, by the kernel's netlink family of that name (Linux 5.6; features, rings and channels
+//! since 5.7): `include/uapi/linux/ethtool_netlink.h`, `Documentation/networking/ethtool-netlink.rst`.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::Found;
+use super::netlink::{self, attribute, attributes, content, nest, number, text};
+use super::spot::invalid;
+
+const CONTROL: u16 = 0x10;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+const FEATURES_GET: u8 = 11;
+const FEATURES_SET: u8 = 12;
+const RINGS_GET: u8 = 15;
+const RINGS_SET: u8 = 16;
+const CHANNELS_GET: u8 = 17;
+const CHANNELS_SET: u8 = 18;
+
+const HEADER: u16 = 1;
+const HEADER_DEVICE: u16 = 2;
+const FEATURES_CHANGEABLE: u16 = 2;
+const FEATURES_WANTED: u16 = 3;
+const FEATURES_ACTIVE: u16 = 4;
+const NO_MASK: u16 = 1;
+const BITS: u16 = 3;
+const BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
+const REQUEST: u16 = 1;
+const ACKNOWLEDGED: u16 = 5;
+const COMBINED_MAX: u16 = 5;
+const COMBINED: u16 = 9;
+
+/// What `ethtool -k` calls one thing and the kernel several (ethtool's `features.c`; `net/ethtool/ioctl.c:
+/// ethtool_get_feature_mask`).
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("rx-checksumming", &["rx-checksum"]),
+    (
+        "tx-checksumming",
+        &["tx-checksum-ipv4", "tx-checksum-ip-generic", "tx-checksum-ipv6", "tx-checksum-fcoe-crc", "tx-checksum-sctp"],
+    ),
+    ("scatter-gather", &["tx-scatter-gather", "tx-scatter-gather-fraglist"]),
+    (
+        "tcp-segmentation-offload",
+        &[
+            "tx-tcp-segmentation",
+            "tx-tcp-ecn-segmentation",
+            "tx-tcp-mangleid-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-tcp-accecn-segmentation",
+        ],
+    ),
+    ("generic-segmentation-offload", &["tx-generic-segmentation"]),
+    ("generic-receive-offload", &["rx-gro"]),
+    ("large-receive-offload", &["rx-lro"]),
+    ("receive-hashing", &["rx-hashing"]),
+];
+
+/// The kernel's features of a name that ethtool uses, which is most often the kernel's own.
+pub(super) fn members(feature: &'static str) -> Vec<&'static str> {
+    let group = GROUPS.iter().find(|(name, _)| *name == feature);
+    group.map_or_else(|| vec![feature], |(_, members)| members.to_vec())
+}
+
+/// `on` where any of the kernel's features of that name is active, as ethtool has it, else `off`.
+pub(super) fn offload(device: &str, feature: &'static str) -> io::Result<String> {
+    let reply = ask(device, FEATURES_GET)?;
+    let active = bits(&reply, FEATURES_ACTIVE);
+    Ok(switch(members(feature).iter().any(|member| active.contains(member))))
+}
+
+/// Whether one of the kernel's features is wanted; it is active where those that it needs are active too.
+pub(super) fn feature(device: &str, name: &str) -> io::Result<String> {
+    Ok(switch(bits(&ask(device, FEATURES_GET)?, FEATURES_WANTED).contains(&name)))
+}
+
+/// Sets those of the kernel's features of a name that the device can change.
+pub(super) fn set_offload(device: &str, feature: &'static str, on: bool) -> io::Result<()> {
+    let reply = ask(device, FEATURES_GET)?;
+    let changeable = bits(&reply, FEATURES_CHANGEABLE);
+    let features: Vec<&str> = members(feature).into_iter().filter(|member| changeable.contains(member)).collect();
+    if features.is_empty() {
+        return Err(invalid(format!("{feature} is fixed on {device}: its driver does not change it")));
+    }
+    set_features(device, &features, on)
+}
+
+/// Wants features, or not.
+pub(super) fn set_features(device: &str, features: &[&str], on: bool) -> io::Result<()> {
+    let mut list = Vec::new();
+    for name in features {
+        let mut bit = Vec::new();
+        attribute(&mut bit, BIT_NAME, &text(name));
+        if on {
+            attribute(&mut bit, BIT_VALUE, &[]);
+        }
+        nest(&mut list, BIT, &bit);
+    }
+    let mut set = Vec::new();
+    nest(&mut set, BITS, &list);
+    let mut body = header(device, FEATURES_SET);
+    nest(&mut body, FEATURES_WANTED, &set);
+    send(&body, ACKNOWLEDGED).map(drop)
+}
+
+/// Descriptors in the rings of one side, and the most that there can be.
+pub(super) fn ring(device: &str, side: &str) -> io::Result<Found> {
+    let (most, present) = ring_attributes(side)?;
+    counted(&ask(device, RINGS_GET)?, most, present)
+}
+
+/// Sets the descriptors of one side.
+pub(super) fn set_ring(device: &str, side: &str, count: u32) -> io::Result<()> {
+    let (_, present) = ring_attributes(side)?;
+    let mut body = header(device, RINGS_SET);
+    attribute(&mut body, present, &count.to_ne_bytes());
+    send(&body, ACKNOWLEDGED).map(drop)
+}
+
+/// The attributes of the most and of the present descriptors of a side.
+fn ring_attributes(side: &str) -> io::Result<(u16, u16)> {
+    match side {
+        "rx" => Ok((2, 6)),
+        "tx" => Ok((5, 9)),
+        other => Err(invalid(format!("rings are rx or tx, not {other:?}"))),
+    }
+}
+
+/// Combined queues, and the most that there can be.
+pub(super) fn channels(device: &str) -> io::Result<Found> {
+    counted(&ask(device, CHANNELS_GET)?, COMBINED_MAX, COMBINED)
+}
+
+/// Sets the number of combined queues.
+pub(super) fn set_channels(device: &str, count: u32) -> io::Result<()> {
+    let mut body = header(device, CHANNELS_SET);
+    attribute(&mut body, COMBINED, &count.to_ne_bytes());
+    send(&body, ACKNOWLEDGED).map(drop)
+}
+
+fn counted(reply: &[u8], most: u16, present: u16) -> io::Result<Found> {
+    let present = number(reply, present).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    Ok((present.to_string(), number(reply, most).map(|most| most.to_string()).into_iter().collect()))
+}
+
+/// The names of the bits that are set in a set of them. One without a mask lists those that are set; one with a mask
+/// lists all that there are, and marks those that are set.
+fn bits(reply: &[u8], set: u16) -> Vec<&str> {
+    let set = content(reply, set).unwrap_or_default();
+    let lists_all = content(set, NO_MASK).is_none();
+    let list = attributes(content(set, BITS).unwrap_or_default()).map(|(_, bit)| bit);
+    let name = |bit| std::str::from_utf8(content(bit, BIT_NAME)?.strip_suffix(&[0])?).ok();
+    list.filter(|bit| !lists_all || content(bit, BIT_VALUE).is_some()).filter_map(name).collect()
+}
+
+fn switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+fn ask(device: &str, command: u8) -> io::Result<Vec<u8>> {
+    send(&header(device, command), REQUEST)
+}
+
+/// The head of a message about a device.
+fn header(device: &str, command: u8) -> Vec<u8> {
+    let mut inner = Vec::new();
+    attribute(&mut inner, HEADER_DEVICE, &text(device));
+    let mut body = vec![command, 1, 0, 0];
+    nest(&mut body, HEADER, &inner);
+    body
+}
+
+/// Sends a message to the family and gives the attributes of its reply.
+fn send(body: &[u8], flags: u16) -> io::Result<Vec<u8>> {
+    let socket = netlink::open(Some(netlink::GENERIC))?;
+    let family = family(&socket)?;
+    let reply = netlink::call(&socket, family, flags, body).map_err(|error| match error.raw_os_error() {
+        // EOPNOTSUPP: the driver has no such thing.
+        Some(95) => io::Error::new(io::ErrorKind::NotFound, "the driver has no such setting"),
+        _ => error,
+    })?;
+    Ok(reply.get(4..).unwrap_or_default().to_vec())
+}
+
+fn family(socket: &OwnedFd) -> io::Result<u16> {
+    let mut body = vec![GET_FAMILY, 1, 0, 0];
+    attribute(&mut body, FAMILY_NAME, &text("ethtool"));
+    let reply = netlink::call(socket, CONTROL, REQUEST, &body)?;
+    let id = reply.get(4..).and_then(|attributes| content(attributes, FAMILY_ID)).and_then(|id| id.try_into().ok());
+    id.map(u16::from_ne_bytes).ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "no ethtool over netlink"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_ethtool_stand_for_the_kernels() {
+        assert_eq!(members("generic-receive-offload"), ["rx-gro"]);
+        assert_eq!(members("tx-checksum-ip-generic"), ["tx-checksum-ip-generic"]);
+        assert!(members("tcp-segmentation-offload").contains(&"tx-tcp6-segmentation"));
+        assert!(ring("lo", "sideways").unwrap_err().to_string().contains("sideways"));
+    }
+
+    #[test]
+    fn the_loopback_has_features_and_no_rings() {
+        assert_eq!(offload("lo", "tcp-segmentation-offload").unwrap(), "on");
+        assert_eq!(offload("lo", "large-receive-offload").unwrap(), "off");
+        assert_eq!(ring("lo", "rx").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(set_offload("lo", "rx-checksumming", false).unwrap_err().to_string().contains("fixed"));
+    }
+}

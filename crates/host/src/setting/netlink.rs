@@ -1,0 +1,183 @@
+//! Netlink, as far as interfaces need it: requests out, one reply in. All by safe calls on a socket.
+//!
+//! Formats: `include/uapi/linux/{netlink,genetlink,rtnetlink,if_link}.h`.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
+
+const HEADER_BYTES: usize = 16;
+const REQUEST: u16 = 1;
+const ACKNOWLEDGE: u16 = 4;
+const ERROR: u16 = 2;
+const NESTED: u16 = 1 << 15;
+/// Attributes' types are 14 bits; two flags stand above.
+const TYPE_MASK: u16 = (1 << 14) - 1;
+const GET_LINK: u16 = 18;
+const SET_LINK: u16 = 19;
+const INTERFACE_NAME: u16 = 3;
+const MTU: u16 = 4;
+const INTERFACE_HEADER_BYTES: usize = 16;
+/// A reply of an interface with all its statistics stays under 16 KiB.
+const REPLY_BYTES: usize = 64 << 10;
+/// A driver that resets its rings may take seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The MTU of an interface, in bytes.
+pub(super) fn mtu(device: &str) -> io::Result<u32> {
+    let socket = open(None)?;
+    let reply = call(&socket, GET_LINK, REQUEST, &link(device))?;
+    let attributes = reply.get(INTERFACE_HEADER_BYTES..).ok_or_else(short)?;
+    number(attributes, MTU).ok_or_else(short)
+}
+
+/// Sets the MTU of an interface.
+pub(super) fn set_mtu(device: &str, mtu: u32) -> io::Result<()> {
+    let socket = open(None)?;
+    let mut body = link(device);
+    attribute(&mut body, MTU, &mtu.to_ne_bytes());
+    call(&socket, SET_LINK, REQUEST | ACKNOWLEDGE, &body).map(drop)
+}
+
+fn link(device: &str) -> Vec<u8> {
+    let mut body = vec![0; INTERFACE_HEADER_BYTES];
+    attribute(&mut body, INTERFACE_NAME, &text(device));
+    body
+}
+
+/// A socket of a family of netlink; none is the one of routes and links.
+pub(super) fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// The generic family, whose number a name has to be asked for.
+pub(super) const GENERIC: Protocol = netlink::GENERIC;
+
+/// Sends one request and gives the body of its reply: empty where it is only acknowledged.
+pub(super) fn call(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(HEADER_BYTES + body.len()).map_err(|_| short())?;
+    let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
+    request.extend(length.to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(flags.to_ne_bytes());
+    request.extend(1_u32.to_ne_bytes());
+    request.extend(0_u32.to_ne_bytes());
+    request.extend(body);
+    rustix::net::send(socket, &request, SendFlags::empty())?;
+    let mut buffer = vec![0; REPLY_BYTES];
+    let mut answer = Vec::new();
+    loop {
+        let (received, _) = rustix::net::recv(socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+        let mut rest = &buffer[..received];
+        while let Some((kind, content, after)) = message(rest) {
+            rest = after;
+            if kind == ERROR {
+                return acknowledged(content).map(|()| answer);
+            }
+            answer = content.to_vec();
+            if flags & ACKNOWLEDGE == 0 {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// The first message of what was received: its kind, its content, and what follows.
+fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let content = bytes.get(HEADER_BYTES..length)?;
+    Some((kind, content, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
+}
+
+fn acknowledged(content: &[u8]) -> io::Result<()> {
+    let code = content.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes).ok_or_else(short)?;
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
+}
+
+fn short() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a message of netlink is cut short")
+}
+
+/// A text with its final zero.
+pub(super) fn text(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}
+
+/// Puts an attribute at the end of a message, padded.
+pub(super) fn attribute(body: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    body.extend(u16::try_from(4 + content.len()).unwrap_or(u16::MAX).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(content);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// Puts attributes inside another.
+pub(super) fn nest(body: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    attribute(body, kind | NESTED, content);
+}
+
+/// The attributes of a message or of a nest, in order.
+pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
+        let content = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & TYPE_MASK, content))
+    })
+}
+
+/// The content of the first attribute of a type.
+pub(super) fn content(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(found, _)| *found == kind).map(|(_, content)| content)
+}
+
+/// The number in an attribute.
+pub(super) fn number(bytes: &[u8], kind: u16) -> Option<u32> {
+    Some(u32::from_ne_bytes(content(bytes, kind)?.get(..4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_put_into_attributes_is_found_in_them() {
+        let mut inner = Vec::new();
+        attribute(&mut inner, 7, &text("eth0"));
+        attribute(&mut inner, 8, &5_u32.to_ne_bytes());
+        let mut body = Vec::new();
+        nest(&mut body, 1, &inner);
+        attribute(&mut body, 2, &[]);
+        let nested = content(&body, 1).unwrap();
+        assert_eq!(content(nested, 7), Some(&b"eth0\0"[..]));
+        assert_eq!(number(nested, 8), Some(5));
+        assert_eq!(content(&body, 2), Some(&[][..]));
+        assert_eq!(attributes(&body).count(), 2);
+    }
+
+    #[test]
+    fn the_loopbacks_mtu_is_that_of_sysfs_and_no_interface_has_none() {
+        let stated = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
+        assert_eq!(mtu("lo").unwrap().to_string(), stated.trim());
+        assert_eq!(mtu("none-such").unwrap_err().raw_os_error(), Some(19), "ENODEV");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            attributes(&bytes).count();
+            message(&bytes);
+            let _ = acknowledged(&bytes);
+        }
+    }
+}

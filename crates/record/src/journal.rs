@@ -1,0 +1,202 @@
+//! The journal of changes: what was set, what it was before, and what became of it.
+//!
+//! One file an application, one JSON object a line. A line about a change is on the disk before the change is made.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::knob::{Change, Place};
+
+/// The version of [`Line`].
+pub const JOURNAL_SCHEMA: u32 = 1;
+
+/// The first line: which machine, which boot, until when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// The version of this layout.
+    pub schema: u32,
+    /// The name of the application, and of the journal's file: `20260102T030405Z-4711`.
+    pub id: String,
+    /// The machine: a hash of its machine id.
+    pub machine: String,
+    /// The boot during which it began. What is set at run time does not outlive it.
+    pub boot: String,
+    /// The profile that the changes follow.
+    pub profile: String,
+    /// The captured machine that is changed; absent for the machine itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// When it reverts by itself unless confirmed, in milliseconds since the machine booted.
+    pub deadline_since_boot_ms: u64,
+}
+
+/// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Where it lives.
+    pub address: Address,
+    /// Its text.
+    pub value: String,
+}
+
+/// Where a setting beside another lives: a locator with its device filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Address {
+    /// A sysctl by its name.
+    Sysctl(String),
+    /// A file below `sys`.
+    Sysfs(String),
+    /// One feature of an interface, as the kernel names it: `tx-tcp-segmentation`.
+    Feature {
+        /// The interface.
+        device: String,
+        /// The feature.
+        name: String,
+    },
+}
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Line {
+    /// What follows, and for whom.
+    Begin(Begin),
+    /// A change is about to be made.
+    Intent {
+        /// Its number in the file of changes, from 0.
+        number: u32,
+        /// The change.
+        change: Box<Change>,
+        /// The text read right before it: what is restored.
+        prior: String,
+        /// The inode of the network namespace that it is made in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        net: Option<u64>,
+        /// What moves with it, as it was.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        beside: Vec<Beside>,
+    },
+    /// It was made, and read back.
+    Made {
+        /// Which.
+        number: u32,
+        /// The text read back: what tells a later change of somebody else's.
+        value: String,
+        /// What moved with it, as it became.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        beside: Vec<Beside>,
+    },
+    /// A change was not made.
+    Refused {
+        /// Which.
+        number: u32,
+        /// Of what.
+        place: Place,
+        /// Why.
+        why: String,
+    },
+    /// All changes were gone through; they wait to be confirmed.
+    Applied,
+    /// They stay.
+    Confirmed {
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// What came of taking one change back.
+    Undone {
+        /// Which.
+        number: u32,
+        /// What.
+        outcome: Undo,
+    },
+    /// Every change was taken back, or left for a reason.
+    Closed {
+        /// By whom.
+        by: By,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+        /// How many settings could not be restored.
+        left: u32,
+    },
+}
+
+/// What came of taking one change back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "undo")]
+pub enum Undo {
+    /// The prior value is there again.
+    Restored,
+    /// The prior value was there already.
+    Already,
+    /// Somebody else has changed it since: left alone.
+    Left {
+        /// What it is now.
+        current: String,
+    },
+    /// The network namespace or the device is gone, and the setting with it.
+    Gone,
+    /// It could not be restored.
+    Failed {
+        /// What the kernel said.
+        why: String,
+    },
+}
+
+impl Undo {
+    /// Whether somebody has to look at the setting.
+    #[must_use]
+    pub fn needs_a_look(&self) -> bool {
+        matches!(self, Undo::Left { .. } | Undo::Failed { .. })
+    }
+}
+
+/// Who took changes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Somebody, by `tune rollback`.
+    Command,
+    /// The watch: nobody confirmed in time.
+    Lapse,
+    /// The application itself, because it could not go on.
+    Failure,
+    /// A boot of the machine, with which all run-time settings go.
+    Reboot,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knob::{Scope, Space, TakesEffect};
+
+    #[test]
+    fn a_line_reads_back_as_it_was_written_tabs_included() {
+        let place = Place { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
+        let change = Change {
+            place: place.clone(),
+            prior: "4096\t131072\t6291456".into(),
+            new: "4096 131072 33554432".into(),
+            scope: Scope::NetworkNamespace,
+            takes_effect: TakesEffect::NewSocket,
+            why: "x".into(),
+            risk: "y".into(),
+        };
+        let prior = change.prior.clone();
+        let beside = vec![Beside { address: Address::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
+        for line in [
+            Line::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside },
+            Line::Refused { number: 1, place, why: "belongs to the CNI".into() },
+            Line::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
+            Line::Applied,
+            Line::Closed { by: By::Lapse, at_ms: 1, left: 0 },
+        ] {
+            let text = serde_json::to_string(&line).unwrap();
+            assert!(!text.contains('\n'), "{text}");
+            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+        }
+    }
+}
