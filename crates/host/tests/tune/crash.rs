@@ -1,0 +1,100 @@
+//! A real process, killed with SIGKILL at every step of applying and of taking back. Afterwards the watch, or `rollback`,
+//! leaves every file of the machine as it was, byte for byte.
+//!
+//! The process is this test's own program, started again. Steps are told to a closure by `apply` and `rollback`; the
+//! closure of these processes kills its own process at the step that the environment names. Nothing of this is in the
+//! product: its closures do other things.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use linerate_host::apply::{Step, rollback};
+use linerate_host::watch::watch;
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::machine::{Machine, scratch};
+
+const FOLDER: &str = "CRASH_FOLDER";
+const WHAT: &str = "CRASH_WHAT";
+const AT: &str = "CRASH_AT";
+const ID: &str = "1";
+
+/// Not a test by itself: what the processes of the tests below do, and nothing where no test started it.
+#[test]
+fn a_process_that_is_killed() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let at: u32 = std::env::var(AT).unwrap().parse().unwrap();
+    let machine = Machine::at(Path::new(&folder));
+    let mut passed = 0;
+    let mut step = |_: Step| {
+        passed += 1;
+        if passed == at {
+            kill_process(getpid(), Signal::KILL).unwrap();
+        }
+    };
+    match std::env::var(WHAT).unwrap().as_str() {
+        "apply" => drop(machine.apply(&machine.changes(), ID, &mut step).unwrap()),
+        "rollback" => drop(rollback(&machine.ground(), None, false, &mut step).unwrap()),
+        "watch" => drop(watch(&machine.ground(), ID, &mut step).unwrap()),
+        other => panic!("{other}"),
+    }
+}
+
+/// Whether a process doing this was killed at the step; it ended by itself where there are not so many steps.
+fn is_killed(folder: &Path, what: &str, at: u32) -> bool {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "crash::a_process_that_is_killed", "--test-threads", "1"]);
+    command.env(FOLDER, folder).env(WHAT, what).env(AT, at.to_string()).stdout(Stdio::null());
+    let status = command.status().unwrap();
+    assert!(status.success() || status.signal() == Some(9), "{what} at {at}: {status}");
+    status.signal() == Some(9)
+}
+
+/// Kills at every step; `heal` must make good. Gives the number of steps.
+fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
+    for at in 1.. {
+        let dir = scratch();
+        let machine = Machine::make(dir.path());
+        let before = machine.files();
+        if applied_before {
+            machine.apply(&machine.changes(), ID, &mut |_| ()).unwrap();
+            assert_ne!(machine.files(), before);
+            machine.let_time_pass(ID);
+        }
+        if !is_killed(dir.path(), what, at) {
+            return at - 1;
+        }
+        heal(&machine);
+        assert_eq!(machine.files(), before, "{what} killed at step {at}");
+    }
+    unreachable!("it ends by itself at last")
+}
+
+fn by_rollback(machine: &Machine) {
+    if let Some(told) = machine.state.newest_open().unwrap() {
+        let rolled = rollback(&machine.ground(), Some(&told.begin.id), false, &mut |_| ()).unwrap();
+        assert_eq!(rolled.left(), 0, "{rolled:?}");
+    }
+    assert_eq!(machine.state.newest_open().unwrap(), None, "nothing is left to take back");
+}
+
+fn by_the_watch(machine: &Machine) {
+    machine.let_time_pass(ID);
+    let rolled = watch(&machine.ground(), ID, &mut |_| ()).unwrap();
+    assert!(rolled.is_some_and(|rolled| rolled.left() == 0));
+    assert_eq!(machine.state.newest_open().unwrap(), None, "nothing is left to take back");
+}
+
+#[test]
+fn a_kill_at_any_step_leaves_nothing_changed_after_the_watch_or_a_rollback() {
+    let points = [
+        at_every_step("apply", false, by_the_watch),
+        at_every_step("apply", false, by_rollback),
+        at_every_step("rollback", true, by_rollback),
+        at_every_step("watch", true, by_rollback),
+    ];
+    let total: u32 = points.iter().sum();
+    println!("killed with SIGKILL at {total} points {points:?}: every file as before, byte for byte");
+    assert!(total >= 300, "{points:?}");
+}

@@ -1,0 +1,80 @@
+//! The journal's disk fills up at any byte. A limit on the size of files is what stands for it here: the kernel writes up
+//! to it, in the middle of a line too, and then refuses, as a full disk does.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use linerate_host::apply::{TuneError, rollback};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::machine::{Machine, scratch};
+
+const FOLDER: &str = "FULL_FOLDER";
+const WHAT: &str = "FULL_WHAT";
+const BYTES: &str = "FULL_BYTES";
+/// Bytes from point to point: odd, so that lines are cut everywhere.
+const STRIDE: u64 = 53;
+
+/// Not a test by itself: what the processes of the tests below do, and nothing where no test started it.
+#[test]
+fn a_process_whose_disk_is_full() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let bytes: u64 = std::env::var(BYTES).unwrap().parse().unwrap();
+    let machine = Machine::at(Path::new(&folder));
+    let changes = machine.changes();
+    // Without a handler, the signal ends the process before it sees the error.
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false))).unwrap();
+    setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).unwrap();
+    if std::env::var(WHAT).unwrap() == "rollback" {
+        let rolled = rollback(&machine.ground(), None, false, &mut |_| ()).unwrap();
+        assert_eq!(rolled.left(), 0);
+        assert!(rolled.unrecorded.is_some(), "it says that the journal does not tell");
+        return;
+    }
+    match machine.apply(&changes, "1", &mut |_| ()) {
+        Err(TuneError::Reverted { left: 0, .. } | TuneError::State { .. }) => {}
+        Ok(_) => std::process::exit(7),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Whether the disk was full before the process was done.
+fn is_full(folder: &Path, what: &str, bytes: u64) -> bool {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "full_disk::a_process_whose_disk_is_full", "--test-threads", "1"]);
+    command.env(FOLDER, folder).env(WHAT, what).env(BYTES, bytes.to_string()).stdout(Stdio::null());
+    let status = command.status().unwrap();
+    assert!(status.success() || status.code() == Some(7), "{what} with {bytes} bytes: {status}");
+    status.success()
+}
+
+#[test]
+fn a_disk_full_at_any_byte_of_the_journal_leaves_nothing_changed() {
+    let mut points = 0;
+    // Settings are files here too, of up to 40 bytes: what is smaller would refuse those.
+    for bytes in (64..).step_by(STRIDE as usize) {
+        let dir = scratch();
+        let machine = Machine::make(dir.path());
+        let before = machine.files();
+        if !is_full(dir.path(), "apply", bytes) {
+            break;
+        }
+        assert_eq!(machine.files(), before, "{bytes} bytes");
+        points += 1;
+    }
+    println!("full at {points} points: every file as before, byte for byte, without anybody's doing");
+    assert!(points >= 100, "{points}");
+}
+
+#[test]
+fn settings_are_restored_though_the_journal_cannot_say_so() {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut |_| ()).unwrap();
+    let length = std::fs::metadata(machine.state.path().join("1.journal")).unwrap().len();
+    assert!(is_full(dir.path(), "rollback", length));
+    assert_eq!(machine.files(), before);
+}

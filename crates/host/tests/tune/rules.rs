@@ -1,0 +1,192 @@
+//! What is applied, what is refused, whose value stays.
+
+use linerate_host::apply::{Outcome, TuneError, apply, confirm, rollback};
+use linerate_host::watch::watch;
+use linerate_record::journal::Undo;
+use linerate_record::knob::{Change, Place, Space};
+
+use crate::machine::{Machine, ROWS, scratch};
+
+fn nothing(_: linerate_host::apply::Step) {}
+
+fn made() -> (tempfile::TempDir, Machine) {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    (dir, machine)
+}
+
+#[test]
+fn what_is_confirmed_stays_and_can_still_be_taken_back() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    let applied = machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    assert!(applied.outcomes.iter().all(|outcome| *outcome == Outcome::Made), "{applied:?}");
+    assert!(applied.overridden.is_empty());
+    confirm(&machine.ground()).unwrap();
+    machine.let_time_pass("1");
+    assert!(watch(&machine.ground(), "1", &mut nothing).unwrap().is_none(), "it is not needed any more");
+    assert_eq!(machine.text("sys/block/sda/queue/scheduler"), "none [mq-deadline]");
+    assert!(confirm(&machine.ground()).is_err(), "once is enough");
+    let again = machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
+    assert!(again.outcomes.iter().all(|outcome| *outcome == Outcome::Already));
+    rollback(&machine.ground(), Some("1"), false, &mut nothing).unwrap();
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn what_nobody_confirms_is_taken_back_and_cannot_be_confirmed_then() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    machine.let_time_pass("1");
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("its time is over"));
+    let rolled = watch(&machine.ground(), "1", &mut nothing).unwrap().unwrap();
+    assert!(rolled.undone.iter().all(|(_, undo)| *undo == Undo::Restored));
+    assert_eq!(rolled.undone.len(), ROWS.len());
+    assert_eq!(machine.files(), before);
+    assert!(confirm(&machine.ground()).is_err());
+    assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+}
+
+#[test]
+fn a_change_of_somebody_else_stays_and_is_told() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    machine.set("proc/sys/vm/swappiness", "1");
+    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    assert_eq!(rolled.left(), 1);
+    let left = rolled.undone.iter().find(|(place, _)| place.knob == "vm.swappiness").unwrap();
+    assert_eq!(left.1, Undo::Left { current: "1".to_owned() });
+    assert_eq!(machine.text("proc/sys/vm/swappiness"), "1");
+    let forced = rollback(&machine.ground(), None, true, &mut nothing).unwrap();
+    assert_eq!(forced.left(), 0);
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn a_setting_that_moved_since_the_file_was_made_is_refused_alone() {
+    let (_dir, machine) = made();
+    let changes = machine.changes();
+    machine.set("proc/sys/vm/swappiness", "30");
+    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
+    assert!(
+        matches!(&applied.outcomes[0], Outcome::Refused(why) if why.contains("\"30\" and was \"60\"")),
+        "{applied:?}"
+    );
+    assert_eq!(applied.outcomes.iter().filter(|outcome| **outcome == Outcome::Made).count(), ROWS.len() - 1);
+    assert_eq!(machine.text("proc/sys/vm/swappiness"), "30");
+}
+
+#[test]
+fn the_cnis_the_unchangeable_and_the_unknown_are_refused_each_with_its_reason() {
+    let (_dir, machine) = made();
+    let mut changes = machine.changes();
+    let change = |knob: &str, device: Option<&str>, space: Space, new: &str| Change {
+        place: Place { knob: knob.to_owned(), device: device.map(str::to_owned), space },
+        prior: "1".to_owned(),
+        new: new.to_owned(),
+        ..changes.changes[0].clone()
+    };
+    let cases = [
+        (change("net.ipv4.ip_forward", None, Space::Host, "0"), "belongs to the CNI"),
+        (change("nic.mtu", Some("cilium_host"), Space::Host, "9000"), "belongs to the CNI"),
+        (change("nic.mtu", Some("eth0"), Space::Pid(1), "9000"), "leave out --pid"),
+        (change("kernel.version", None, Space::Host, "7"), "cannot be changed while the machine runs"),
+        (change("vm.none", None, Space::Host, "7"), "no knob is called"),
+        (change("vm.swappiness", None, Space::Pid(1), "7"), "one value for the whole machine"),
+        (change("block.scheduler", Some("../sda"), Space::Host, "none"), "no name of a device"),
+        (change("block.scheduler", Some("sda/../sdb"), Space::Host, "none"), "no name of a device"),
+        (change("block.scheduler", None, Space::Host, "none"), "none is named"),
+    ];
+    let before = machine.files();
+    let reasons: Vec<&str> = cases.iter().map(|case| case.1).collect();
+    changes.changes = cases.iter().map(|case| case.0.clone()).collect();
+    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
+    for ((outcome, reason), (change, _)) in applied.outcomes.iter().zip(reasons).zip(&cases) {
+        assert!(matches!(outcome, Outcome::Refused(why) if why.contains(reason)), "{}: {outcome:?}", change.place);
+    }
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
+    let (_dir, machine) = made();
+    let mut changes = machine.changes();
+    let scheduler = changes.changes.iter_mut().find(|change| change.place.knob == "block.scheduler").unwrap();
+    scheduler.new = "cfq".to_owned();
+    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
+    let failed: Vec<&Outcome> = applied.outcomes.iter().filter(|outcome| **outcome != Outcome::Made).collect();
+    assert!(
+        matches!(failed[..], [Outcome::Failed(why)] if why.contains("\"cfq\" is none of none, mq-deadline")),
+        "{failed:?}"
+    );
+    assert_eq!(machine.text("sys/block/sda/queue/scheduler"), "[none] mq-deadline");
+}
+
+#[test]
+fn files_of_another_machine_or_layout_and_those_with_traps_are_refused_whole() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    let set = machine.changes();
+    let with = |alter: &dyn Fn(&mut linerate_record::knob::ChangeSet)| {
+        let mut set = set.clone();
+        alter(&mut set);
+        set
+    };
+    let cases = [
+        (with(&|set| set.machine = "0".repeat(32)), "another machine"),
+        (with(&|set| set.schema = 99), "schema 99"),
+        (with(&|set| set.changes.push(set.changes[0].clone())), "twice"),
+        (with(&|set| set.changes[0].new = "1\n2".to_owned()), "line break"),
+        (with(&|set| set.changes[0].why = "\u{1b}[2J".to_owned()), "control character"),
+        (with(&|set| set.changes[0].place.device = Some("a\nb".to_owned())), "line break"),
+    ];
+    for (set, reason) in cases {
+        let error = machine.apply(&set, "1", &mut nothing).unwrap_err().to_string();
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+    assert_eq!(machine.files(), before);
+    assert!(machine.state.ids().unwrap().is_empty(), "nothing was begun");
+}
+
+#[test]
+fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    let set = machine.changes();
+    let terms =
+        linerate_host::apply::Terms { id: "1".to_owned(), root: None, within: std::time::Duration::from_secs(60) };
+    let unarmed = apply(&machine.ground(), &set, &terms, &mut |_| Err("no".to_owned()), &mut nothing);
+    assert!(matches!(unarmed, Err(TuneError::Watch(_))));
+    assert_eq!(machine.files(), before);
+    let lock = machine.state.lock().unwrap();
+    assert!(matches!(machine.apply(&set, "2", &mut nothing), Err(TuneError::Busy)));
+    assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Busy)));
+    drop(lock);
+    assert_eq!(machine.files(), before);
+    machine.apply(&set, "3", &mut nothing).unwrap();
+    assert!(matches!(machine.apply(&set, "4", &mut nothing), Err(TuneError::Pending(id)) if id == "3"));
+}
+
+#[test]
+fn after_a_boot_nothing_is_restored_blindly() {
+    let (_dir, machine) = made();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    machine.set("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");
+    let after = machine.files();
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has booted since"));
+    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    assert!(rolled.after_reboot && rolled.undone.is_empty());
+    assert_eq!(machine.files(), after);
+}
+
+#[test]
+fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within: std::time::Duration::ZERO };
+    let error = apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut nothing).unwrap_err();
+    assert!(error.to_string().contains("time to confirm was over"), "{error}");
+    assert_eq!(machine.files(), before);
+}
