@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::journal::{Journal, Lock, State, Told};
 use crate::root::{Root, text};
 use crate::setting;
-pub use refusal::refusal;
+pub use refusal::{readable, refusal};
 pub(crate) use undo::take_back;
 pub use undo::{Rolled, rollback};
 

@@ -62,6 +62,19 @@ pub fn changeable(locator: &Locator) -> Changeable {
     })
 }
 
+/// Whether writing a setting moves others of the same device or machine: such are written first, so that the others are
+/// what they shall be in the end.
+#[must_use]
+pub fn moves_others(locator: &Locator) -> bool {
+    match locator {
+        Locator::Sysfs { path } => {
+            path.ends_with("/scheduler") || path.ends_with("/enabled") || path.ends_with("/mode")
+        }
+        Locator::Channels => true,
+        _ => false,
+    }
+}
+
 /// Reads one setting. Where that does not work, the value is missing and the reason stands beside it.
 #[must_use]
 pub fn read(root: &Root, knob: &Knob, place: &Place) -> Setting {

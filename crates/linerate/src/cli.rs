@@ -19,6 +19,7 @@ use crate::timing::{Precision, WarmUp};
 use crate::import::ImportFlags;
 use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
+use crate::tune::TuneFlags;
 
 pub(crate) use choices::{
     ArrivalsFlag, Format, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag,
@@ -36,6 +37,7 @@ Exit codes:
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   5    a threshold was missed: --slo, --abort-if, or --fail-if-slower of compare
+  6    tune: some changes were not made, or some settings not restored; each is named
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -68,6 +70,8 @@ pub(crate) enum Verb {
     Import(ImportFlags),
     /// Tell what each setting of a machine or a cluster is: where it acts, when, what is advised and why.
     Knobs(KnobsFlags),
+    /// Change settings of this machine, undoably: nothing stays that is not confirmed.
+    Tune(TuneFlags),
     /// Print the completions of a shell.
     Completions(CompletionsFlags),
     /// Write manual pages.

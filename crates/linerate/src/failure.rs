@@ -21,6 +21,8 @@ pub(crate) mod code {
     pub(crate) const REQUESTS: u8 = 4;
     /// A threshold that the user set was missed.
     pub(crate) const MISSED: u8 = 5;
+    /// `tune` did not change or restore every setting.
+    pub(crate) const UNCHANGED: u8 = 6;
     /// Ctrl-C or SIGTERM; what was measured is in the run folder.
     pub(crate) const INTERRUPTED: u8 = 130;
 }
@@ -54,6 +56,8 @@ pub(crate) enum Failure {
     Output(std::io::Error),
     #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
     Left { left: usize, place: String },
+    #[error("{why}")]
+    Tune { why: String, code: u8 },
     #[error("interrupted before the first point; nothing was measured")]
     Interrupted,
 }
@@ -75,6 +79,7 @@ impl Failure {
             | Failure::Child { .. }
             | Failure::Signals(_)
             | Failure::Output(_) => code::MACHINE,
+            Failure::Tune { code, .. } => *code,
             Failure::Interrupted => code::INTERRUPTED,
         })
     }

@@ -31,6 +31,7 @@ mod sources;
 mod target;
 mod timing;
 mod trust;
+mod tune;
 mod warp;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ pub fn main() -> ExitCode {
         cli::Verb::Target(flags) => target::run(&flags),
         cli::Verb::Import(flags) => import::run(&flags),
         cli::Verb::Knobs(flags) => knobs::run(&flags),
+        cli::Verb::Tune(flags) => tune::run(&flags),
         cli::Verb::Completions(flags) => shell::completions(&flags),
         cli::Verb::Man(flags) => shell::man(&flags),
     });

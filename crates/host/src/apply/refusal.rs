@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, Place};
+use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, Place, Space};
 
 use super::{TuneError, machine_hash};
 use crate::root::Root;
@@ -36,16 +36,26 @@ pub fn refusal(
     Ok(knob)
 }
 
-/// Refuses a file of changes as a whole: another machine's, another layout's, one that names a setting twice, or one
-/// with text that would do something to a terminal.
+/// Refuses a file of changes as a whole: another machine's, or what [`readable`] refuses.
 pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
+    readable(set)?;
+    if set.machine != machine_hash(root)? {
+        let machine: String = set.machine.chars().take(40).collect();
+        let why = format!("the file of changes was made for another machine ({machine:?}): make one here");
+        return Err(TuneError::File(why));
+    }
+    Ok(())
+}
+
+/// Refuses a file of changes of another layout, one that names a setting twice, or one with text that would do
+/// something to a terminal or to a file made from it.
+///
+/// # Errors
+/// The reason.
+pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
     let refuse = |why: String| Err(TuneError::File(why));
     if set.schema != CHANGES_SCHEMA {
         return refuse(format!("the file of changes has schema {}, this linerate reads {CHANGES_SCHEMA}", set.schema));
-    }
-    if set.machine != machine_hash(root)? {
-        let machine: String = set.machine.chars().take(40).collect();
-        return refuse(format!("the file of changes was made for another machine ({machine:?}): make one here"));
     }
     if set.changes.len() > CHANGES_MAX {
         return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));
@@ -54,10 +64,10 @@ pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
     for change in &set.changes {
         let place = &change.place;
         let device = place.device.as_deref().unwrap_or_default();
-        for text in [&place.knob, device, &change.prior, &change.new, &change.why, &change.risk] {
-            if text.chars().any(|c| c.is_control() && c != '\t') {
-                return refuse(format!("the change of {:?} has a line break or a control character", place.knob));
-            }
+        let namespace = if let Space::Netns(name) = &place.space { name.as_str() } else { "" };
+        let texts = [&*place.knob, device, namespace, &*change.prior, &*change.new, &*change.why, &*change.risk];
+        if texts.iter().any(|text| text.chars().any(|c| c.is_control() && c != '\t')) {
+            return refuse(format!("the change of {:?} has a line break or a control character", place.knob));
         }
         if !seen.insert(place) {
             return refuse(format!("{place} is in the file twice: leave one"));

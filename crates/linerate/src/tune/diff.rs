@@ -1,0 +1,186 @@
+//! The changes that lead to a profile, or to values given.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_host::apply::{machine_hash, refusal};
+use linerate_host::{Root, machine, setting};
+use linerate_model::knobs::{self, KNOBS, Row, advise};
+use linerate_model::profiles::{self, PROFILES, Pick, Profile, Value};
+use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Setting, Snapshot, Space};
+use linerate_record::site::Site;
+
+use super::{DiffFlags, find};
+use crate::failure::Failure;
+use crate::{plan, report};
+
+/// The profile where neither one nor values are named.
+const PROFILE: &str = "s3-storage-node";
+
+/// What was found: changes, and settings that are not as wanted and are left alone, with the reason.
+#[derive(Default)]
+struct Found {
+    changes: Vec<Change>,
+    left_out: Vec<(Place, String)>,
+}
+
+pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
+    let (root, space) = (flags.place.root(), flags.place.space());
+    let mut found = Found::default();
+    for text in &flags.set {
+        by_hand(&root, &space, text, &mut found)?;
+    }
+    let profile = match (&flags.profile, flags.set.is_empty()) {
+        (Some(name), _) => Some(named(name)?),
+        (None, true) => Some(named(PROFILE)?),
+        (None, false) => None,
+    };
+    if let Some(profile) = profile {
+        let site = flags.site.as_deref().map(plan::read_site).transpose()?;
+        of_profile(&root, &space, profile, site.as_ref(), &mut found)?;
+    }
+    found
+        .changes
+        .sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
+    let name = profile.map_or("values by hand", |profile| profile.name);
+    let set = ChangeSet {
+        schema: CHANGES_SCHEMA,
+        machine: machine_hash(&root)?,
+        profile: name.to_owned(),
+        changes: found.changes,
+    };
+    let mut text = shown(&set, &found.left_out);
+    match &flags.output {
+        Some(path) => {
+            write(path, &set)?;
+            let _ = writeln!(text, "written to {}; linerate tune apply makes the changes", path.display());
+        }
+        None => text.push_str("nothing is written: name a file with -o\n"),
+    }
+    report::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn named(name: &str) -> Result<&'static Profile, Failure> {
+    profiles::find(name).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        Failure::usage(format!("no profile is called {name:?}: there are {}", names.join(", ")))
+    })
+}
+
+/// One value given by hand. It must be one that can be changed: who asks for it wants to know at once.
+fn by_hand(root: &Root, space: &Space, text: &str, found: &mut Found) -> Result<(), Failure> {
+    let usage = |why: &str| Failure::usage(format!("invalid change {text:?}: {why}"));
+    let (name, new) = text.split_once('=').ok_or_else(|| usage("write KNOB=VALUE or KNOB@DEVICE=VALUE"))?;
+    let (id, device) = name.split_once('@').map_or((name, None), |(id, device)| (id, Some(device.to_owned())));
+    let row = knobs::find(id).ok_or_else(|| match knobs::nearest(id).first() {
+        Some(near) => usage(&format!("did you mean {near}?")),
+        None => usage("no knob is called so: see linerate knobs"),
+    })?;
+    let place = Place { knob: id.to_owned(), device, space: space.clone() };
+    refusal(root, &find, &place, new).map_err(|why| usage(&why))?;
+    let read = setting::read(root, &row.knob, &place);
+    let Some(prior) = read.value else {
+        return Err(usage(&format!("it cannot be read: {:?}", read.missing)));
+    };
+    if !setting::same(&prior, new) {
+        found.changes.push(change(&row.knob, place, prior, new, "set by hand".to_owned()));
+    }
+    Ok(())
+}
+
+fn of_profile(
+    root: &Root,
+    space: &Space,
+    profile: &Profile,
+    site: Option<&Site>,
+    found: &mut Found,
+) -> Result<(), Failure> {
+    let is_advised = |pick: &Pick| pick.value == Value::Advised;
+    if site.is_none() && profile.picks.iter().any(is_advised) {
+        let name = profile.name;
+        return Err(Failure::usage(format!("values of {name} follow from the cluster: describe it with --site")));
+    }
+    let snapshot = snapshot(root, space);
+    let rows = profile.picks.iter().filter_map(|pick| Some((pick, knobs::find(pick.knob)?)));
+    for (pick, row) in rows {
+        let settings = snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
+        for setting in settings {
+            let by_hand = found.changes.iter().any(|change| change.place == setting.place);
+            if let Some((new, why)) = wanted(pick, row, &snapshot, site, setting).filter(|_| !by_hand) {
+                judged(root, &row.knob, setting, new, why, found);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wanted(
+    pick: &Pick,
+    row: &Row,
+    snapshot: &Snapshot,
+    site: Option<&Site>,
+    setting: &Setting,
+) -> Option<(String, String)> {
+    match pick.value {
+        Value::Literal(text) => Some((text.to_owned(), "the profile says so".to_owned())),
+        Value::Advised => advise(row, snapshot, site?, &setting.place).map(|advice| (advice.value, advice.why)),
+    }
+}
+
+fn judged(root: &Root, knob: &'static Knob, setting: &Setting, new: String, why: String, found: &mut Found) {
+    let Some(prior) = &setting.value else { return };
+    if setting::same(prior, &new) {
+        return;
+    }
+    match refusal(root, &find, &setting.place, &new) {
+        Ok(knob) => found.changes.push(change(knob, setting.place.clone(), prior.clone(), &new, why)),
+        Err(reason) => {
+            let text = format!("{prior:?}, {new:?} wanted: {reason}");
+            found.left_out.push((setting.place.clone(), text));
+        }
+    }
+    debug_assert_eq!(setting.place.knob, knob.id);
+}
+
+fn change(knob: &Knob, place: Place, prior: String, new: &str, why: String) -> Change {
+    let (scope, takes_effect, risk) = (knob.scope, knob.takes_effect, knob.risk.to_owned());
+    Change { place, prior, new: new.to_owned(), scope, takes_effect, why, risk }
+}
+
+/// What advice needs of the machine: what it is made of, and its settings in these namespaces.
+fn snapshot(root: &Root, space: &Space) -> Snapshot {
+    let (machine, _) = machine(root);
+    let settings = setting::read_all(root, space, KNOBS.iter().map(|row| &row.knob));
+    Snapshot { machine, settings, ..Snapshot::default() }
+}
+
+fn shown(set: &ChangeSet, left_out: &[(Place, String)]) -> String {
+    let mut text = format!("{} changes for {}\n", set.changes.len(), set.profile);
+    for change in &set.changes {
+        let (place, prior, new) = (&change.place, &change.prior, &change.new);
+        let _ = writeln!(text, "  {place}: {prior:?} → {new:?} ({}, {})", change.scope, change.takes_effect);
+        let _ = writeln!(text, "      why   {}", change.why);
+        let _ = writeln!(text, "      risk  {}", change.risk);
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "{} settings differ and are not changed by linerate", left_out.len());
+    }
+    for (place, why) in left_out {
+        let _ = writeln!(text, "  {place}: {why}");
+    }
+    text
+}
+
+/// Writes a file for its owner alone, whole or not at all.
+fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
+    let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Temporary files are 0600, and a rename keeps that.
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let text = serde_json::to_string_pretty(set).map_err(|error| failed(error.into()))?;
+    writeln!(file, "{text}").map_err(failed)?;
+    file.persist(path).map(drop).map_err(|error| failed(error.error))
+}
