@@ -44,6 +44,10 @@ pub(crate) type Found = (String, Vec<String>);
 #[must_use]
 pub fn changeable(locator: &Locator) -> Changeable {
     Changeable::No(match locator {
+        // `net/ipv6/addrconf.c: addrconf_disable_ipv6` takes the addresses of every interface away.
+        Locator::Sysctl { name: "net.ipv6.conf.all.disable_ipv6" } => {
+            "every interface loses its addresses, and undoing does not bring them back: boot with ipv6.disable=1"
+        }
         Locator::Sysctl { .. }
         | Locator::Sysfs { .. }
         | Locator::Mtu
@@ -220,6 +224,11 @@ pub fn owner(root: &Root, knob: &Knob, place: &Place) -> Option<String> {
     if let Some(owner) = knob.owned_by {
         return Some(format!("it belongs to {owner}"));
     }
+    if let Locator::Sysctl { name } = knob.locator
+        && (name.starts_with("net.ipv4.conf.all.") || name.starts_with("net.ipv6.conf.all."))
+    {
+        return owner_of_all(root, &place.space);
+    }
     let is_of_interface = matches!(knob.locator.device_class(), Some(DeviceClass::Nic | DeviceClass::Bond));
     let device = place.device.as_deref().filter(|_| is_of_interface)?;
     match &place.space {
@@ -232,6 +241,20 @@ pub fn owner(root: &Root, knob: &Knob, place: &Place) -> Option<String> {
             made_by_cni.unwrap_or(false).then(|| format!("interface {device} belongs to the CNI"))
         }
     }
+}
+
+/// Why what reaches every interface of a space must be left alone: one of them is the CNI's.
+fn owner_of_all(root: &Root, space: &Space) -> Option<String> {
+    let of_cni = |inside: &Inside<'_>| {
+        let all = sysfs::interfaces(inside).into_iter();
+        let is_pods = matches!(inside.pid, Some(_)) && inside.is_foreign();
+        Ok(all.filter(|name| name != "lo").find(|name| is_pods || sysfs::is_of_a_cni(inside, name)))
+    };
+    let found = match space {
+        Space::Netns(name) if name.starts_with("cni-") => Some("eth0".to_owned()),
+        _ => within(root, space, None, of_cni).unwrap_or_default(),
+    };
+    found.map(|device| format!("it reaches every interface, and {device} belongs to the CNI"))
 }
 
 /// Why a knob cannot be changed in a space; `None` where it can.

@@ -27,6 +27,11 @@ pub(super) struct Inside<'r> {
 }
 
 impl Inside<'_> {
+    /// Whether the namespace is another than that of this process.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
     /// `proc/sys` of the machine.
     pub(super) fn sysctls(&self) -> io::Result<OwnedFd> {
         file::folder(&self.root.0.join("proc/sys"))

@@ -149,6 +149,11 @@ pub(super) fn devices(inside: &Inside<'_>, class: DeviceClass) -> Vec<String> {
     }
 }
 
+/// Every interface, whatever it is.
+pub(super) fn interfaces(inside: &Inside<'_>) -> Vec<String> {
+    inside.sysfs("class/net").and_then(|tree| names(tree.as_fd(), "class/net")).unwrap_or_default()
+}
+
 /// Whether an interface is one that a container network made: by its name, or as an end of a pair on a bridge of one.
 pub(super) fn is_of_a_cni(inside: &Inside<'_>, device: &str) -> bool {
     let is_named_so = |name: &str| OF_A_CNI.iter().any(|prefix| name.starts_with(prefix));

@@ -7,6 +7,7 @@ mod minio;
 mod namespaces;
 pub(crate) mod released;
 pub(crate) mod shaped_cluster;
+pub(crate) mod tune;
 
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;
