@@ -247,7 +247,7 @@ pub fn owner(root: &Root, knob: &Knob, place: &Place) -> Option<String> {
 fn owner_of_all(root: &Root, space: &Space) -> Option<String> {
     let of_cni = |inside: &Inside<'_>| {
         let all = sysfs::interfaces(inside).into_iter();
-        let is_pods = matches!(inside.pid, Some(_)) && inside.is_foreign();
+        let is_pods = inside.pid.is_some() && inside.is_foreign();
         Ok(all.filter(|name| name != "lo").find(|name| is_pods || sysfs::is_of_a_cni(inside, name)))
     };
     let found = match space {

@@ -1,5 +1,5 @@
-//! `linerate tune`: changes of settings as a file, applied until confirmed, taken back, shown, and put in the formats of
-//! others.
+//! `linerate tune`: changes of settings as a file, applied until confirmed, taken back, shown, and put in the formats
+//! of others.
 
 mod acting;
 mod diff;
@@ -25,10 +25,10 @@ use crate::failure::{Failure, code};
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 const HELP: &str = "\
-A change is never made before the journal says on the disk what was there, and never without a watch that takes it back
-unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the terminal, the
-network and linerate. After a boot, run-time settings are gone by themselves: nothing is restored then. To keep them over
-a boot, export them.
+A change is never made before the journal says on the disk what was there, and never without a watch that takes it
+back unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the
+terminal, the network and linerate. After a boot, run-time settings are gone by themselves: nothing is restored
+then. To keep them over a boot, export them.
 
 What the CNI owns is left alone, and so is what somebody else has changed since: that is told.
 
@@ -257,5 +257,40 @@ impl From<TuneError> for Failure {
             _ => code::MACHINE,
         };
         Failure::Tune { why: error.to_string(), code }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn examples_of_the_help_parse_and_name_what_there_is() {
+        let examples: Vec<&str> = HELP.lines().filter_map(|line| line.strip_prefix("  linerate ")).collect();
+        assert!(examples.len() >= 6);
+        for line in examples {
+            let words = std::iter::once("linerate").chain(line.split(' '));
+            Cli::try_parse_from(words.clone()).unwrap_or_else(|error| panic!("{line}: {error}"));
+            for pair in words.zip(line.split(' ')).filter(|pair| pair.0 == "--set").map(|pair| pair.1) {
+                let id = pair.split(['@', '=']).next().unwrap_or_default();
+                assert!(find(id).is_some(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flag_of_every_verb_says_what_it_means() {
+        let command = Cli::command();
+        let tune = command.find_subcommand("tune").unwrap();
+        for verb in tune.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
+            for arg in verb.get_arguments().filter(|arg| arg.get_id() != "help") {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.len() > 5, "{} {}", verb.get_name(), arg.get_id());
+            }
+        }
     }
 }

@@ -46,6 +46,7 @@ fn main() {
         trial("tune_in_a_namespace_and_back_byte_for_byte", &["root", "ip", "script"], tune::in_a_namespace),
         trial("tune_on_the_machine_and_back_byte_for_byte", &["root", "script"], tune::on_the_machine),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
+        trial("tune_exports_what_other_tools_take", &["root", "sysctl", "systemd-tmpfiles"], tune::exported),
         trial("tune_refuses_what_is_not_its_own", &["root", "ip"], tune::refused),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
         trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),

@@ -14,7 +14,8 @@ pub(super) fn limit(inside: &Inside<'_>, name: &str) -> io::Result<String> {
     hard(&text, name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
 }
 
-/// Soft, hard and unit follow the name, which is filled up with blanks to more than the longest; the unit may be missing.
+/// Soft, hard and unit follow the name, which is filled up with blanks to more than the longest; the unit may be
+/// missing.
 fn hard(text: &str, name: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name).filter(|rest| rest.starts_with("  ")))?;
     rest.split_whitespace().nth(1).map(str::to_owned)

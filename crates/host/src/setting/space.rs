@@ -125,10 +125,10 @@ fn named(name: &str) -> io::Result<String> {
 /// The namespace with this inode, by the name that it had, or by any other.
 fn found(space: &Space, inode: u64) -> io::Result<File> {
     let is_it = |file: &File| file.metadata().is_ok_and(|metadata| metadata.ino() == inode);
-    if let Ok(Some(file)) = stated(space) {
-        if is_it(&file) {
-            return Ok(file);
-        }
+    if let Ok(Some(file)) = stated(space)
+        && is_it(&file)
+    {
+        return Ok(file);
     }
     let listed = |folder: &str| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let processes = listed("/proc").map(|path: PathBuf| path.join("ns/net"));

@@ -1,5 +1,5 @@
-//! A real process, killed with SIGKILL at every step of applying and of taking back. Afterwards the watch, or `rollback`,
-//! leaves every file of the machine as it was, byte for byte.
+//! A real process, killed with SIGKILL at every step of applying and of taking back. Afterwards the watch, or
+//! `rollback`, leaves every file of the machine as it was, byte for byte.
 //!
 //! The process is this test's own program, started again. Steps are told to a closure by `apply` and `rollback`; the
 //! closure of these processes kills its own process at the step that the environment names. Nothing of this is in the
@@ -24,29 +24,30 @@ const ID: &str = "1";
 #[test]
 fn a_process_that_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let at: u32 = std::env::var(AT).unwrap().parse().unwrap();
+    let at: u32 =
+        std::env::var(AT).expect("the machine is the test's own").parse().expect("the machine is the test's own");
     let machine = Machine::at(Path::new(&folder));
     let mut passed = 0;
     let mut step = |_: Step| {
         passed += 1;
         if passed == at {
-            kill_process(getpid(), Signal::KILL).unwrap();
+            kill_process(getpid(), Signal::KILL).expect("the machine is the test's own");
         }
     };
-    match std::env::var(WHAT).unwrap().as_str() {
-        "apply" => drop(machine.apply(&machine.changes(), ID, &mut step).unwrap()),
-        "rollback" => drop(rollback(&machine.ground(), None, false, &mut step).unwrap()),
-        "watch" => drop(watch(&machine.ground(), ID, &mut step).unwrap()),
+    match std::env::var(WHAT).expect("the machine is the test's own").as_str() {
+        "apply" => drop(machine.apply(&machine.changes(), ID, &mut step).expect("the machine is the test's own")),
+        "rollback" => drop(rollback(&machine.ground(), None, false, &mut step).expect("the machine is the test's own")),
+        "watch" => drop(watch(&machine.ground(), ID, &mut step).expect("the machine is the test's own")),
         other => panic!("{other}"),
     }
 }
 
 /// Whether a process doing this was killed at the step; it ended by itself where there are not so many steps.
 fn is_killed(folder: &Path, what: &str, at: u32) -> bool {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(std::env::current_exe().expect("the machine is the test's own"));
     command.args(["--exact", "crash::a_process_that_is_killed", "--test-threads", "1"]);
     command.env(FOLDER, folder).env(WHAT, what).env(AT, at.to_string()).stdout(Stdio::null());
-    let status = command.status().unwrap();
+    let status = command.status().expect("the machine is the test's own");
     assert!(status.success() || status.signal() == Some(9), "{what} at {at}: {status}");
     status.signal() == Some(9)
 }
@@ -58,7 +59,7 @@ fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
         let machine = Machine::make(dir.path());
         let before = machine.files();
         if applied_before {
-            machine.apply(&machine.changes(), ID, &mut |_| ()).unwrap();
+            machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
             assert_ne!(machine.files(), before);
             machine.let_time_pass(ID);
         }
@@ -72,18 +73,27 @@ fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
 }
 
 fn by_rollback(machine: &Machine) {
-    if let Some(told) = machine.state.newest_open().unwrap() {
-        let rolled = rollback(&machine.ground(), Some(&told.begin.id), false, &mut |_| ()).unwrap();
+    if let Some(told) = machine.state.newest_open().expect("the machine is the test's own") {
+        let rolled = rollback(&machine.ground(), Some(&told.begin.id), false, &mut |_| ())
+            .expect("the machine is the test's own");
         assert_eq!(rolled.left(), 0, "{rolled:?}");
     }
-    assert_eq!(machine.state.newest_open().unwrap(), None, "nothing is left to take back");
+    assert_eq!(
+        machine.state.newest_open().expect("the machine is the test's own"),
+        None,
+        "nothing is left to take back"
+    );
 }
 
 fn by_the_watch(machine: &Machine) {
     machine.let_time_pass(ID);
-    let rolled = watch(&machine.ground(), ID, &mut |_| ()).unwrap();
+    let rolled = watch(&machine.ground(), ID, &mut |_| ()).expect("the machine is the test's own");
     assert!(rolled.is_some_and(|rolled| rolled.left() == 0));
-    assert_eq!(machine.state.newest_open().unwrap(), None, "nothing is left to take back");
+    assert_eq!(
+        machine.state.newest_open().expect("the machine is the test's own"),
+        None,
+        "nothing is left to take back"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The journal's disk fills up at any byte. A limit on the size of files is what stands for it here: the kernel writes up
-//! to it, in the middle of a line too, and then refuses, as a full disk does.
+//! The journal's disk fills up at any byte. A limit on the size of files is what stands for it here: the kernel writes
+//! up to it, in the middle of a line too, and then refuses, as a full disk does.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,14 +21,16 @@ const STRIDE: u64 = 53;
 #[test]
 fn a_process_whose_disk_is_full() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let bytes: u64 = std::env::var(BYTES).unwrap().parse().unwrap();
+    let bytes: u64 =
+        std::env::var(BYTES).expect("the machine is the test's own").parse().expect("the machine is the test's own");
     let machine = Machine::at(Path::new(&folder));
     let changes = machine.changes();
     // Without a handler, the signal ends the process before it sees the error.
-    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false))).unwrap();
-    setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).unwrap();
-    if std::env::var(WHAT).unwrap() == "rollback" {
-        let rolled = rollback(&machine.ground(), None, false, &mut |_| ()).unwrap();
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
+        .expect("the machine is the test's own");
+    setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).expect("the machine is the test's own");
+    if std::env::var(WHAT).expect("the machine is the test's own") == "rollback" {
+        let rolled = rollback(&machine.ground(), None, false, &mut |_| ()).expect("the machine is the test's own");
         assert_eq!(rolled.left(), 0);
         assert!(rolled.unrecorded.is_some(), "it says that the journal does not tell");
         return;
@@ -42,10 +44,10 @@ fn a_process_whose_disk_is_full() {
 
 /// Whether the disk was full before the process was done.
 fn is_full(folder: &Path, what: &str, bytes: u64) -> bool {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(std::env::current_exe().expect("the machine is the test's own"));
     command.args(["--exact", "full_disk::a_process_whose_disk_is_full", "--test-threads", "1"]);
     command.env(FOLDER, folder).env(WHAT, what).env(BYTES, bytes.to_string()).stdout(Stdio::null());
-    let status = command.status().unwrap();
+    let status = command.status().expect("the machine is the test's own");
     assert!(status.success() || status.code() == Some(7), "{what} with {bytes} bytes: {status}");
     status.success()
 }
@@ -73,8 +75,9 @@ fn settings_are_restored_though_the_journal_cannot_say_so() {
     let dir = scratch();
     let machine = Machine::make(dir.path());
     let before = machine.files();
-    machine.apply(&machine.changes(), "1", &mut |_| ()).unwrap();
-    let length = std::fs::metadata(machine.state.path().join("1.journal")).unwrap().len();
+    machine.apply(&machine.changes(), "1", &mut |_| ()).expect("the machine is the test's own");
+    let length =
+        std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
     assert!(is_full(dir.path(), "rollback", length));
     assert_eq!(machine.files(), before);
 }

@@ -145,7 +145,7 @@ fn find(id: &str) -> Option<&'static Knob> {
 
 /// A folder for one machine: in memory where there is such a place, because thousands of journals are synced here.
 pub(crate) fn scratch() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("the machine is the test's own")
 }
 
 /// A captured machine and the folder of its journals, beside each other.
@@ -160,8 +160,9 @@ impl Machine {
     pub(crate) fn make(folder: &Path) -> Machine {
         let put = |path: &str, text: &str| {
             let path = folder.join("root").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, format!("{text}\n")).unwrap();
+            std::fs::create_dir_all(path.parent().expect("the machine is the test's own"))
+                .expect("the machine is the test's own");
+            std::fs::write(path, format!("{text}\n")).expect("the machine is the test's own");
         };
         for (_, _, _, path, prior, _) in ROWS {
             put(path, prior);
@@ -176,7 +177,11 @@ impl Machine {
     /// The one that is in a folder.
     pub(crate) fn at(folder: &Path) -> Machine {
         let root = Root::captured(folder.join("root"));
-        Machine { folder: folder.to_owned(), root, state: State::open(folder.join("state")).unwrap() }
+        Machine {
+            folder: folder.to_owned(),
+            root,
+            state: State::open(folder.join("state")).expect("the machine is the test's own"),
+        }
     }
 
     pub(crate) fn ground(&self) -> Ground<'_> {
@@ -188,12 +193,13 @@ impl Machine {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.join("root")];
         while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
+            for entry in std::fs::read_dir(folder).expect("the machine is the test's own") {
+                let path = entry.expect("the machine is the test's own").path();
                 if path.is_dir() {
                     folders.push(path);
-                } else if !path.file_name().unwrap().to_string_lossy().ends_with(".new") {
-                    files.insert(path.clone(), std::fs::read(path).unwrap());
+                } else if !path.file_name().expect("the machine is the test's own").to_string_lossy().ends_with(".new")
+                {
+                    files.insert(path.clone(), std::fs::read(path).expect("the machine is the test's own"));
                 }
             }
         }
@@ -201,11 +207,15 @@ impl Machine {
     }
 
     pub(crate) fn text(&self, path: &str) -> String {
-        std::fs::read_to_string(self.folder.join("root").join(path)).unwrap().trim_end().to_owned()
+        std::fs::read_to_string(self.folder.join("root").join(path))
+            .expect("the machine is the test's own")
+            .trim_end()
+            .to_owned()
     }
 
     pub(crate) fn set(&self, path: &str, text: &str) {
-        std::fs::write(self.folder.join("root").join(path), format!("{text}\n")).unwrap();
+        std::fs::write(self.folder.join("root").join(path), format!("{text}\n"))
+            .expect("the machine is the test's own");
     }
 
     /// Changes of all settings.
@@ -224,7 +234,7 @@ impl Machine {
         };
         ChangeSet {
             schema: CHANGES_SCHEMA,
-            machine: machine_hash(&self.root).unwrap(),
+            machine: machine_hash(&self.root).expect("the machine is the test's own"),
             profile: "test".to_owned(),
             changes: ROWS.iter().map(change).collect(),
         }
@@ -239,9 +249,10 @@ impl Machine {
     /// Lets the time of an application be over.
     pub(crate) fn let_time_pass(&self, id: &str) {
         let path = self.state.path().join(format!("{id}.journal"));
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (before, after) = text.split_once("\"deadline_since_boot_ms\":").unwrap();
+        let text = std::fs::read_to_string(&path).expect("the machine is the test's own");
+        let (before, after) = text.split_once("\"deadline_since_boot_ms\":").expect("the machine is the test's own");
         let digits = after.chars().take_while(char::is_ascii_digit).count();
-        std::fs::write(path, format!("{before}\"deadline_since_boot_ms\":0{}", &after[digits..])).unwrap();
+        std::fs::write(path, format!("{before}\"deadline_since_boot_ms\":0{}", &after[digits..]))
+            .expect("the machine is the test's own");
     }
 }

@@ -11,7 +11,8 @@ use super::{ExportFormat, find};
 use crate::failure::Failure;
 use crate::report;
 
-/// Sysctls that any pod may set, and since which Kubernetes: its documentation, "Using sysctls in a Kubernetes Cluster".
+/// Sysctls that any pod may set, and since which Kubernetes: its documentation, "Using sysctls in a Kubernetes
+/// Cluster".
 const SAFE: [(&str, &str); 12] = [
     ("kernel.shm_rmid_forced", "1.4"),
     ("net.ipv4.ip_local_port_range", "1.4"),

@@ -340,3 +340,46 @@ pub(crate) fn refused() -> Result<(), Failed> {
     assert_eq!(ground.bytes(), before);
     Ok(())
 }
+
+/// What `export` prints, given to the tools that it is for: `sysctl` reads its file, and `systemd-tmpfiles` writes the
+/// settings of a captured machine.
+pub(crate) fn exported() -> Result<(), Failed> {
+    let ground = Ground::machine();
+    let root = tempdir()?;
+    for (path, text) in [
+        ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
+        ("proc/sys/vm/swappiness", "60\n"),
+        ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+        ("sys/block/sda/queue/read_ahead_kb", "128\n"),
+    ] {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        std::fs::write(path, text)?;
+    }
+    let (file, made) = (ground.state.path().join("changes.json"), ground.state.path().join("made.conf"));
+    let (file, folder) = (file.to_string_lossy().into_owned(), root.path().to_string_lossy().into_owned());
+    let mut words = vec!["tune", "diff", "--root", &folder, "-o", &file];
+    for set in ["vm.swappiness=10", "net.ipv4.tcp_rmem=4096 131072 33554432", "block.read_ahead_kb@sda=4096"] {
+        words.extend(["--set", set]);
+    }
+    ground.done(&words);
+
+    std::fs::write(&made, ground.done(&["tune", "export", "--format", "sysctl.d", &file]))?;
+    let output = Command::new("sysctl").args(["--dry-run", "--load"]).arg(&made).output()?;
+    let text = shown(&output);
+    assert!(output.status.success() && text.contains("vm.swappiness = 10"), "{text}");
+    assert!(text.contains("net.ipv4.tcp_rmem = 4096 131072 33554432"), "{text}");
+
+    std::fs::write(&made, ground.done(&["tune", "export", "--format", "systemd", &file]))?;
+    let mut tmpfiles = Command::new("systemd-tmpfiles");
+    let output = tmpfiles.arg("--create").arg(format!("--root={folder}")).arg(&made).output()?;
+    assert!(output.status.success(), "{}", shown(&output));
+    for (path, text) in [
+        ("proc/sys/vm/swappiness", "10"),
+        ("proc/sys/net/ipv4/tcp_rmem", "4096 131072 33554432"),
+        ("sys/block/sda/queue/read_ahead_kb", "4096"),
+    ] {
+        assert_eq!(std::fs::read_to_string(root.path().join(path))?.trim_end(), text, "{path}");
+    }
+    Ok(())
+}
