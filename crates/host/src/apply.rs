@@ -256,6 +256,10 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
             return Ok(Outcome::Made);
         }
         Ok((value, _)) => format!("the kernel made {value:?} of {:?}: write what it takes", change.new),
+        // It was read a moment ago, so it is the value that is not there: a queueing discipline, a module.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("the kernel has no {:?}: load the module that has it", change.new)
+        }
         Err(error) => format!("it could not be written: {error}"),
     };
     let back = setting::put_back(root, knob, place, net, &prior, (&beside, &[]));
