@@ -22,7 +22,15 @@ pub struct State(PathBuf);
 
 /// The right to change settings, as long as it is held. Two at once are refused.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+pub struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing is not enough: a process that another thread has begun to start holds a copy of the descriptor until it
+    /// is another program.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl State {
     /// The journals in a folder, which is made where it is not there.

@@ -117,7 +117,7 @@ fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
         Ok(_) if is_prior => Undo::Already,
         Ok(now) if setting::same(&now, &made.prior) => Undo::Restored,
         Ok(now) => Undo::Failed { why: format!("the kernel keeps {now:?}") },
-        // A value may be one that the kernel has no more (a module's): only where reading fails too is the setting gone.
+        // The kernel may have the value no more (a module's): only where reading fails too is the setting gone.
         Err(error) => match setting::read_with_beside(ground.root, knob, place, made.net) {
             Err(again) if is_gone(&again) => Undo::Gone,
             _ => Undo::Failed { why: error.to_string() },
