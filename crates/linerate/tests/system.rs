@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, ends, missing, released, shaped_cluster, tune};
+use system_parts::{Minio, Namespaces, ends, missing, released, scopes, shaped_cluster, tune};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -43,6 +43,7 @@ fn main() {
         trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
+        trial("scopes_of_every_network_setting_are_as_said", &["root", "ip"], scopes::of_every_network_setting),
         trial("tune_in_a_namespace_and_back_byte_for_byte", &["root", "ip", "script"], tune::in_a_namespace),
         trial("tune_on_the_machine_and_back_byte_for_byte", &["root", "script"], tune::on_the_machine),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),

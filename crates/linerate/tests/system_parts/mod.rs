@@ -6,6 +6,7 @@ pub(crate) mod ends;
 mod minio;
 mod namespaces;
 pub(crate) mod released;
+pub(crate) mod scopes;
 pub(crate) mod shaped_cluster;
 pub(crate) mod tune;
 
