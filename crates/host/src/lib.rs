@@ -6,6 +6,7 @@
 //! content that no kernel writes.
 
 pub mod apply;
+pub mod capture;
 mod cpu;
 mod disk;
 pub mod journal;
@@ -17,9 +18,11 @@ mod pressure;
 mod reading;
 mod root;
 pub mod setting;
+mod snapshot;
 mod tcp;
 pub mod watch;
 
 pub use machine::machine;
 pub use reading::reading;
 pub use root::{Root, Unreadable};
+pub use snapshot::{Asked, snapshot};

@@ -11,9 +11,9 @@ mod cni;
 mod conntrack;
 mod cpu;
 mod dns;
-mod facts;
+pub(crate) mod facts;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 mod fs;
 mod kernel;
 mod kubernetes;

@@ -4,6 +4,7 @@
 //! deviations from the site would have given what was observed, by the same ceilings. Nothing here reads a file, a
 //! clock or a socket; randomness is a seed that is passed in.
 
+pub mod audit;
 pub mod bond;
 pub mod ceilings;
 pub mod chance;

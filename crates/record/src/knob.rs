@@ -258,6 +258,25 @@ pub struct Snapshot {
     /// Sysctls of network namespaces that the kernel does not show inside one, hence cannot be set there.
     #[serde(default)]
     pub is_initial_netns: bool,
+    /// Sysctls that files of the machine set at boot.
+    #[serde(default)]
+    pub configured: Vec<Configured>,
+    /// What could not be read besides settings, with the reason.
+    #[serde(default)]
+    pub unreadable: Vec<String>,
+}
+
+/// A sysctl as a file has it that is applied at boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configured {
+    /// The file, relative to the root: `etc/sysctl.d/90-s3.conf`.
+    pub file: String,
+    /// The name, with dots.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Whether this kernel has such a setting.
+    pub is_there: bool,
 }
 
 /// A running S3 server.

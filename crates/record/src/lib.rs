@@ -3,6 +3,7 @@
 //! Admission test: does this type end up in a run folder, in a report's JSON, or on a command line? If not, it lives
 //! with the code that uses it. There is no behaviour here but parsing, units and display.
 
+pub mod audit;
 pub mod canary;
 pub mod explanation;
 pub mod finding;
