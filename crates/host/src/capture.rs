@@ -11,7 +11,7 @@ use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Scope, Setting,
 
 use crate::root::{Root, names, text};
 use crate::setting;
-use crate::snapshot::{is_in_files, is_of_machine};
+use crate::snapshot::{MANGLED, is_in_files, is_of_machine};
 use masks::Masks;
 
 /// A captured machine.
@@ -67,7 +67,10 @@ pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> Tak
         knob_files(root, knob, &mut files);
     }
     let mut masks = Masks::of(root);
-    let mask = |(path, text): (String, String)| (masks.masked(&path), masks.masked(&text));
+    let mask = |(path, text): (String, String)| {
+        let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
+        (masks.masked(&path), masks.masked(&lines.collect::<String>()))
+    };
     let files = files.into_iter().map(mask).collect();
     let settings = snapshot.settings.iter().filter(|setting| !is_in_a_file(setting, knobs));
     let settings = settings.map(|setting| masked(setting, &mut masks)).collect();
@@ -189,11 +192,15 @@ fn functions(root: &Root, snapshot: &Snapshot, files: &mut BTreeMap<String, Stri
 
 fn mounts(snapshot: &Snapshot, files: &mut BTreeMap<String, String>) {
     let line = |mount: &linerate_record::knob::Mount| {
-        format!("{} {} {} {} 0 0\n", mount.device, mount.path, mount.fs, mount.options.join(","))
+        let (device, path) = (mangled(&mount.device), mangled(&mount.path));
+        format!("{device} {path} {} {} 0 0\n", mount.fs, mount.options.join(","))
     };
     let text: String = snapshot.devices.mounts.iter().map(line).collect();
-    files.insert("proc/mounts".to_owned(), text.clone());
     files.insert("proc/self/mounts".to_owned(), text);
+}
+
+fn mangled(text: &str) -> String {
+    MANGLED.iter().rev().fold(text.to_owned(), |text, (code, meant)| text.replace(meant, code))
 }
 
 fn configured(snapshot: &Snapshot, files: &mut BTreeMap<String, String>) {

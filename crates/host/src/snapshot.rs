@@ -5,6 +5,8 @@ mod configured;
 mod devices;
 mod engines;
 
+pub(crate) use devices::MANGLED;
+
 use std::path::Path;
 
 use linerate_record::audit::{CAPTURE_FILE, Capture};

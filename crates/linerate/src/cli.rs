@@ -16,6 +16,8 @@ use linerate_record::units::{Bytes, Rate, Share, parse_duration};
 
 use crate::timing::{Precision, WarmUp};
 
+use crate::audit::AuditFlags;
+use crate::capture::CaptureFlags;
 use crate::import::ImportFlags;
 use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
@@ -36,7 +38,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed: --slo, --abort-if, or --fail-if-slower of compare
+  5    a threshold was missed: --slo, --abort-if, --fail-if-slower of compare, --check of audit
   6    tune: some changes were not made, or some settings not restored; each is named
   130  interrupted; what was measured until then is in the run folder
 
@@ -68,6 +70,10 @@ pub(crate) enum Verb {
     Target(TargetFlags),
     /// Make a run folder of what another tool measured.
     Import(ImportFlags),
+    /// Tell how this machine differs from a profile, what each difference may cost, and what else is in its way.
+    Audit(AuditFlags),
+    /// Record this machine as files that `audit --root` reads; names, addresses and serial numbers are left out.
+    Capture(CaptureFlags),
     /// Tell what each setting of a machine or a cluster is: where it acts, when, what is advised and why.
     Knobs(KnobsFlags),
     /// Change settings of this machine, undoably: nothing stays that is not confirmed.

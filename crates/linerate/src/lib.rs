@@ -2,7 +2,9 @@
 //!
 //! A library only so that fuzz targets can reach what reads files of users; nothing else depends on it.
 
+mod audit;
 mod bench;
+mod capture;
 mod child;
 mod clean;
 mod cli;
@@ -48,6 +50,8 @@ pub fn main() -> ExitCode {
         cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
         cli::Verb::Import(flags) => import::run(&flags),
+        cli::Verb::Audit(flags) => audit::run(&flags),
+        cli::Verb::Capture(flags) => capture::run(&flags),
         cli::Verb::Knobs(flags) => knobs::run(&flags),
         cli::Verb::Tune(flags) => tune::run(&flags),
         cli::Verb::Completions(flags) => shell::completions(&flags),

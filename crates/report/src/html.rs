@@ -8,6 +8,7 @@ use linerate_analysis::view::{Point, Series, View};
 use self::markup::{Exact, escaped, json_in_script};
 use crate::words;
 
+pub(crate) mod audit;
 mod charts;
 pub(crate) mod explanation;
 mod hosts;

@@ -5,6 +5,7 @@
 //! for people, or is a difference or a share of two that do. The HTML pages carry each exact figure beside the rounded
 //! one, in `data-` attributes, so that the two can be compared.
 
+pub mod audit;
 pub mod comparison;
 mod csv;
 pub mod explanation;

@@ -110,10 +110,9 @@ fn behind(root: &Root, folder: &str) -> Option<String> {
     first(format!("{folder}/net")).or_else(|| first(format!("{folder}/{}/net", virtio()?))).or_else(namespace)
 }
 
-/// Mounts of file systems on disks. A device that is mounted several times (into containers) stands once, where it was
-/// mounted first.
+/// Mounts of file systems on disks, as often as they are mounted: into containers too.
 fn mounts(root: &Root) -> Vec<Mount> {
-    let text = word(root, "proc/self/mounts").or_else(|| word(root, "proc/mounts")).unwrap_or_default();
+    let text = word(root, "proc/1/mounts").or_else(|| word(root, "proc/self/mounts")).unwrap_or_default();
     let mut found: Vec<Mount> = Vec::new();
     for line in text.lines() {
         let mut columns = line.split(' ');
@@ -122,16 +121,24 @@ fn mounts(root: &Root) -> Vec<Mount> {
         else {
             continue;
         };
-        if ON_DISKS.contains(&fs) && !found.iter().any(|mount| mount.device == device) {
+        if ON_DISKS.contains(&fs) && !device.contains(char::is_control) {
             found.push(Mount {
-                device: device.to_owned(),
-                path: path.to_owned(),
+                device: unescaped(device),
+                path: unescaped(path),
                 fs: fs.to_owned(),
                 options: options.split(',').map(str::to_owned).collect(),
             });
         }
     }
     found
+}
+
+/// What stands as octal digits in a list of mounts (`fs/proc_namespace.c`, `mangle`).
+pub(crate) const MANGLED: [(&str, &str); 5] =
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")];
+
+fn unescaped(text: &str) -> String {
+    MANGLED.iter().fold(text.to_owned(), |text, (code, meant)| text.replace(code, meant))
 }
 
 #[cfg(test)]
@@ -176,7 +183,7 @@ mod tests {
             ("sys/block/nvme0c0n1/size".to_owned(), "8\n"),
             (
                 "proc/self/mounts".to_owned(),
-                "proc /proc proc rw 0 0\n/dev/nvme0n1 /data0 xfs rw,noatime 0 0\n/dev/nvme0n1 /pod xfs rw 0 0\nodd\n",
+                "proc /proc proc rw 0 0\n/dev/nvme0n1 /data0 xfs rw,noatime 0 0\n/dev/nvme0n1 /pod\\040x xfs rw 0 0\nodd\n",
             ),
         ];
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
@@ -191,7 +198,8 @@ mod tests {
         let disk = &devices.disks[0];
         assert_eq!((disk.bytes, disk.discards, disk.rotational), (7_681_501_126_656, true, false));
         assert_eq!(disk.numa_node, Some(0));
-        assert_eq!(devices.mounts.len(), 1);
+        assert_eq!(devices.mounts.len(), 2);
+        assert_eq!(devices.mounts[1].path, "/pod x");
         assert_eq!((devices.mounts[0].path.as_str(), devices.mounts[0].options.len()), ("/data0", 2));
     }
 }

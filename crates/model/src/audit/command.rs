@@ -145,7 +145,7 @@ mod tests {
             ("net.core.somaxconn", &[], "9", Space::Pid(7), "nsenter -t 7 -n sysctl -w net.core.somaxconn=9"),
             ("net.core.somaxconn", &[], "9", Space::Netns("a".into()), "ip netns exec a sysctl -w net.core.somaxconn=9"),
             ("block.scheduler", &["sda"], "none", Space::Host, "echo none > /sys/block/sda/queue/scheduler"),
-            ("nic.ring_rx", &["eth0"], "8192", Space::Host, "ethtool -G eth0 rx 8192"),
+            ("nic.ring.rx", &["eth0"], "8192", Space::Host, "ethtool -G eth0 rx 8192"),
             ("xfs.noatime", &["/data 0"], "present", Space::Host, "mount -o remount,noatime '/data 0'"),
             ("boot.skew_tick", &[], "1", Space::Host, "add skew_tick=1 to the kernel's command line, and reboot"),
             ("block.fstrim_timer", &[], "active", Space::Host, "systemctl enable --now fstrim.timer"),

@@ -67,7 +67,10 @@ fn is_of_data(snapshot: &Snapshot, mount: &Mount) -> bool {
     let device = mount.device.strip_prefix("/dev/").unwrap_or(&mount.device);
     let on_disk = snapshot.devices.disks.iter().any(|disk| device.starts_with(&disk.name));
     (on_disk || device.starts_with("mapper/") || device.starts_with("dm-") || device.starts_with("md"))
-        && !OF_SYSTEM.contains(&mount.path.as_str())
+        && !snapshot.devices.mounts.iter().any(|other| {
+            // What is on the system's device is the system's, wherever it is mounted besides.
+            other.device == mount.device && OF_SYSTEM.contains(&other.path.as_str())
+        })
 }
 
 #[cfg(test)]
@@ -87,6 +90,10 @@ mod tests {
         );
         snapshot.devices.mounts[0].path = "/".to_owned();
         assert_eq!(told(&snapshot), [""; 0]);
+        let bound = Mount { path: "/run/netns".to_owned(), fs: "ext4".to_owned(), ..snapshot.devices.mounts[0].clone() };
+        snapshot.devices.mounts.push(bound);
+        assert_eq!(told(&snapshot), [""; 0]);
+        snapshot.devices.mounts.pop();
         snapshot.devices.mounts[1].fs = "ext4".to_owned();
         assert_eq!(told(&snapshot), ["1 of 3 file systems of data is not on XFS, which MinIO and source 000 ask for"]);
     }

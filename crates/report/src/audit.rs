@@ -1,0 +1,119 @@
+//! An audit as text for a terminal, JSON and one self-contained HTML page.
+
+use linerate_record::audit::{Audit, AuditFinding, Difference, UnreadPart, Unreached};
+use linerate_record::finding::Severity;
+
+use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};
+use crate::words::{self, audit as told};
+
+/// Differences that are told in full unless all are asked for; the others have a line each.
+const TOLD_IN_FULL: usize = 8;
+
+/// The audit as pretty JSON, with a line feed at its end. Reading it back gives an equal audit.
+///
+/// # Panics
+/// Never: an audit has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn json(audit: &Audit) -> String {
+    let mut text = serde_json::to_string_pretty(audit).expect("an audit has text keys only");
+    text.push('\n');
+    text
+}
+
+/// The audit as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.
+#[must_use]
+pub fn html(audit: &Audit) -> String {
+    crate::html::audit::page(audit)
+}
+
+/// The whole audit: the machine, findings, what never reaches an engine, differences by what they may cost, and what
+/// could not be read. With `all`, every difference with its reason and command.
+#[must_use]
+pub fn text(audit: &Audit, all: bool, look: Look) -> String {
+    let mut text = header(audit, look);
+    text.push('\n');
+    for finding in &audit.findings {
+        text.push_str(&finding_lines(finding, look));
+    }
+    text.push_str(&unreached(&audit.unreached, all, look));
+    text.push_str(&differences(&audit.differences, all, look));
+    for part in &audit.unreadable {
+        text.push_str(&unread(part, look));
+    }
+    text.push_str(&hanging(" ▸", 3, &told::verdict(audit), look));
+    text
+}
+
+fn header(audit: &Audit, look: Look) -> String {
+    told::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
+}
+
+fn finding_lines(finding: &AuditFinding, look: Look) -> String {
+    let ink = match finding.severity {
+        Severity::Serious => Ink::Red,
+        Severity::Warning => Ink::Yellow,
+        Severity::Note => Ink::Dim,
+    };
+    let lead = format!(" {}", words::severity(finding.severity));
+    let claim = format!("{} ({})", finding.claim, words::confidence(finding.confidence));
+    [
+        hanging_in(ink, &lead, 11, &claim, look),
+        hanging("           why", 16, &finding.evidence, look),
+        hanging("           try", 16, &finding.remedy, look),
+    ]
+    .concat()
+}
+
+fn unreached(all_found: &[Unreached], all: bool, look: Look) -> String {
+    if all_found.is_empty() {
+        return String::new();
+    }
+    let shown = if all { all_found.len() } else { TOLD_IN_FULL.min(all_found.len()) };
+    let title = " Settings of the host that do not reach an engine: its network namespace has its own";
+    let mut text = format!("\n{}\n", paint(Ink::Yellow, title, look));
+    for one in &all_found[..shown] {
+        text.push_str(&hanging("   ", 3, &told::unreached(one), look));
+    }
+    if let Some(more) = all_found.len().checked_sub(shown).filter(|more| *more > 0) {
+        text.push_str(&hanging("   ", 3, &format!("… and {more} more: --all shows them"), look));
+    }
+    text
+}
+
+fn differences(differences: &[Difference], all: bool, look: Look) -> String {
+    if differences.is_empty() {
+        return String::new();
+    }
+    let title = " Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
+    let mut text = format!("\n{}\n", paint(Ink::Dim, title, look));
+    for (at, difference) in differences.iter().enumerate() {
+        let full = all || at < TOLD_IN_FULL;
+        text.push_str(&difference_lines(difference, full, look));
+    }
+    if !all && differences.len() > TOLD_IN_FULL {
+        text.push_str(&paint(Ink::Dim, "   --all tells each with its reason and command\n", look));
+    }
+    text.push('\n');
+    text
+}
+
+fn difference_lines(difference: &Difference, full: bool, look: Look) -> String {
+    let weight = format!("{:.2}", difference.weight);
+    let name = told::place(difference);
+    let change = format!("{} → {}", told::value(&difference.present), told::value(&difference.wanted));
+    let confidence = words::confidence(difference.confidence);
+    let head = format!("{}: {change} ({confidence}, {})", clean(&name), difference.relieves);
+    let mut text = hanging(&format!(" {weight}"), 7, &head, look);
+    if full {
+        text.push_str(&hanging("       why", 14, &difference.why, look));
+        text.push_str(&hanging("       when", 14, &told::when(difference), look));
+        for command in difference.commands.iter().take(told::COMMANDS_SHOWN) {
+            text.push_str(&hanging("       try", 14, command, look));
+        }
+    }
+    text
+}
+
+fn unread(part: &UnreadPart, look: Look) -> String {
+    hanging_in(Ink::Yellow, " unread", 11, &told::unread(part), look)
+}

@@ -1,0 +1,125 @@
+//! The page of an audit.
+
+use std::fmt::Write as _;
+
+use linerate_record::audit::{Audit, AuditFinding};
+
+use super::markup::{escaped, table};
+use super::sheet::{self, Row, Section, exact, named};
+use crate::words::{self, audit as told};
+
+/// The page: findings, what never reaches an engine, every difference, what could not be read, what was assumed.
+pub(crate) fn page(audit: &Audit) -> String {
+    let header = sheet::header("Audit of a machine", &told::facts(audit));
+    let verdict = format!("<article class=\"card\"><p>{}</p></article>\n", escaped(&told::verdict(audit)));
+    let sections = [
+        ("verdict", "Verdict", verdict),
+        ("findings", "Findings", findings(&audit.findings)),
+        ("unreached", "Settings that do not reach an engine", unreached(audit)),
+        ("differences", "Differences, by what they may cost", differences(audit)),
+        ("unreadable", "What could not be read", unreadable(audit)),
+        ("assumed", "What nobody stated", assumed(audit)),
+    ];
+    let sections = sections.map(|(id, title, html)| Section { id, title, html });
+    sheet::sheet("audit", &header, &sections, "{}")
+}
+
+fn findings(findings: &[AuditFinding]) -> String {
+    if findings.is_empty() {
+        return "<p class=\"none\">None.</p>\n".to_owned();
+    }
+    let mut html = String::from("<ul class=\"findings\">\n");
+    for finding in findings {
+        let severity = words::severity(finding.severity);
+        let _ = writeln!(
+            html,
+            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span> {}</p>\
+             <div><p class=\"claim\">{}</p>{}{}</div></li>",
+            words::confidence(finding.confidence),
+            escaped(&finding.claim),
+            named("Evidence", &finding.evidence),
+            named("Remedy", &finding.remedy),
+        );
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+fn unreached(audit: &Audit) -> String {
+    if audit.unreached.is_empty() {
+        return String::new();
+    }
+    let row = |one: &linerate_record::audit::Unreached| {
+        Row::default()
+            .name(&one.knob)
+            .words(&told::value(&one.host))
+            .words(&told::value(&one.engine_value))
+            .words(&one.wanted.as_deref().map_or_else(|| words::ABSENT.to_owned(), told::value))
+            .words(&format!("{} ({})", one.engine.program, one.engine.pid))
+            .whole()
+    };
+    let rows: String = audit.unreached.iter().map(row).collect();
+    table("Network namespaces of engines have values of their own", &["Setting", "<Host", "<Engine", "<Wanted", "<Which"], &rows)
+}
+
+const HEADS: [&str; 8] = [
+    "Setting",
+    "<Is",
+    "<Wanted",
+    "Weight|of what it relieves, times how sure it is: an order, no measurement",
+    "<Sure",
+    "<Why, and what it relieves",
+    "<When, and what it risks",
+    "<Command",
+];
+
+fn differences(audit: &Audit) -> String {
+    if audit.differences.is_empty() {
+        return "<p class=\"none\">None.</p>\n".to_owned();
+    }
+    let row = |(at, one): (usize, &linerate_record::audit::Difference)| {
+        let weight = exact(&format!("differences.{at}.weight"), one.weight);
+        let mut html = Row::default()
+            .name(&told::place(one))
+            .words(&told::value(&one.present))
+            .words(&told::value(&one.wanted))
+            .whole()
+            .trim_end()
+            .to_owned();
+        let commands: Vec<String> =
+            one.commands.iter().take(told::COMMANDS_SHOWN).map(|command| escaped(command)).collect();
+        let _ = writeln!(
+            html,
+            "<td{weight}>{:.2}<td class=\"l\">{}<td class=\"l wide\">{}. Relieves {}<td class=\"l wide\">{}\
+             <td class=\"l wide\"><code>{}</code>",
+            one.weight,
+            words::confidence(one.confidence),
+            escaped(&one.why),
+            escaped(&one.relieves),
+            escaped(&told::when(one)),
+            commands.join("<br>"),
+        );
+        html
+    };
+    let rows: String = audit.differences.iter().enumerate().map(row).collect();
+    table(&format!("Held against {}", audit.profile), &HEADS, &rows)
+}
+
+fn unreadable(audit: &Audit) -> String {
+    if audit.unreadable.is_empty() {
+        return String::new();
+    }
+    let row = |part: &linerate_record::audit::UnreadPart| {
+        Row::default().name(&part.why).sentence(&part.what.join(", ")).whole()
+    };
+    table("Readings that are missing", &["Reason", "<What"], &audit.unreadable.iter().map(row).collect::<String>())
+}
+
+fn assumed(audit: &Audit) -> String {
+    if audit.assumed.is_empty() {
+        return String::new();
+    }
+    let row = |(path, reason): (&String, &String)| Row::default().name(path).sentence(reason).whole();
+    let rows: String = audit.assumed.iter().map(row).collect();
+    table("Values of the site that were filled in", &["Value", "<Reason"], &rows)
+}
