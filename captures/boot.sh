@@ -25,7 +25,7 @@ for library in $(ldd "$linerate" | grep -o '/lib[^ ]*'); do
     mkdir -p "$root$(dirname "$library")"
     cp -L "$library" "$root$library"
 done
-modules="virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net \
+modules="virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net \
 nvme-core nvme crc32c-intel crc32c_generic libcrc32c xfs llc stp garp mrp 8021q tls bonding"
 for module in $modules; do
     find "$folder/package/lib/modules" \( -name "$module.ko" -o -name "$module.ko.xz" \) -exec cp {} "$root/modules" \;

@@ -146,8 +146,7 @@ fn interfaces(root: &Root, files: &mut BTreeMap<String, String>) {
     let Ok(text) = text(root, "proc/net/dev", &mut bytes) else { return };
     let zeros = " 0".repeat(16);
     let mut list = String::from("Inter-|   Receive |  Transmit\n face |bytes packets errs|bytes packets errs\n");
-    let found: Vec<String> =
-        text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
+    let found: Vec<String> = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
     for name in found.iter().filter(|name| !name.contains('/') && !name.starts_with('.')) {
         list.push_str(&format!("{name}:{zeros}\n"));
         let folder = format!("sys/class/net/{name}");
@@ -230,13 +229,7 @@ fn knob_files(root: &Root, knob: &Knob, files: &mut BTreeMap<String, String>) {
     }
 }
 
-fn pattern_files(
-    root: &Root,
-    path: &str,
-    class: DeviceClass,
-    device: &str,
-    files: &mut BTreeMap<String, String>,
-) {
+fn pattern_files(root: &Root, path: &str, class: DeviceClass, device: &str, files: &mut BTreeMap<String, String>) {
     // The folder of a device is there even where the file is not: devices are counted by it.
     let (open, close) = (path.find('{'), path.find('}'));
     let (Some(open), Some(close)) = (open, close) else { return };

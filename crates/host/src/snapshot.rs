@@ -113,9 +113,8 @@ fn captured_settings(root: &Root, knobs: &[&'static Knob], capture: &Capture) ->
 /// In the order of the knobs, and of each the host's first.
 fn sorted(mut settings: Vec<Setting>, knobs: &[&'static Knob]) -> Vec<Setting> {
     let place_of = |setting: &Setting| knobs.iter().position(|knob| knob.id == setting.place.knob);
-    settings.sort_by_cached_key(|setting| {
-        (place_of(setting), setting.place.space.clone(), setting.place.device.clone())
-    });
+    settings
+        .sort_by_cached_key(|setting| (place_of(setting), setting.place.space.clone(), setting.place.device.clone()));
     settings
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, ends, missing, released, scopes, shaped_cluster, tune};
+use system_parts::{Minio, Namespaces, audited, ends, missing, released, scopes, shaped_cluster, tune};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -41,6 +41,12 @@ fn main() {
         trial("minio_restarted_in_the_middle_is_missed_and_found_again", &["MinIO"], ends::restarted),
         trial("minio_a_full_disk_ends_a_run_in_good_order", &["MinIO", "root", "unshare"], ends::full_disk),
         trial("minio_a_read_only_folder_is_told_before_any_load", &["MinIO", "root", "unshare"], ends::read_only),
+        trial(
+            "namespaces_an_engine_of_its_own_network_is_audited_there",
+            &["root", "ip", "sysctl"],
+            audited::own_network,
+        ),
+        trial("minio_is_found_and_what_does_not_reach_it_is_told", &["MinIO", "root", "ip", "unshare"], audited::found),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
         trial("scopes_of_every_network_setting_are_as_said", &["root", "ip"], scopes::of_every_network_setting),

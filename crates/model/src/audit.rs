@@ -80,14 +80,7 @@ fn finding(
     evidence: impl Into<String>,
     remedy: impl Into<String>,
 ) -> AuditFinding {
-    AuditFinding {
-        check,
-        severity,
-        confidence,
-        claim: claim.into(),
-        evidence: evidence.into(),
-        remedy: remedy.into(),
-    }
+    AuditFinding { check, severity, confidence, claim: claim.into(), evidence: evidence.into(), remedy: remedy.into() }
 }
 
 /// Names for a sentence: at most six, and how many more.

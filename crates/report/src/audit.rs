@@ -1,6 +1,6 @@
 //! An audit as text for a terminal, JSON and one self-contained HTML page.
 
-use linerate_record::audit::{Audit, AuditFinding, Difference, UnreadPart, Unreached};
+use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 
 use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};

@@ -38,13 +38,25 @@ fn line(text: &str) -> Option<(String, String)> {
     let plain = !name.is_empty() && name.chars().all(is_plain) && !name.contains("..");
     // The separator that comes first is the one; the other then stands for a dot in a name.
     let by_slashes = name.find(['.', '/']).is_some_and(|at| name[at..].starts_with('/'));
-    let dotted = if by_slashes { name.replace('.', "\u{1}").replace('/', ".").replace('\u{1}', "/") } else { name.into() };
+    let dotted =
+        if by_slashes { name.replace('.', "\u{1}").replace('/', ".").replace('\u{1}', "/") } else { name.into() };
     plain.then(|| (dotted, value.trim().to_owned()))
 }
 
 fn exists(root: &Root, name: &str) -> bool {
     // A dot in an interface's name is a slash here, and changes places with the others.
-    let path: String = name.chars().map(|c| if c == '.' { '/' } else if c == '/' { '.' } else { c }).collect();
+    let path: String = name
+        .chars()
+        .map(|c| {
+            if c == '.' {
+                '/'
+            } else if c == '/' {
+                '.'
+            } else {
+                c
+            }
+        })
+        .collect();
     root.0.join("proc/sys").join(path.trim_start_matches('/')).exists()
 }
 

@@ -1,6 +1,7 @@
 //! A real MinIO, network namespaces and the released binary for the system tests. All are ended and removed with the
 //! test.
 
+pub(crate) mod audited;
 mod cluster;
 pub(crate) mod ends;
 mod minio;

@@ -74,6 +74,16 @@ impl Namespaces {
         output
     }
 
+    /// Sets a sysctl in the server's namespace.
+    pub(crate) fn set(&self, name: &str, value: &str) {
+        run(self.in_server().args(["sysctl", "-q", "-w", &format!("{name}={value}")]));
+    }
+
+    /// Name of the server's namespace.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// The null target in the server's namespace.
     pub(crate) fn null_target(&self) -> Null {
         let mut command = self.in_server();
@@ -91,6 +101,13 @@ impl Namespaces {
 pub(crate) struct Null {
     child: Child,
     pub(crate) address: String,
+}
+
+impl Null {
+    /// Its process: `ip netns exec` becomes the program.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for Null {

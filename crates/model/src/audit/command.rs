@@ -52,7 +52,11 @@ fn inside(space: &Space) -> String {
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-=/:+,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 fn each(difference: &Difference, command: impl Fn(&str) -> String) -> Vec<String> {
@@ -143,7 +147,13 @@ mod tests {
             ("vm.swappiness", &[], "1", Space::Host, "sysctl -w vm.swappiness=1"),
             ("net.ipv4.tcp_rmem", &[], "4096 1 2", Space::Host, "sysctl -w 'net.ipv4.tcp_rmem=4096 1 2'"),
             ("net.core.somaxconn", &[], "9", Space::Pid(7), "nsenter -t 7 -n sysctl -w net.core.somaxconn=9"),
-            ("net.core.somaxconn", &[], "9", Space::Netns("a".into()), "ip netns exec a sysctl -w net.core.somaxconn=9"),
+            (
+                "net.core.somaxconn",
+                &[],
+                "9",
+                Space::Netns("a".into()),
+                "ip netns exec a sysctl -w net.core.somaxconn=9",
+            ),
             ("block.scheduler", &["sda"], "none", Space::Host, "echo none > /sys/block/sda/queue/scheduler"),
             ("nic.ring.rx", &["eth0"], "8192", Space::Host, "ethtool -G eth0 rx 8192"),
             ("xfs.noatime", &["/data 0"], "present", Space::Host, "mount -o remount,noatime '/data 0'"),

@@ -90,8 +90,11 @@ fn asked_windows(values: &Values<'_>) -> Vec<Told> {
     let told = pairs.into_iter().filter_map(|(tcp, bound, option, default)| {
         let (most, bound_bytes) = (*values.numbers(tcp).get(2)?, values.number(bound)?);
         (most > default && most > bound_bytes.saturating_mul(2)).then(|| {
-            let claim = format!("{tcp} grows to {}, but a program that sets {option} gets {} at most", facts::size(most),
-                facts::size(bound_bytes.saturating_mul(2)));
+            let claim = format!(
+                "{tcp} grows to {}, but a program that sets {option} gets {} at most",
+                facts::size(most),
+                facts::size(bound_bytes.saturating_mul(2))
+            );
             let remedy = format!("sysctl -w {bound}={}", most / 2);
             (Severity::Note, Confidence::Possible, claim, format!("{bound} = {bound_bytes}"), remedy)
         })
@@ -129,9 +132,15 @@ fn ports(values: &Values<'_>) -> Vec<Told> {
     let taken = |(first, last, _): &&(u16, u16, &str)| {
         (u64::from(*first)..=u64::from(*last)).any(|port| (low..=high).contains(&port) && is_free(&port))
     };
-    let taken: Vec<String> = SERVED.iter().filter(taken).map(|(first, last, whose)| {
-        if first == last { format!("{whose} {first}") } else { format!("{whose} {first}-{last}") }
-    }).collect();
+    let taken: Vec<String> = SERVED
+        .iter()
+        .filter(taken)
+        .map(
+            |(first, last, whose)| {
+                if first == last { format!("{whose} {first}") } else { format!("{whose} {first}-{last}") }
+            },
+        )
+        .collect();
     if taken.is_empty() {
         return Vec::new();
     }
@@ -204,8 +213,8 @@ fn reserve(values: &Values<'_>) -> Vec<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knobs::fixtures::{machine, set, site};
     use crate::knobs::find;
+    use crate::knobs::fixtures::{machine, set, site};
 
     fn told(settings: &[(&str, &str)]) -> Vec<String> {
         let mut snapshot = machine();
@@ -219,22 +228,45 @@ mod tests {
     fn each_contradiction_is_told_and_its_neighbour_is_not() {
         type Settings<'s> = &'s [(&'s str, &'s str)];
         let cases: [(Settings, Settings, &str); 9] = [
-            (&[("net.ipv4.tcp_rmem", "67108864 134217728 268435456"), ("net.core.rmem_max", "268435456")],
-             &[("net.ipv4.tcp_rmem", "4096 131072 6291456")], "promises 64 MiB"),
+            (
+                &[("net.ipv4.tcp_rmem", "67108864 134217728 268435456"), ("net.core.rmem_max", "268435456")],
+                &[("net.ipv4.tcp_rmem", "4096 131072 6291456")],
+                "promises 64 MiB",
+            ),
             (&[("net.ipv4.tcp_wmem", "4096 65536 1024")], &[("net.ipv4.tcp_wmem", "4096 65536 65536")], "not in order"),
-            (&[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "212992")],
-             &[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "67108864")], "SO_RCVBUF"),
-            (&[("net.ipv4.tcp_max_syn_backlog", "65536"), ("net.core.somaxconn", "4096")],
-             &[("net.ipv4.tcp_max_syn_backlog", "4096"), ("net.core.somaxconn", "4096")], "never reached"),
-            (&[("net.ipv4.ip_local_port_range", "1024 65535")],
-             &[("net.ipv4.ip_local_port_range", "1024 65535"),
-               ("net.ipv4.ip_local_reserved_ports", "9000-9001,10250,30000-32767")], "NodePorts"),
-            (&[("net.core.rmem_default", "400000"), ("net.core.rmem_max", "212992")],
-             &[("net.core.rmem_default", "212992"), ("net.core.rmem_max", "212992")], "more than net.core.rmem_max"),
-            (&[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "2000")],
-             &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "4000")], "a round still ends"),
-            (&[("vm.dirty_background_bytes", "5"), ("vm.dirty_bytes", "5")],
-             &[("vm.dirty_background_bytes", "5"), ("vm.dirty_bytes", "0")], "the kernel takes half"),
+            (
+                &[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "212992")],
+                &[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "67108864")],
+                "SO_RCVBUF",
+            ),
+            (
+                &[("net.ipv4.tcp_max_syn_backlog", "65536"), ("net.core.somaxconn", "4096")],
+                &[("net.ipv4.tcp_max_syn_backlog", "4096"), ("net.core.somaxconn", "4096")],
+                "never reached",
+            ),
+            (
+                &[("net.ipv4.ip_local_port_range", "1024 65535")],
+                &[
+                    ("net.ipv4.ip_local_port_range", "1024 65535"),
+                    ("net.ipv4.ip_local_reserved_ports", "9000-9001,10250,30000-32767"),
+                ],
+                "NodePorts",
+            ),
+            (
+                &[("net.core.rmem_default", "400000"), ("net.core.rmem_max", "212992")],
+                &[("net.core.rmem_default", "212992"), ("net.core.rmem_max", "212992")],
+                "more than net.core.rmem_max",
+            ),
+            (
+                &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "2000")],
+                &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "4000")],
+                "a round still ends",
+            ),
+            (
+                &[("vm.dirty_background_bytes", "5"), ("vm.dirty_bytes", "5")],
+                &[("vm.dirty_background_bytes", "5"), ("vm.dirty_bytes", "0")],
+                "the kernel takes half",
+            ),
             (&[("vm.min_free_kbytes", "67108864")], &[("vm.min_free_kbytes", "1048576")], "a tenth of memory"),
         ];
         for (contradictory, harmless, claim) in cases {

@@ -77,7 +77,12 @@ mod tests {
     use crate::knobs::fixtures::{machine, set, site};
 
     fn configured(name: &str) -> Configured {
-        Configured { file: "etc/sysctl.d/9.conf".to_owned(), name: name.to_owned(), value: "7".to_owned(), is_there: false }
+        Configured {
+            file: "etc/sysctl.d/9.conf".to_owned(),
+            name: name.to_owned(),
+            value: "7".to_owned(),
+            is_there: false,
+        }
     }
 
     #[test]

@@ -73,7 +73,9 @@ mod tests {
 
     #[test]
     fn partitions_are_of_their_disk_and_other_disks_are_not() {
-        assert!(is_of("/dev/sda1", "/dev/sda") && is_of("/dev/nvme0n1p2", "/dev/nvme0n1") && is_of("/dev/sda", "/dev/sda"));
+        assert!(
+            is_of("/dev/sda1", "/dev/sda") && is_of("/dev/nvme0n1p2", "/dev/nvme0n1") && is_of("/dev/sda", "/dev/sda")
+        );
         assert!(!is_of("/dev/sdab", "/dev/sda") && !is_of("/dev/sdb1", "/dev/sda"));
     }
 }

@@ -90,7 +90,8 @@ mod tests {
         );
         snapshot.devices.mounts[0].path = "/".to_owned();
         assert_eq!(told(&snapshot), [""; 0]);
-        let bound = Mount { path: "/run/netns".to_owned(), fs: "ext4".to_owned(), ..snapshot.devices.mounts[0].clone() };
+        let bound =
+            Mount { path: "/run/netns".to_owned(), fs: "ext4".to_owned(), ..snapshot.devices.mounts[0].clone() };
         snapshot.devices.mounts.push(bound);
         assert_eq!(told(&snapshot), [""; 0]);
         snapshot.devices.mounts.pop();

@@ -23,7 +23,10 @@ const SEED: u64 = 1;
 
 pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     let bonds = snapshot.machine.nics.iter().filter_map(|nic| Some((nic.name.as_str(), nic.bond.as_ref()?)));
-    bonds.filter(|(_, bond)| bond.members.len() > 1).flat_map(|(name, bond)| of_bond(snapshot, site, name, bond)).collect()
+    bonds
+        .filter(|(_, bond)| bond.members.len() > 1)
+        .flat_map(|(name, bond)| of_bond(snapshot, site, name, bond))
+        .collect()
 }
 
 fn of_bond(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Bond) -> Option<AuditFinding> {
@@ -40,8 +43,7 @@ fn of_bond(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Bond) -
         ));
     }
     let transmit_hash: TransmitHash = bond.xmit_hash_policy.as_deref().and_then(word).unwrap_or(TransmitHash::Layer2);
-    let described =
-        Bond { name: name.to_owned(), nics: Vec::new(), mode, transmit_hash, switch_hash: SwitchHash::L4 };
+    let described = Bond { name: name.to_owned(), nics: Vec::new(), mode, transmit_hash, switch_hash: SwitchHash::L4 };
     let kernel = facts::kernel(snapshot).map(|(major, minor)| Kernel { major, minor });
     let routed = site.groups.iter().any(|group| group.racks > 1) || site.clients.racks > 0;
     let spread = |routed: bool| spread(&described, kernel, plane, site, members, routed);
@@ -86,8 +88,11 @@ fn unspread(
     finding(
         AuditCheck::BondSpread,
         (severity, confidence),
-        format!("{name} hashes by {policy}, which lets it send {carried}{given}"),
-        format!("placed {ROUNDS} times by the kernel's hash: median {:.2}, 5th percentile {:.2}; {why}", shares.p50, shares.p5),
+        format!("{name} hashes by {policy}, which fills {carried}{given}"),
+        format!(
+            "placed {ROUNDS} times by the kernel's hash: median {:.2}, 5th percentile {:.2}; {why}",
+            shares.p50, shares.p5
+        ),
         format!("echo layer3+4 > /sys/class/net/{name}/bonding/xmit_hash_policy"),
     )
 }
@@ -121,7 +126,7 @@ mod tests {
         assert_eq!(told("802.3ad", "layer3+4", 4), None);
         let routed = told("802.3ad", "layer2", 4).expect("a finding");
         assert_eq!(routed.0, Severity::Serious);
-        assert_eq!(routed.1, "bond0 hashes by layer2, which lets it send 50 % of its 2 members");
+        assert_eq!(routed.1, "bond0 hashes by layer2, which fills 50 % of its 2 members");
         assert_eq!(told("802.3ad", "layer2", 1).expect("a finding").0, Severity::Note);
         assert_eq!(told("active-backup", "layer2", 1).expect("a finding").0, Severity::Warning);
         assert_eq!(told("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Serious);

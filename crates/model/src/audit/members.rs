@@ -19,7 +19,10 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
                 AuditCheck::BondMembers,
                 (Severity::Warning, Confidence::Certain),
                 format!("{name} has {} of the two members or more that make a bond", bond.members.len()),
-                format!("members: {}", if bond.members.is_empty() { "none".to_owned() } else { bond.members.join(", ") }),
+                format!(
+                    "members: {}",
+                    if bond.members.is_empty() { "none".to_owned() } else { bond.members.join(", ") }
+                ),
                 "add the other port to the bond",
             ));
         } else if !down.is_empty() {
@@ -60,7 +63,8 @@ mod tests {
         let told = |snapshot: &Snapshot| check(snapshot, &site()).into_iter().map(|f| f.claim).collect::<Vec<_>>();
         let mut snapshot = machine();
         assert_eq!(told(&snapshot), [""; 0]);
-        snapshot.machine.nics.iter_mut().find(|nic| nic.name == "ens1f1").unwrap().speed_bits_per_s = Some(10_000_000_000);
+        snapshot.machine.nics.iter_mut().find(|nic| nic.name == "ens1f1").unwrap().speed_bits_per_s =
+            Some(10_000_000_000);
         assert_eq!(told(&snapshot), ["members of bond0 have 10 Gb/s and 25 Gb/s: LACP uses those of one speed only"]);
         snapshot.machine.nics.retain(|nic| nic.name != "ens1f1");
         assert_eq!(told(&snapshot), ["1 of 2 members of bond0 are down"]);

@@ -25,10 +25,8 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     if nics.is_empty() || apart.is_empty() {
         return Vec::new();
     }
-    let of_nics: Vec<String> = nics
-        .iter()
-        .filter_map(|nic| Some(format!("{} on node {}", nic.name, node_of(snapshot, nic)?)))
-        .collect();
+    let of_nics: Vec<String> =
+        nics.iter().filter_map(|nic| Some(format!("{} on node {}", nic.name, node_of(snapshot, nic)?))).collect();
     let of_disks: Vec<String> =
         apart.iter().filter_map(|disk| Some(format!("{} on node {}", disk.name, disk.numa_node?))).collect();
     let all = apart.len() == placed.len();
@@ -36,11 +34,7 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
         AuditCheck::NumaApart,
         (if all { Severity::Warning } else { Severity::Note }, Confidence::Certain),
         format!("{} of {} drives are on a NUMA node that no NIC of the load is on", apart.len(), placed.len()),
-        format!(
-            "{}; {}",
-            listed(of_nics.iter().map(String::as_str)),
-            listed(of_disks.iter().map(String::as_str))
-        ),
+        format!("{}; {}", listed(of_nics.iter().map(String::as_str)), listed(of_disks.iter().map(String::as_str))),
         "put a NIC on each node that has drives, or run an engine per node; until then keep interrupts on the NIC's node",
     )]
 }

@@ -94,7 +94,9 @@ mod tests {
 
     #[test]
     fn links_have_the_rates_of_their_generations() {
-        for (speed, lanes, gbit) in [(2.5, 1, 2.0), (8.0, 4, 31.5), (16.0, 16, 252.1), (32.0, 16, 504.1), (64.0, 4, 242.0)] {
+        for (speed, lanes, gbit) in
+            [(2.5, 1, 2.0), (8.0, 4, 31.5), (16.0, 16, 252.1), (32.0, 16, 504.1), (64.0, 4, 242.0)]
+        {
             assert!((bits_per_s(speed, lanes) / 1e9 - gbit).abs() < 0.1, "{speed} × {lanes}");
         }
     }

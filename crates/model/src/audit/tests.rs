@@ -114,7 +114,10 @@ fn what_cannot_be_read_is_gathered_by_reason_and_what_is_absent_is_counted() {
     assert_eq!(told.settings.absent, 1);
     assert_eq!(told.unreadable.len(), 2);
     assert_eq!(told.unreadable[0].what, ["vm.swappiness", "vm.dirty_ratio"]);
-    assert_eq!((told.unreadable[1].what[0].as_str(), told.unreadable[1].why.as_str()), ("proc/7/ns/net", "not permitted"));
+    assert_eq!(
+        (told.unreadable[1].what[0].as_str(), told.unreadable[1].why.as_str()),
+        ("proc/7/ns/net", "not permitted")
+    );
 }
 
 #[test]

@@ -59,7 +59,11 @@ fn unreached(audit: &Audit) -> String {
             .whole()
     };
     let rows: String = audit.unreached.iter().map(row).collect();
-    table("Network namespaces of engines have values of their own", &["Setting", "<Host", "<Engine", "<Wanted", "<Which"], &rows)
+    table(
+        "Network namespaces of engines have values of their own",
+        &["Setting", "<Host", "<Engine", "<Wanted", "<Which"],
+        &rows,
+    )
 }
 
 const HEADS: [&str; 8] = [

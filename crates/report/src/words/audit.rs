@@ -1,6 +1,6 @@
 //! How audits read.
 
-use linerate_record::audit::{Audit, Difference, UnreadPart, Unreached};
+use linerate_record::audit::{Audit, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 use linerate_record::knob::{EngineProcess, Scope, Space, TakesEffect};
 use linerate_record::units::bytes_iec;

@@ -1,0 +1,196 @@
+//! Audits of captured machines, held against what they said when they were looked at; and what a capture must not say.
+//!
+//! `REGENERATE=1` writes the golden files anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use linerate_record::audit::{Audit, AuditCheck};
+
+fn linerate(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).output().expect("linerate runs")
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn captures() -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository().join("captures")).expect("captures");
+    let mut all: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.join("capture.json").exists()).collect();
+    all.sort();
+    all
+}
+
+fn audit(root: &Path, more: &[&str]) -> String {
+    let root = root.display().to_string();
+    let out = linerate(&[&["audit", "--root", &root], more].concat());
+    assert!(out.status.success(), "{root}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
+
+fn read(root: &Path) -> Audit {
+    serde_json::from_str(&audit(root, &["--json"])).expect("an audit")
+}
+
+fn capture_of(name: &str) -> Audit {
+    read(&repository().join("captures").join(name))
+}
+
+/// Every file below a folder, with its path relative to it.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let path = entry.path().strip_prefix(folder).expect("below").display().to_string();
+                found.push((path, fs::read_to_string(entry.path()).expect("text")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_capture_is_audited_as_its_golden_file_says_within_a_second() {
+    let all = captures();
+    assert!(all.len() >= 3, "{all:?}");
+    for capture in all {
+        let began = Instant::now();
+        let text = audit(&capture, &["--all"]);
+        assert!(began.elapsed().as_millis() < 1000, "{} took {:?}", capture.display(), began.elapsed());
+        let name = capture.file_name().and_then(|name| name.to_str()).expect("a name");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/audit/{name}.txt"));
+        if std::env::var_os("REGENERATE").is_some() {
+            fs::create_dir_all(golden.parent().expect("a folder")).expect("made");
+            fs::write(&golden, &text).expect("written");
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        assert_eq!(text, expected, "{name}: REGENERATE=1 writes it anew");
+    }
+}
+
+#[test]
+fn a_capture_of_a_capture_is_the_same_and_is_audited_the_same() {
+    for capture in captures() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let again = folder.path().join("again");
+        let (from, to) = (capture.display().to_string(), again.display().to_string());
+        let out = linerate(&["capture", "--root", &from, "-o", &to]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(read(&capture), read(&again), "{from}");
+        let but_manifest = |folder: &Path| {
+            let kept = files(folder).into_iter().filter(|(path, _)| path != "capture.json");
+            kept.collect::<Vec<_>>()
+        };
+        assert_eq!(but_manifest(&capture), but_manifest(&again), "{from}");
+    }
+}
+
+#[test]
+fn this_machine_is_captured_and_audited_the_same_without_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let to = folder.path().join("here").display().to_string();
+    assert!(linerate(&["capture", "-o", &to]).status.success());
+    let live: Audit = serde_json::from_slice(&linerate(&["audit", "--json"]).stdout).expect("an audit");
+    let captured = read(Path::new(&to));
+    let told = |audit: &Audit| {
+        let differences = audit.differences.iter().map(|d| (d.knob.clone(), d.devices.clone(), d.wanted.clone()));
+        (differences.collect::<Vec<_>>(), audit.findings.clone(), audit.settings)
+    };
+    assert_eq!(told(&live), told(&captured));
+    let out = linerate(&["capture", "-o", &to]);
+    assert_eq!(out.status.code(), Some(2), "a folder that is not empty is refused");
+    let text: String = files(Path::new(&to)).into_iter().map(|(path, text)| path + &text).collect();
+    assert_eq!(secrets(&text), [""; 0]);
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    assert!(host.len() < 4 || host == "localhost" || !text.contains(host), "the host's name is in it");
+}
+
+/// Words that are a MAC address, an IP address or an identifier.
+fn secrets(text: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || ":.-".contains(c);
+    let words = text.split(|c: char| !is_word(c)).filter(|word| word.len() > 6);
+    let is_hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());
+    let is_mac =
+        |word: &str| word.split(':').count() == 6 && word.split(':').all(|part| part.len() == 2 && is_hex(part));
+    let is_uuid = |word: &str| {
+        let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+        lengths == [8, 4, 4, 4, 12] && word.split('-').all(is_hex)
+    };
+    let found = words.filter(|word| is_mac(word) || is_uuid(word) || word.parse::<std::net::IpAddr>().is_ok());
+    found.map(str::to_owned).collect()
+}
+
+#[test]
+fn no_capture_says_whose_or_where_the_machine_was() {
+    assert_eq!(secrets("a 52:54:00:12:34:56 b 10.9.8.7 c fe80::12:1 d").len(), 3, "the search itself finds");
+    for capture in captures() {
+        for (path, text) in files(&capture) {
+            assert_eq!(secrets(&format!("{path} {text}")), [""; 0], "{}: {path}", capture.display());
+            for word in ["storage-17-secret", "SERIALNUMBER", "secret", "password"] {
+                assert!(!path.contains(word) && !text.contains(word), "{}: {path} has {word}", capture.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn each_captured_machine_is_told_what_is_wrong_with_it() {
+    let checks = |audit: &Audit| audit.findings.iter().map(|finding| finding.check).collect::<Vec<_>>();
+    let apart = capture_of("numa-apart-6.1");
+    assert!(checks(&apart).contains(&AuditCheck::NumaApart), "{:?}", apart.findings);
+    assert!(checks(&apart).contains(&AuditCheck::BondSpread), "{:?}", apart.findings);
+    let misspelt = capture_of("misspelt-5.10");
+    let dead = misspelt.findings.iter().filter(|finding| finding.check == AuditCheck::DeadSetting);
+    assert!(dead.count() >= 3, "{:?}", misspelt.findings);
+    for check in [AuditCheck::Contradiction, AuditCheck::FileSystem, AuditCheck::BondSpread] {
+        assert!(checks(&misspelt).contains(&check), "{check:?}");
+    }
+    let own = capture_of("own-network-6.12");
+    assert_eq!(own.engines.len(), 1);
+    let somaxconn = own.unreached.iter().find(|one| one.knob == "net.core.somaxconn").expect("told");
+    assert_eq!((somaxconn.host.as_str(), somaxconn.engine_value.as_str()), ("65535", "4096"));
+}
+
+#[test]
+fn check_ends_with_5_and_a_mistake_with_2() {
+    let apart = repository().join("captures/numa-apart-6.1").display().to_string();
+    assert_eq!(linerate(&["audit", "--root", &apart, "--check"]).status.code(), Some(5));
+    assert_eq!(linerate(&["audit", "--profile", "nonesuch"]).status.code(), Some(2));
+    assert_eq!(linerate(&["audit", "--root", "/nonesuch"]).status.code(), Some(2));
+    assert_eq!(linerate(&["audit", "--root", &apart, "--pid", "1"]).status.code(), Some(2));
+}
+
+#[test]
+fn files_that_cannot_be_read_become_findings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir_all(folder.path().join("proc/sys/vm/swappiness")).expect("made");
+    let audit = read(folder.path());
+    let told = format!("{:?}", audit.unreadable);
+    assert!(told.contains("vm.swappiness") && told.contains("proc/cpuinfo"), "{told}");
+}
+
+#[test]
+fn the_page_is_whole_and_has_what_the_json_has() {
+    let root = repository().join("captures/misspelt-5.10");
+    let (page, told) = (audit(&root, &["--format", "html"]), read(&root));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
+    assert!(!page.contains("src=\"http") && !page.contains("{{"));
+    for (at, difference) in told.differences.iter().enumerate() {
+        let figure = format!("data-field=\"differences.{at}.weight\" data-value=\"{}\"", difference.weight);
+        assert!(page.contains(&figure), "{figure}");
+    }
+    for finding in &told.findings {
+        let claim = finding.claim.replace('&', "&amp;").replace('<', "&lt;").replace('\'', "&#39;");
+        assert!(page.contains(&claim), "{claim}");
+    }
+}
