@@ -37,17 +37,16 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         let speed = |member: &String| nics.iter().find(|nic| nic.name == *member)?.speed_bits_per_s;
         let mut speeds: Vec<u64> = bond.members.iter().filter_map(speed).collect();
         speeds.sort_unstable();
-        if let (Some(&least), Some(&most)) = (speeds.first(), speeds.last()) {
-            if least != most {
-                let (least, most) = (facts::rate(least as f64), facts::rate(most as f64));
-                found.push(finding(
-                    AuditCheck::BondMembers,
-                    (Severity::Warning, Confidence::Certain),
-                    format!("members of {name} have {least} and {most}: LACP uses those of one speed only"),
-                    format!("members: {}", bond.members.join(", ")),
-                    "give the bond ports of one speed",
-                ));
-            }
+        let ends = speeds.first().zip(speeds.last()).filter(|(least, most)| least != most);
+        if let Some((&least, &most)) = ends {
+            let (least, most) = (facts::rate(least as f64), facts::rate(most as f64));
+            found.push(finding(
+                AuditCheck::BondMembers,
+                (Severity::Warning, Confidence::Certain),
+                format!("members of {name} have {least} and {most}: LACP uses those of one speed only"),
+                format!("members: {}", bond.members.join(", ")),
+                "give the bond ports of one speed",
+            ));
         }
     }
     found
