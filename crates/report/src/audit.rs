@@ -41,6 +41,9 @@ pub fn text(audit: &Audit, all: bool, look: Look) -> String {
         text.push_str(&unread(part, look));
     }
     text.push_str(&hanging(" ▸", 3, &told::verdict(audit), look));
+    if !audit.differences.is_empty() {
+        text.push_str(&hanging("   try", 8, &told::undoably(audit), look));
+    }
     text
 }
 

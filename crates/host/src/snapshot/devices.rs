@@ -183,7 +183,8 @@ mod tests {
             ("sys/block/nvme0c0n1/size".to_owned(), "8\n"),
             (
                 "proc/self/mounts".to_owned(),
-                "proc /proc proc rw 0 0\n/dev/nvme0n1 /data0 xfs rw,noatime 0 0\n/dev/nvme0n1 /pod\\040x xfs rw 0 0\nodd\n",
+                "proc /proc proc rw 0 0\n/dev/nvme0n1 /data0 xfs rw,noatime 0 0\n\
+                 /dev/nvme0n1 /pod\\040x xfs rw 0 0\nodd\n",
             ),
         ];
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();

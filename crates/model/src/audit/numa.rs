@@ -35,7 +35,7 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
         (if all { Severity::Warning } else { Severity::Note }, Confidence::Certain),
         format!("{} of {} drives are on a NUMA node that no NIC of the load is on", apart.len(), placed.len()),
         format!("{}; {}", listed(of_nics.iter().map(String::as_str)), listed(of_disks.iter().map(String::as_str))),
-        "put a NIC on each node that has drives, or run an engine per node; until then keep interrupts on the NIC's node",
+        "put a NIC on each node that has drives, or an engine per node; until then keep interrupts on the NIC's node",
     )]
 }
 

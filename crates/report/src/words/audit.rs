@@ -66,6 +66,11 @@ pub(crate) fn verdict(audit: &Audit) -> String {
     format!("{differences}; {found}")
 }
 
+/// What changes all of it such that it can be taken back.
+pub(crate) fn undoably(audit: &Audit) -> String {
+    format!("linerate tune diff --profile {} -o changes.json: the same changes, undoable", audit.profile)
+}
+
 /// Which setting, of which devices, in whose namespaces.
 pub(crate) fn place(difference: &Difference) -> String {
     let mut text = difference.knob.clone();
