@@ -1,8 +1,8 @@
 //! An audit: a machine held against a profile, and against itself.
 //!
 //! Differences come from the catalogue: every setting that was read, of every knob that the profile names. Findings
-//! come from checks, one a file, which look at how the machine is built and at settings that have no effect or contradict
-//! each other.
+//! come from checks, one a file, which look at how the machine is built and at settings that have no effect or
+//! contradict each other.
 
 mod command;
 mod contradictory;

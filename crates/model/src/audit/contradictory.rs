@@ -81,7 +81,8 @@ fn windows(values: &Values<'_>) -> Vec<Told> {
 }
 
 /// A program that asks for a buffer (`SO_RCVBUF`) gets twice `rmem_max` at most and loses autotuning
-/// (`net/core/sock.c`, `__sock_set_rcvbuf`): less than what TCP would have grown to. Told only where somebody raised TCP's bound.
+/// (`net/core/sock.c`, `__sock_set_rcvbuf`): less than what TCP would have grown to. Told only where somebody raised
+/// TCP's bound.
 fn asked_windows(values: &Values<'_>) -> Vec<Told> {
     let pairs = [
         ("net.ipv4.tcp_rmem", "net.core.rmem_max", "SO_RCVBUF", facts::tcp_rmem_default(values.snapshot)),

@@ -1,8 +1,8 @@
 //! What a difference may cost: the weight of the resource that it relieves × that of how sure it is.
 //!
 //! Weights order; they are no measurement. Links and drives come first, because every byte crosses them; then what
-//! loses packets and connections outright; then what costs processor time; then what costs memory and latency. What relieves
-//! nothing weighs nothing.
+//! loses packets and connections outright; then what costs processor time; then what costs memory and latency. What
+//! relieves nothing weighs nothing.
 
 use linerate_record::finding::Confidence;
 use linerate_record::knob::{Scope, Snapshot, Space};
