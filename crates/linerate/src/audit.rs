@@ -27,7 +27,7 @@ Examples:
   linerate audit --site site.yaml --profile source-003-full
   linerate audit --pid 4711
       a server of another name, in its own namespaces
-  linerate audit --root captures/numa-bond-6.1 --json
+  linerate audit --root captures/numa-apart-6.1 --json
   linerate audit --check > audit.txt || echo differs
   linerate audit --format html -o audit.html
 

@@ -79,7 +79,7 @@ struct DiffFlags {
     /// The profile to lead to: see linerate knobs. [default: s3-storage-node, or none where --set is given]
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// File that describes the cluster: advised values follow from it and the machine.
+    /// File that describes the cluster: advised values follow from it and the machine. [default: made from the machine]
     #[arg(long, value_name = "SITE")]
     site: Option<PathBuf>,
     /// A value by hand: KNOB=VALUE, or KNOB@DEVICE=VALUE for one of a device. May be given several times, and goes

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_host::apply::{machine_hash, refusal};
-use linerate_host::{Root, machine, setting};
+use linerate_host::{Asked, Root, setting};
+use linerate_model::audit::site_of;
 use linerate_model::knobs::{self, KNOBS, Row, advise};
 use linerate_model::profiles::{self, PROFILES, Pick, Profile, Value};
 use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Setting, Snapshot, Space};
@@ -39,7 +40,7 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     };
     if let Some(profile) = profile {
         let site = flags.site.as_deref().map(plan::read_site).transpose()?;
-        of_profile(&root, &space, profile, site.as_ref(), &mut found)?;
+        of_profile(&root, &space, profile, site, &mut found);
     }
     found
         .changes
@@ -91,42 +92,25 @@ fn by_hand(root: &Root, space: &Space, text: &str, found: &mut Found) -> Result<
     Ok(())
 }
 
-fn of_profile(
-    root: &Root,
-    space: &Space,
-    profile: &Profile,
-    site: Option<&Site>,
-    found: &mut Found,
-) -> Result<(), Failure> {
-    let is_advised = |pick: &Pick| pick.value == Value::Advised;
-    if site.is_none() && profile.picks.iter().any(is_advised) {
-        let name = profile.name;
-        return Err(Failure::usage(format!("values of {name} follow from the cluster: describe it with --site")));
-    }
+fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
     let snapshot = snapshot(root, space);
+    let site = site.unwrap_or_else(|| site_of(&snapshot));
     let rows = profile.picks.iter().filter_map(|pick| Some((pick, knobs::find(pick.knob)?)));
     for (pick, row) in rows {
         let settings = snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
         for setting in settings {
             let by_hand = found.changes.iter().any(|change| change.place == setting.place);
-            if let Some((new, why)) = wanted(pick, row, &snapshot, site, setting).filter(|_| !by_hand) {
+            if let Some((new, why)) = wanted(pick, row, &snapshot, &site, setting).filter(|_| !by_hand) {
                 judged(root, &row.knob, setting, new, why, found);
             }
         }
     }
-    Ok(())
 }
 
-fn wanted(
-    pick: &Pick,
-    row: &Row,
-    snapshot: &Snapshot,
-    site: Option<&Site>,
-    setting: &Setting,
-) -> Option<(String, String)> {
+fn wanted(pick: &Pick, row: &Row, snapshot: &Snapshot, site: &Site, setting: &Setting) -> Option<(String, String)> {
     match pick.value {
         Value::Literal(text) => Some((text.to_owned(), "the profile says so".to_owned())),
-        Value::Advised => advise(row, snapshot, site?, &setting.place).map(|advice| (advice.value, advice.why)),
+        Value::Advised => advise(row, snapshot, site, &setting.place).map(|advice| (advice.value, advice.why)),
     }
 }
 
@@ -150,11 +134,11 @@ fn change(knob: &Knob, place: Place, prior: String, new: &str, why: String) -> C
     Change { place, prior, new: new.to_owned(), scope, takes_effect, why, risk }
 }
 
-/// What advice needs of the machine: what it is made of, and its settings in these namespaces.
+/// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.
 fn snapshot(root: &Root, space: &Space) -> Snapshot {
-    let (machine, _) = machine(root);
+    let devices_only = Asked { knobs: &[], pids: &[], netns: None };
     let settings = setting::read_all(root, space, KNOBS.iter().map(|row| &row.knob));
-    Snapshot { machine, settings, ..Snapshot::default() }
+    Snapshot { settings, ..linerate_host::snapshot(root, &devices_only) }
 }
 
 fn shown(set: &ChangeSet, left_out: &[(Place, String)]) -> String {
