@@ -104,6 +104,8 @@ fn another(id: &str, value: String) -> Option<String> {
     match id {
         "net.core.default_qdisc" => return other(["pfifo_fast", "pfifo"]),
         "net.ipv4.tcp_congestion_control" => return other(["reno", "cubic"]),
+        // No less than two ticks of the timer, which is the default.
+        "net.core.netdev_budget_usecs" => return other(["12000", "16000"]),
         "net.ipv4.ip_local_reserved_ports" if value.is_empty() => return Some("65000".to_owned()),
         _ => (),
     }
