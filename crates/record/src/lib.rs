@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod canary;
+pub mod experiment;
 pub mod explanation;
 pub mod finding;
 pub mod journal;

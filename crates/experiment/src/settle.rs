@@ -1,0 +1,60 @@
+//! How long an arm takes to settle after a change, found in the intervals since then.
+
+use linerate_analysis::steady;
+use linerate_record::experiment::{Cell, Design, Measured, Outcome};
+
+/// By how much longer than the first guess settling may come to be waited for.
+const LONGER_MAX: u64 = 4;
+
+/// Puts together what a cell measured: the mean of what lies behind the time left to settle.
+pub(crate) fn measured(cell: &Cell, outcome: &Outcome) -> Measured {
+    let left_out = outcome.interval_ns.max(1);
+    let skip = usize::try_from(cell.settle_ns.div_ceil(left_out)).unwrap_or(usize::MAX);
+    let rest = outcome.throughput_per_s.get(skip..).unwrap_or_default();
+    let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+    let warm_up = steady::warm_up(&outcome.throughput_per_s);
+    Measured {
+        arm: cell.arm,
+        started_ns: outcome.started_ns,
+        ended_ns: outcome.ended_ns,
+        throughput_per_s: Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0),
+        settled_ns: warm_up.settled.then_some(warm_up.cut as u64 * outcome.interval_ns),
+        secondary: outcome.secondary.clone(),
+    }
+}
+
+/// The time to leave in the next block: the longest that any arm took so far and an interval more, the same for all
+/// arms, so that none is measured later than another. The first guess before there is data.
+pub(crate) fn settle_ns(design: &Design, settled_ns: impl Iterator<Item = u64>, interval_ns: u64) -> u64 {
+    let longest = settled_ns.max().map(|longest| longest + interval_ns);
+    longest.map_or(design.settle_first_ns, |longest| longest.min(LONGER_MAX * design.settle_first_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{design, tests::asked};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_ramp_is_left_out_and_its_length_learnt() {
+        let throughput_per_s: Vec<f64> = (0..60).map(|i| if i < 4 { 50.0 } else { 100.0 + f64::from(i % 3) }).collect();
+        let outcome = Outcome { interval_ns: SECOND, ended_ns: 60 * SECOND, throughput_per_s, ..Outcome::default() };
+        let cell = Cell { block: 0, position: 0, arm: 1, settle_ns: 10 * SECOND, measure_ns: 50 * SECOND };
+        let cell = measured(&cell, &outcome);
+        assert!(cell.throughput_per_s.is_some_and(|mean| mean >= 100.0), "{cell:?}");
+        let settled = cell.settled_ns.expect("it settles");
+        assert!((4 * SECOND..=10 * SECOND).contains(&settled), "{settled}");
+        let design = design(&asked()).unwrap();
+        assert_eq!(settle_ns(&design, [settled, 0].into_iter(), SECOND), settled + SECOND);
+        assert_eq!(settle_ns(&design, std::iter::empty(), SECOND), design.settle_first_ns);
+    }
+
+    #[test]
+    fn nothing_behind_the_settling_is_nothing_measured() {
+        let outcome = Outcome { interval_ns: SECOND, throughput_per_s: vec![1.0; 5], ..Outcome::default() };
+        let cell = Cell { block: 0, position: 0, arm: 0, settle_ns: 5 * SECOND, measure_ns: SECOND };
+        assert_eq!(measured(&cell, &outcome).throughput_per_s, None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Tables of runs that people have, as CSV.
+//!
+//! A row is a figure of one run. Columns: `arm` and `value`; where there are several, `series` (such as `get`) and
+//! `concurrency`; `run`, or `block` where every arm ran once in each; `order`, the place in time of a row among all.
+//! Values are rates, such as `91.9Gb/s` or `95MiB/s`, or all of them bare numbers. Lines that begin with `#` are
+//! comments.
+
+use linerate_record::units::{BitRate, ByteRate};
+
+/// A table that cannot be read: the line, and what to write there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {fault}")]
+pub struct TableError {
+    /// Counted from 1, comments included.
+    pub line: u64,
+    /// What is wrong, and the fix.
+    pub fault: String,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Line in the file.
+    pub line: u64,
+    /// What was tried.
+    pub arm: String,
+    /// What was measured; empty where the table has no such column.
+    pub series: String,
+    /// Requests in flight.
+    pub concurrency: Option<u32>,
+    /// Name of the run or the block.
+    pub run: String,
+    /// Place in time.
+    pub order: Option<u32>,
+    /// Bits per second, or a bare number.
+    pub value: f64,
+}
+
+/// Figures of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// In the order of the file.
+    pub rows: Vec<Row>,
+    /// Whether values are bits per second, and not bare numbers.
+    pub bits_per_s: bool,
+    /// Whether rows are told by block.
+    pub blocked: bool,
+}
+
+/// Columns that a table may have.
+const COLUMNS: [&str; 7] = ["arm", "series", "concurrency", "run", "block", "order", "value"];
+
+/// Reads a table.
+///
+/// # Errors
+/// [`TableError`] at the first line that is not understood.
+pub fn read(text: &str) -> Result<Table, TableError> {
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+    let heads = reader.headers().map_err(|e| of_csv(&e))?.clone();
+    let head_line = reader.position().line().saturating_sub(1).max(1);
+    let wrong = |line: u64, fault: String| TableError { line, fault };
+    let unknown = heads.iter().find(|head| !COLUMNS.contains(&head.to_ascii_lowercase().as_str()));
+    if let Some(head) = unknown {
+        return Err(wrong(head_line, format!("unknown column {head:?}: write some of {}", COLUMNS.join(", "))));
+    }
+    let place = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));
+    let (Some(arm), Some(value)) = (place("arm"), place("value")) else {
+        let fix = "write a first line such as arm,concurrency,run,order,value";
+        return Err(wrong(head_line, format!("no column \"arm\" or \"value\": {fix}")));
+    };
+    if place("run").is_some() && place("block").is_some() {
+        return Err(wrong(head_line, "both \"run\" and \"block\": keep the one that rows are told by".to_owned()));
+    }
+    let (mut rows, mut bits_per_s) = (Vec::new(), None);
+    for record in reader.records() {
+        let record = record.map_err(|e| of_csv(&e))?;
+        let line = record.position().map_or(0, |at| line_of(text, at));
+        let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();
+        let whole = |name: &str| whole(cell(place(name)), name).map_err(|fault| wrong(line, fault));
+        let name = cell(Some(arm)).to_owned();
+        if name.is_empty() {
+            return Err(wrong(line, "no arm: write its name in the column \"arm\"".to_owned()));
+        }
+        let (value, is_rate) = rate(cell(Some(value))).map_err(|fault| wrong(line, fault))?;
+        if *bits_per_s.get_or_insert(is_rate) != is_rate {
+            let fault = format!(
+                "{:?} among values of another kind: write a unit in every row, or in none",
+                cell(place("value"))
+            );
+            return Err(wrong(line, fault));
+        }
+        let (concurrency, order) = (whole("concurrency")?, whole("order")?);
+        let run = cell(place("block").or(place("run"))).to_owned();
+        rows.push(Row { line, arm: name, series: cell(place("series")).to_owned(), concurrency, run, order, value });
+    }
+    let table = Table { rows, bits_per_s: bits_per_s.unwrap_or(false), blocked: place("block").is_some() };
+    require_once(&table)?;
+    Ok(table)
+}
+
+/// The line of a record: the reader's place is that of the comments before it.
+fn line_of(text: &str, at: &csv::Position) -> u64 {
+    let rest = usize::try_from(at.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or_default();
+    at.line() + rest.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() as u64
+}
+
+fn of_csv(error: &csv::Error) -> TableError {
+    TableError { line: error.position().map_or(1, csv::Position::line), fault: error.to_string() }
+}
+
+fn whole(cell: &str, name: &str) -> Result<Option<u32>, String> {
+    if cell.is_empty() {
+        return Ok(None);
+    }
+    cell.parse().map(Some).map_err(|_| format!("invalid {name} {cell:?}: write a whole number, such as 16"))
+}
+
+/// Bits per second and true, or a bare number and false.
+fn rate(cell: &str) -> Result<(f64, bool), String> {
+    let bare = cell.parse::<f64>().ok().map(|value| (value, false));
+    let bits = || cell.parse::<BitRate>().ok().map(|rate| (rate.0, true));
+    let bytes = || cell.parse::<ByteRate>().ok().map(|rate| (8.0 * rate.0, true));
+    let positive = |(value, _): &(f64, bool)| value.is_finite() && *value > 0.0;
+    bare.or_else(bits).or_else(bytes).filter(positive).ok_or_else(|| {
+        format!("invalid value {cell:?}: write a rate above 0 such as 91.9Gb/s or 95MiB/s, or a number without a unit")
+    })
+}
+
+/// Within a block, an arm is measured once in each series and at each concurrency.
+fn require_once(table: &Table) -> Result<(), TableError> {
+    let same =
+        |a: &Row, b: &Row| (&a.arm, &a.series, a.concurrency, &a.run) == (&b.arm, &b.series, b.concurrency, &b.run);
+    let again = table.rows.iter().enumerate().find(|(i, row)| table.rows[..*i].iter().any(|before| same(before, row)));
+    match again {
+        Some((_, row)) if table.blocked => Err(TableError {
+            line: row.line,
+            fault: format!("{:?} is twice in block {:?}: give each block every arm once", row.arm, row.run),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rates_of_any_unit_become_bits_and_numbers_stay() {
+        let table = read("# by hand\nArm, Value ,order\na,1Gb/s,1\nb,125MB/s,2\n").unwrap();
+        assert_eq!(table.rows.iter().map(|row| row.value).collect::<Vec<_>>(), [1e9, 1e9]);
+        assert!(table.bits_per_s && !table.blocked && table.rows[1].order == Some(2) && table.rows[1].line == 4);
+        let bare = read("arm,value\na,95\n").unwrap();
+        assert!(!bare.bits_per_s && bare.rows[0].value == 95.0);
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line_and_the_fix() {
+        for (text, line, part) in [
+            ("arm,speed\na,1\n", 1, "unknown column \"speed\": write some of arm"),
+            ("arm,run\na,1\n", 1, "no column \"arm\" or \"value\""),
+            ("arm,run,block,value\na,1,1,1\n", 1, "both \"run\" and \"block\""),
+            ("arm,value\na,1\n,2\n", 3, "no arm"),
+            ("arm,value\n# more\na,fast\n", 3, "invalid value \"fast\": write a rate above 0"),
+            ("arm,value\na,-1\n", 2, "invalid value \"-1\""),
+            ("arm,value\na,1\nb,2Gb/s\n", 3, "\"2Gb/s\" among values of another kind"),
+            ("arm,concurrency,value\na,many,1\n", 2, "invalid concurrency \"many\""),
+            ("arm,block,value\na,1,1\na,1,2\n", 3, "\"a\" is twice in block \"1\""),
+            ("arm,value\na,1,2\n", 2, "found record with 3 fields"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.line == line && error.fault.contains(part), "{text:?}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*", rows in proptest::collection::vec("[a-z0-9,#\"./ ]{0,20}", 0..9)) {
+            let _ = read(&text);
+            let _ = read(&format!("arm,block,value\n{}", rows.join("\n")));
+        }
+    }
+}
