@@ -78,6 +78,26 @@ pub struct Asked {
     pub factors: Vec<String>,
 }
 
+/// What is asked where nothing else is said: the baseline runs twice in each block, 2 % matters, and 24 blocks show
+/// that where differences spread by 3 %.
+#[must_use]
+pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> Asked {
+    Asked {
+        baseline: baseline.to_owned(),
+        trials,
+        same: true,
+        seed,
+        alpha: 0.05,
+        matters_share: 0.02,
+        blocks_max: 24,
+        time_max_ns: None,
+        settle_first_ns: 5_000_000_000,
+        measure_ns: 10_000_000_000,
+        link_bytes_per_s: None,
+        factors: Vec::new(),
+    }
+}
+
 /// Plans an experiment.
 ///
 /// # Errors
@@ -172,20 +192,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn asked() -> Asked {
-        Asked {
-            baseline: "default".to_owned(),
-            trials: vec!["larger".to_owned()],
-            same: true,
-            seed: 7,
-            alpha: 0.05,
-            matters_share: 0.02,
-            blocks_max: 20,
-            time_max_ns: None,
-            settle_first_ns: 5_000_000_000,
-            measure_ns: 10_000_000_000,
-            link_bytes_per_s: None,
-            factors: Vec::new(),
-        }
+        Asked { blocks_max: 20, ..super::asked("default", vec!["larger".to_owned()], 7) }
     }
 
     #[test]

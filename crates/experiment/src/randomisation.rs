@@ -74,6 +74,9 @@ pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, see
 #[must_use]
 pub fn pool_of_groups(arm: &[f64], baseline: &[f64], draws: u32, seed: u64) -> Pool {
     let (n, chosen) = (arm.len() + baseline.len(), arm.len());
+    if chosen == 0 || chosen == n {
+        return Pool { looks: 0, mirrored: false, blocks: Vec::new(), sums: Vec::new(), signs: Vec::new(), tie: 0.0 };
+    }
     let values: Vec<f64> = arm.iter().chain(baseline).copied().collect();
     let (mut sums, mut signs) = (Vec::new(), Vec::new());
     let mut push = |of_arm: &dyn Fn(usize) -> bool| {
@@ -246,6 +249,10 @@ mod tests {
         assert_eq!(pool.sums[0].len(), 20);
         assert!((p_value(&pool, |alpha| vec![alpha / 2.0]) - 0.1).abs() < 1e-3, "one of 20 on each side");
         assert_eq!(interval(&pool, &[0.05 + 1e-9]).0.map(|low| (low * 1e3).round()), Some(1e3));
+        for (arm, baseline) in [(&[][..], &[1.0, 2.0][..]), (&[1.0], &[]), (&[], &[])] {
+            let none = pool_of_groups(arm, baseline, 4096, 1);
+            assert_eq!((p_value(&none, |_| vec![0.5]), interval(&none, &[0.5])), (1.0, (None, None)));
+        }
         for (n, chosen, ways) in [(4, 1, 4.0), (6, 3, 20.0), (10, 5, 252.0), (5, 0, 1.0)] {
             assert_eq!(arrangements(n, chosen), ways, "{n} over {chosen}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use linerate_experiment::chance::Dice;
-use linerate_experiment::design::{Asked, design};
+use linerate_experiment::design::{self, Asked, design};
 use linerate_experiment::state::{State, begin, interval_of, next, observe, report};
 use linerate_record::experiment::{Decision, Ended, Outcome, Step};
 
@@ -85,20 +85,9 @@ impl Simulated {
 }
 
 fn asked(seed: u64, trials: usize, blocks_max: u32) -> Asked {
-    Asked {
-        baseline: "default".to_owned(),
-        trials: (0..trials).map(|i| format!("arm {i}")).collect(),
-        same: false,
-        seed,
-        alpha: ALPHA,
-        matters_share: 0.02,
-        blocks_max,
-        time_max_ns: None,
-        settle_first_ns: 0,
-        measure_ns: 1,
-        link_bytes_per_s: None,
-        factors: Vec::new(),
-    }
+    let trials = (0..trials).map(|i| format!("arm {i}")).collect();
+    let defaults = design::asked("default", trials, seed);
+    Asked { same: false, alpha: ALPHA, blocks_max, settle_first_ns: 0, measure_ns: 1, ..defaults }
 }
 
 /// Runs an experiment to its end. Arms have the effects given, the baseline's first.

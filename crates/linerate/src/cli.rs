@@ -18,6 +18,7 @@ use crate::timing::{Precision, WarmUp};
 
 use crate::audit::AuditFlags;
 use crate::capture::CaptureFlags;
+use crate::experiment::ExperimentFlags;
 use crate::import::ImportFlags;
 use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
@@ -64,6 +65,8 @@ pub(crate) enum Verb {
     Plan(PlanFlags),
     /// Find what can have held a cluster back: which deviations from its description fit what was measured.
     Explain(ExplainFlags),
+    /// Tell whether something helps, and what cannot be told.
+    Experiment(ExperimentFlags),
     /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
     Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.

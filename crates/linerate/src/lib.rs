@@ -12,6 +12,7 @@ mod compare;
 mod config;
 mod consent;
 mod credentials;
+mod experiment;
 mod explain;
 mod failure;
 mod folder;
@@ -47,6 +48,7 @@ pub fn main() -> ExitCode {
         cli::Verb::Compare(flags) => compare::run(&flags),
         cli::Verb::Plan(flags) => plan::run(&flags),
         cli::Verb::Explain(flags) => explain::run(&flags),
+        cli::Verb::Experiment(flags) => experiment::run(&flags),
         cli::Verb::Clean(flags) => clean::run(&flags),
         cli::Verb::Target(flags) => target::run(&flags),
         cli::Verb::Import(flags) => import::run(&flags),

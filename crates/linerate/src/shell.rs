@@ -45,14 +45,19 @@ pub(crate) fn man(flags: &ManFlags) -> Result<ExitCode, Failure> {
     };
     let failed = |source| Failure::File { what: "make folder", path: folder.clone(), source };
     fs::create_dir_all(folder).map_err(failed)?;
-    let verbs: Vec<Command> = command.get_subcommands().filter(|v| v.get_name() != "help").cloned().collect();
-    for command in std::iter::once(command).chain(verbs) {
+    for command in with_verbs(&command) {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let path = folder.join(format!("{name}.1"));
         folder::write_whole(&path, &page(command, &path)?)?;
         report::print(&format!("{}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command and all below it, but for `help`.
+fn with_verbs(command: &Command) -> Vec<Command> {
+    let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    std::iter::once(command.clone()).chain(verbs.flat_map(with_verbs)).collect()
 }
 
 fn page(command: Command, path: &Path) -> Result<Vec<u8>, Failure> {

@@ -8,6 +8,7 @@
 pub mod audit;
 pub mod comparison;
 mod csv;
+pub mod experiment;
 pub mod explanation;
 mod html;
 mod json;

@@ -1,0 +1,105 @@
+//! What a table of runs supports, as text for a terminal and as JSON.
+
+use linerate_record::experiment::{Decision, Effect, RemarkKind, TableReport, TableSeries};
+use linerate_record::units::{bits_per_s, count};
+
+use crate::terminal::{Ink, Look, clean, cut, hanging_in, paint};
+use crate::words;
+
+/// Columns of an arm's name, and those before its sentence.
+const ARM_COLUMNS: usize = 18;
+const LEAD_COLUMNS: usize = ARM_COLUMNS + 14;
+
+/// Columns before the sentence of a remark.
+const REMARK_COLUMNS: usize = 14;
+
+/// The report as pretty JSON, with a line feed at its end.
+///
+/// # Panics
+/// Never: a report has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn table_json(report: &TableReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect("a report has text keys only");
+    text.push('\n');
+    text
+}
+
+/// Every series with its arms and what may be said of each, then what else must be known.
+#[must_use]
+pub fn table_text(report: &TableReport, look: Look) -> String {
+    let mut text = hanging_in(Ink::Dim, " ▸", 3, &outcome(report), look);
+    for series in &report.series {
+        text.push_str(&series_lines(series, report.bits_per_s, look));
+    }
+    if !report.remarks.is_empty() {
+        text.push('\n');
+    }
+    for remark in &report.remarks {
+        let ink = if remark.kind == RemarkKind::Impossible { Ink::Red } else { Ink::Yellow };
+        let lead = format!(" {}", kind(remark.kind));
+        let told = format!("{}: {}", remark.about, remark.sentence);
+        text.push_str(&hanging_in(ink, &lead, REMARK_COLUMNS, &told, look));
+    }
+    text
+}
+
+/// How many comparisons came to what.
+fn outcome(report: &TableReport) -> String {
+    let effects: Vec<&Effect> = report.series.iter().flat_map(|series| &series.effects).collect();
+    let told = [
+        (Decision::Shown, "an effect shown"),
+        (Decision::RuledOut, "what matters ruled out"),
+        (Decision::Confounded, "confounded with time"),
+        (Decision::NotShown, "no effect shown"),
+        (Decision::CannotTell, "cannot tell"),
+        (Decision::Refused, "refused"),
+    ]
+    .map(|(decision, words)| (effects.iter().filter(|effect| effect.decision == decision).count(), words));
+    let parts: Vec<String> = told.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{words} in {n}")).collect();
+    let link = report.link_bits_per_s.map_or_else(String::new, |link| format!(", link {}", bits_per_s(link)));
+    format!(
+        "{}: {} (false discovery rate {}, an effect of {} matters{link})",
+        words::plural(effects.len() as u64, "comparison"),
+        parts.join(", "),
+        words::percent(report.alpha),
+        words::percent(report.matters_share)
+    )
+}
+
+fn series_lines(series: &TableSeries, bits: bool, look: Look) -> String {
+    let mean = series
+        .baseline_value
+        .map_or_else(|| words::ABSENT.to_owned(), |value| if bits { bits_per_s(value) } else { count(value) });
+    let unit = if series.blocked { "block" } else { "run" };
+    let runs = words::plural(u64::from(series.baseline_runs), unit);
+    let label = format!("{:<width$}", cut(&clean(&series.label), ARM_COLUMNS), width = ARM_COLUMNS + 1);
+    let mut text =
+        format!("\n {label}{}\n", paint(Ink::Dim, &clean(&format!("{} {mean}, {runs}", series.baseline)), look));
+    for effect in &series.effects {
+        let share = effect.share.map_or_else(|| words::ABSENT.to_owned(), words::change);
+        let lead = format!("   {:<width$}{share:>9}", cut(&clean(&effect.arm), ARM_COLUMNS - 1), width = ARM_COLUMNS);
+        let ink = match effect.decision {
+            Decision::Shown | Decision::RuledOut => Ink::Green,
+            Decision::Refused => Ink::Red,
+            Decision::Confounded => Ink::Yellow,
+            _ => Ink::Dim,
+        };
+        text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));
+    }
+    text
+}
+
+const fn kind(kind: RemarkKind) -> &'static str {
+    match kind {
+        RemarkKind::Impossible => "impossible",
+        RemarkKind::Spoiled => "spoiled",
+        RemarkKind::SameDiffers => "A/A differs",
+        RemarkKind::ConfoundedWithTime => "confounded",
+        RemarkKind::Bimodal => "bimodal",
+        RemarkKind::Outlying => "outlying",
+        RemarkKind::Drift => "drift",
+        RemarkKind::CarryOver => "carry-over",
+        RemarkKind::Correlated => "correlated",
+        RemarkKind::NotSettled => "not settled",
+    }
+}
