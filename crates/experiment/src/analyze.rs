@@ -1,8 +1,10 @@
-//! What a table of somebody's runs supports: the same statistics as of an experiment, where there is enough to have any.
+//! What a table of somebody's runs supports: the statistics of an experiment, where there is enough to have any.
 //!
 //! Rows of one series and concurrency are compared with each other. In blocks, differences are taken within them and
 //! given signs; else it is rearranged which runs were of the arm. All tests of the table are one family, held by
 //! Benjamini and Hochberg.
+
+use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
     Decision, EXPERIMENT_SCHEMA, Effect, Remark, RemarkKind, Role, TableReport, TableSeries,
@@ -324,16 +326,12 @@ fn arms_apart(strata: &[Stratum<'_>], baseline: &str, blocked: bool) -> Option<R
 
 /// Whether concurrency rose with time in every sweep of at least three steps, or fell.
 fn always_rising(table: &Table) -> Option<Remark> {
-    let mut sweeps: Vec<(&str, &str, &str, Vec<(u32, u32)>)> = Vec::new();
+    let mut sweeps: BTreeMap<[&str; 3], Vec<(u32, u32)>> = BTreeMap::new();
     for row in &table.rows {
         let (Some(order), Some(concurrency)) = (row.order, row.concurrency) else { continue };
-        let name = (row.series.as_str(), row.arm.as_str(), row.run.as_str());
-        match sweeps.iter_mut().find(|(series, arm, run, _)| (*series, *arm, *run) == name) {
-            Some((.., steps)) => steps.push((order, concurrency)),
-            None => sweeps.push((name.0, name.1, name.2, vec![(order, concurrency)])),
-        }
+        sweeps.entry([&row.series, &row.arm, &row.run]).or_default().push((order, concurrency));
     }
-    let mut all: Vec<Vec<(u32, u32)>> = sweeps.into_iter().map(|(.., steps)| steps).filter(|s| s.len() > 2).collect();
+    let mut all: Vec<Vec<(u32, u32)>> = sweeps.into_values().filter(|steps| steps.len() > 2).collect();
     all.iter_mut().for_each(|steps| steps.sort_unstable());
     let each = |way: fn(&u32, &u32) -> bool| {
         let rises = |steps: &Vec<(u32, u32)>| steps.windows(2).all(|pair| way(&pair[0].1, &pair[1].1));

@@ -67,13 +67,17 @@ fn cannot_tell(effect: &Effect, matters_share: f64, unit: &str) -> String {
     format!("cannot tell; {detectable} ({}{against}){}", runs(effect.runs), takes(effect, matters_share, unit))
 }
 
+/// What it would take to show what matters. Of runs without blocks it is the same for all arms, and told once by the
+/// report.
 fn takes(effect: &Effect, matters_share: f64, unit: &str) -> String {
+    if unit != "block" {
+        return String::new();
+    }
     let Some(needed) = effect.runs_needed else { return String::new() };
     let time = effect
         .needed_ns
         .map_or_else(String::new, |ns| format!(", about {}", linerate_record::units::duration_ns(ns as f64)));
-    let of = if unit == "block" { "blocks".to_owned() } else { "interleaved blocks".to_owned() };
-    format!("; {} takes about {needed} {of}{time}", percent(matters_share))
+    format!("; {} takes about {needed} blocks{time}", percent(matters_share))
 }
 
 #[cfg(test)]

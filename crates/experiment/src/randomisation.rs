@@ -136,8 +136,8 @@ pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) ->
     let mut gone = vec![false; count];
     let mut crossed = 0_usize;
     let (mut values, mut sorted) = (vec![0.0; count], Vec::with_capacity(count));
-    for look in 0..pool.looks.min(spent_one_sided.len()) {
-        let allowed = (spent_one_sided[look] * count as f64 + 1e-9) as usize;
+    for (look, spent) in spent_one_sided.iter().enumerate().take(pool.looks) {
+        let allowed = (spent * count as f64 + 1e-9) as usize;
         let Some(more) = allowed.checked_sub(crossed).filter(|&more| more > 0) else { continue };
         for (i, (sum, signs)) in pool.sums[look].iter().zip(&pool.signs[look]).enumerate() {
             values[i] = turn * (sum - effect * signs);
@@ -261,7 +261,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_lies_outside_the_interval_is_rejected_and_the_estimate_is_not(
-            differences in proptest::collection::vec(-0.1_f64..0.1, 8..24), seed in 0_u64..1000, move_by in -0.2_f64..0.2,
+            differences in proptest::collection::vec(-0.1_f64..0.1, 8..24),
+            seed in 0_u64..1000,
+            move_by in -0.2_f64..0.2,
         ) {
             let n = u32::try_from(differences.len()).unwrap();
             let (looks, spent) = ([n / 2, n], [0.002, 0.025]);

@@ -187,8 +187,8 @@ fn two_percent_at_a_paired_spread_of_three_takes_fewer_blocks_than_a_fixed_desig
     let (with, without) = (mean(&found), mean(&of(0.0)));
     let saved = |blocks: f64| 100.0 * (1.0 - blocks / f64::from(fixed));
     println!(
-        "seeds 0..{worlds}: fixed {fixed} blocks, at most {largest}; power {:.1} %; {with:.1} blocks on average, {:.0} % \
-         saved; without an effect {without:.1}, {:.0} % saved",
+        "seeds 0..{worlds}: fixed {fixed} blocks, at most {largest}; power {:.1} %; {with:.1} blocks on average, \
+         {:.0} % saved; without an effect {without:.1}, {:.0} % saved",
         100.0 * power,
         saved(with),
         saved(without)

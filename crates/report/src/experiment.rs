@@ -29,7 +29,7 @@ pub fn table_json(report: &TableReport) -> String {
 pub fn table_text(report: &TableReport, look: Look) -> String {
     let mut text = hanging_in(Ink::Dim, " ▸", 3, &outcome(report), look);
     for series in &report.series {
-        text.push_str(&series_lines(series, report.bits_per_s, look));
+        text.push_str(&series_lines(series, report, look));
     }
     if !report.remarks.is_empty() {
         text.push('\n');
@@ -66,15 +66,21 @@ fn outcome(report: &TableReport) -> String {
     )
 }
 
-fn series_lines(series: &TableSeries, bits: bool, look: Look) -> String {
-    let mean = series
-        .baseline_value
-        .map_or_else(|| words::ABSENT.to_owned(), |value| if bits { bits_per_s(value) } else { count(value) });
+fn series_lines(series: &TableSeries, report: &TableReport, look: Look) -> String {
+    let mean = series.baseline_value.map_or_else(
+        || words::ABSENT.to_owned(),
+        |value| if report.bits_per_s { bits_per_s(value) } else { count(value) },
+    );
     let unit = if series.blocked { "block" } else { "run" };
     let runs = words::plural(u64::from(series.baseline_runs), unit);
+    // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
+    let needed = series.effects.iter().filter_map(|effect| effect.runs_needed).max().filter(|_| !series.blocked);
+    let takes = needed.map_or_else(String::new, |needed| {
+        format!("; {} would take about {needed} interleaved blocks", words::percent(report.matters_share))
+    });
     let label = format!("{:<width$}", cut(&clean(&series.label), ARM_COLUMNS), width = ARM_COLUMNS + 1);
-    let mut text =
-        format!("\n {label}{}\n", paint(Ink::Dim, &clean(&format!("{} {mean}, {runs}", series.baseline)), look));
+    let told = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
+    let mut text = format!("\n {label}{}\n", paint(Ink::Dim, &told, look));
     for effect in &series.effects {
         let share = effect.share.map_or_else(|| words::ABSENT.to_owned(), words::change);
         let lead = format!("   {:<width$}{share:>9}", cut(&clean(&effect.arm), ARM_COLUMNS - 1), width = ARM_COLUMNS);
