@@ -146,8 +146,15 @@ pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) ->
             let (own, mirror) = values.split_at_mut(kept);
             own.iter().zip(mirror).for_each(|(own, mirror)| *mirror = -own);
         }
+        let alive = || values.iter().zip(&gone).filter(|(_, gone)| !**gone).map(|(value, _)| *value);
+        // The bound lies far out, mostly: there are fewer to put in order beyond the spread of all.
+        let beyond = spread(&values);
         sorted.clear();
-        sorted.extend(values.iter().zip(&gone).filter(|(_, gone)| !**gone).map(|(value, _)| *value));
+        sorted.extend(alive().filter(|value| *value > beyond));
+        if more >= sorted.len() {
+            sorted.clear();
+            sorted.extend(alive());
+        }
         if more >= sorted.len() {
             return Some(look);
         }
