@@ -19,6 +19,10 @@ use crate::{credentials, folder, report, trust};
 /// How often everything is gone through: an object may be stored late, and a listing may tell of one that is gone.
 const PASSES: usize = 3;
 
+/// How long what was in flight may take to be stored, and how often that is waited for.
+const LATE: Duration = Duration::from_secs(1);
+const LOOKS_MAX: usize = 3;
+
 /// Pages in a row without anything of the run, after which a listing is taken not to end.
 const EMPTY_PAGES_MAX: usize = 1000;
 
@@ -36,9 +40,7 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
     }
     let mut cleaning =
         Cleaning { bucket, session: &session, dry_run: flags.dry_run, cap: cap(&manifest), done: Done::default() };
-    cleaning.uploads()?;
-    cleaning.objects()?;
-    cleaning.versions()?;
+    cleaning.all()?;
     let made = manifest.target.bucket_made;
     cleaning.done.bucket_removed = made && !flags.dry_run && cleaning.bucket.remove()?;
     report::print(&cleaning.said(made))?;
@@ -114,6 +116,12 @@ struct Done {
     bucket_removed: bool,
 }
 
+impl Done {
+    fn found(&self) -> usize {
+        self.objects + self.versions + self.uploads
+    }
+}
+
 struct Cleaning<'a> {
     bucket: Bucket<'a>,
     session: &'a Session,
@@ -123,6 +131,24 @@ struct Cleaning<'a> {
 }
 
 impl Cleaning<'_> {
+    /// Everything, until a look some time later finds nothing more: a server goes on storing what a run was sending
+    /// when it was killed.
+    fn all(&mut self) -> Result<(), Failure> {
+        for look in 0..LOOKS_MAX {
+            let found_before = self.done.found();
+            self.done.unlisted.clear();
+            self.uploads()?;
+            self.objects()?;
+            self.versions()?;
+            let is_new = self.done.found() > found_before;
+            if self.dry_run || !is_new || self.done.left > 0 || look + 1 == LOOKS_MAX {
+                break;
+            }
+            std::thread::sleep(LATE);
+        }
+        Ok(())
+    }
+
     fn uploads(&mut self) -> Result<(), Failure> {
         let Some(uploads) = self.bucket.uploads()? else {
             self.done.unlisted.push("unfinished uploads");
@@ -142,7 +168,7 @@ impl Cleaning<'_> {
 
     fn objects(&mut self) -> Result<(), Failure> {
         let prefix = self.session.run_prefix.clone();
-        self.done.objects = self.passes(|bucket, from: Option<&String>| {
+        self.done.objects += self.passes(|bucket, from: Option<&String>| {
             let page = bucket.objects(&prefix, from)?;
             let own = page.entries.into_iter().map(|o| o.key).filter(|key| key.starts_with(&prefix));
             Ok(Some((own.map(Leftover::Object).collect(), page.next)))
@@ -154,7 +180,7 @@ impl Cleaning<'_> {
     fn versions(&mut self) -> Result<(), Failure> {
         let mut known = true;
         let dry_run = self.dry_run;
-        self.done.versions = self.passes(|bucket, from| {
+        self.done.versions += self.passes(|bucket, from| {
             let page = bucket.versions(from)?;
             known = page.is_some();
             // Without versions, each object is a version called "null"; a dry run has told of it.
