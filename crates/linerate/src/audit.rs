@@ -69,7 +69,7 @@ pub(crate) struct AuditFlags {
 }
 
 pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
-    let profile = profile(&flags.profile)?;
+    let profile = profile_named(&flags.profile)?;
     let site = flags.site.as_deref().map(plan::read_site).transpose()?;
     let root = match &flags.root {
         Some(path) if path.is_dir() => Root::captured(path),
@@ -97,7 +97,8 @@ pub(crate) fn knobs() -> Vec<&'static Knob> {
     KNOBS.iter().map(|row| &row.knob).collect()
 }
 
-fn profile(name: &str) -> Result<&'static Profile, Failure> {
+/// The profile of a name.
+pub(crate) fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
     profiles::find(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         Failure::usage(format!("no profile is called {name:?}: there are {}", names.join(", ")))

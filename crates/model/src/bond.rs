@@ -2,7 +2,7 @@
 
 pub mod hash;
 
-use linerate_record::site::BondMode;
+use linerate_record::site::{Bond, BondMode, NodeGroup};
 
 /// A direction, seen from the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +44,11 @@ pub const fn choice(mode: BondMode, direction: Direction) -> Choice {
         (BondMode::BalanceTlb, Direction::Egress) | (BondMode::BalanceAlb, _) => Choice::Load,
         (BondMode::ActiveBackup | BondMode::Broadcast, _) | (BondMode::BalanceTlb, Direction::Ingress) => Choice::None,
     }
+}
+
+/// Ports that are members of a bond of a node.
+pub(crate) fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
+    group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum()
 }
 
 /// Members whose speeds add up at most, in a direction.

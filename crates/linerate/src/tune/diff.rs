@@ -9,11 +9,12 @@ use linerate_host::apply::{machine_hash, refusal};
 use linerate_host::{Asked, Root, setting};
 use linerate_model::audit::site_of;
 use linerate_model::knobs::{self, KNOBS, Row, advise};
-use linerate_model::profiles::{self, PROFILES, Pick, Profile, Value};
+use linerate_model::profiles::{Pick, Profile, Value};
 use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Setting, Snapshot, Space};
 use linerate_record::site::Site;
 
 use super::{DiffFlags, find};
+use crate::audit::profile_named;
 use crate::failure::Failure;
 use crate::{plan, report};
 
@@ -34,8 +35,8 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
         by_hand(&root, &space, text, &mut found)?;
     }
     let profile = match (&flags.profile, flags.set.is_empty()) {
-        (Some(name), _) => Some(named(name)?),
-        (None, true) => Some(named(PROFILE)?),
+        (Some(name), _) => Some(profile_named(name)?),
+        (None, true) => Some(profile_named(PROFILE)?),
         (None, false) => None,
     };
     if let Some(profile) = profile {
@@ -62,13 +63,6 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     }
     report::print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn named(name: &str) -> Result<&'static Profile, Failure> {
-    profiles::find(name).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        Failure::usage(format!("no profile is called {name:?}: there are {}", names.join(", ")))
-    })
 }
 
 /// One value given by hand. It must be one that can be changed: who asks for it wants to know at once.

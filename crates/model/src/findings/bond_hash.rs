@@ -10,6 +10,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
+use crate::bond::ports;
 
 const SOURCE: &str =
     "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
@@ -52,10 +53,6 @@ fn is_filled(case: &Case, group: &NodeGroup, plane: &str) -> bool {
         |spread: &&Spread| of_plane.contains(&spread.resource) && spread.group.as_deref() == Some(group.name.as_str());
     let mut spreads = case.works.iter().flat_map(|work| &work.spread).filter(of_bond).peekable();
     spreads.peek().is_some() && spreads.all(|spread| spread.share_p50 >= FILLED)
-}
-
-fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
-    group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum()
 }
 
 /// Why traffic stays on fewer members than there are, how much that matters, and what to do.

@@ -5,7 +5,7 @@
 use linerate_record::plan::{Resource, Spread, Work};
 use linerate_record::site::{Bond, BondMode, Entry, NodeGroup, Plane, Site};
 
-use crate::bond::Direction;
+use crate::bond::{Direction, ports};
 use crate::layout::Geometry;
 use crate::spread::placement::{Macs, Peers, Placement, egress, ingress, switched};
 use crate::spread::{Bundle, spread_of_link};
@@ -67,7 +67,7 @@ fn clients_of_node(site: &Site) -> Flows {
 fn among_nodes(site: &Site, geometry: &Geometry) -> Flows {
     let requests = clients_of_node(site).count;
     let peers = site.nodes().saturating_sub(1).max(1);
-    let count = requests.saturating_mul(geometry.shards.saturating_sub(1).max(1)).clamp(peers, FLOWS_MAX);
+    let count = requests.saturating_mul(geometry.shards.saturating_sub(1).max(1)).max(peers).min(FLOWS_MAX);
     Flows { count, peers, routed: matches!(site.entry, Entry::Bgp { .. }) && site.groups.iter().any(|g| g.racks > 1) }
 }
 
@@ -134,10 +134,6 @@ fn peers(flows: Flows) -> Peers {
     Peers { count: flows.peers.max(1), routed: flows.routed, macs: Macs::Vendor }
 }
 
-fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
-    group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum()
-}
-
 fn told(resource: Resource, group: Option<&str>, members: u32, flows: u32, placement: Placement, seed: u64) -> Spread {
     let bundle = Bundle { members, flows, flow_cap: f64::INFINITY, placement };
     spread_of_link(resource, group, &bundle, seed, ROUNDS)
@@ -193,6 +189,14 @@ mod tests {
             assert_eq!((spread.members, spread.share_p50), (2, share), "{hash:?}: {spread:?}");
             assert_eq!(spread.flows_to_fill.is_some(), share == 1.0, "{hash:?}: {spread:?}");
         }
+    }
+
+    #[test]
+    fn more_nodes_than_flows_are_told_too() {
+        let mut site = bonded();
+        site.groups[0].count = 4096;
+        let spread = find(&of(&site, 1.0), Resource::PrivateEgress).cloned().unwrap();
+        assert_eq!(spread.flows, FLOWS_MAX);
     }
 
     #[test]
