@@ -60,7 +60,8 @@ impl Cluster {
     pub(crate) fn shape(&self, node: u32, rate_bits_per_s: u64) {
         for (space, device) in [(format!("node{node}"), "eth0".to_owned()), ("switch".into(), format!("to-node{node}"))]
         {
-            let bucket = format!("root tbf rate {rate_bits_per_s}bit burst 64kb latency 50ms");
+            // A bucket of 10 ms at 200 Mb/s: what a sender on a busy machine misses while it waits for a processor.
+            let bucket = format!("root tbf rate {rate_bits_per_s}bit burst 256kb latency 50ms");
             let mut tc = Command::new("tc");
             tc.args(["-n", &space, "qdisc", "replace", "dev", &device]).args(bucket.split(' '));
             let output = wrapped(self.inside(), &tc).output().expect("nsenter runs");
