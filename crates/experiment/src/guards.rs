@@ -1,23 +1,32 @@
-//! What makes a block not count: a figure that cannot be, and a difference that is not the one under test.
+//! What makes a block not count: a figure that cannot be, a difference that is not the one under test, and what went
+//! wrong while it was measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::experiment::{Design, Measured};
+use linerate_record::experiment::{Design, Measured, Outcome};
 use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 
-/// Why what was measured of an arm spoils its block; nothing where it does not. Fingerprints are held against that of
-/// the experiment's first cell.
-pub(crate) fn faults(
-    design: &Design,
-    cell: &Measured,
-    fingerprint: &BTreeMap<String, String>,
-    reference: &BTreeMap<String, String>,
-) -> Vec<String> {
+/// What may have been on its way, in buffers of sockets and of the link, when the time to settle was over: it is
+/// counted in the time measured, and crossed the link before.
+const BUFFERED_NS: f64 = 50e6;
+
+/// What a cell is held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reference<'a> {
+    /// The fingerprint of the experiment's first cell.
+    pub(crate) fingerprint: &'a BTreeMap<String, String>,
+    /// What happened in the first cell of its block.
+    pub(crate) moment: &'a BTreeMap<String, String>,
+}
+
+/// Why what was measured of an arm spoils its block; nothing where it does not.
+pub(crate) fn faults(design: &Design, cell: &Measured, outcome: &Outcome, reference: Reference<'_>) -> Vec<String> {
     let arm = design.arms.get(cell.arm as usize).map_or("an arm", |arm| arm.name.as_str());
-    let mut faults = Vec::new();
+    let mut faults: Vec<String> = outcome.fault.iter().map(|fault| format!("{arm}: {fault}")).collect();
+    let buffered = 1.0 + BUFFERED_NS / (design.measure_ns as f64).max(BUFFERED_NS);
     match (cell.throughput_per_s, design.link_bytes_per_s) {
         (None, _) => faults.push(format!("{arm}: nothing was measured once the time to settle was over")),
-        (Some(got), Some(link)) if got > link => faults.push(format!(
+        (Some(got), Some(link)) if got > link * buffered => faults.push(format!(
             "{arm}: {} is above what the link carries, {} ({}): it did not cross that link",
             bytes_per_s_iec(got),
             bytes_per_s_iec(link),
@@ -25,15 +34,24 @@ pub(crate) fn faults(
         )),
         _ => {}
     }
-    let keys: BTreeSet<&String> = fingerprint.keys().chain(reference.keys()).collect();
-    for key in keys.into_iter().filter(|key| !design.factors.contains(key)) {
-        let (now, first) = (fingerprint.get(key), reference.get(key));
-        if now != first {
-            let told = |value: Option<&String>| value.map_or_else(|| "nothing".to_owned(), |v| format!("{v:?}"));
-            faults.push(format!("{arm}: {key} is {}, and was {} at first", told(now), told(first)));
-        }
-    }
+    let differ = differing(design, &outcome.fingerprint, reference.fingerprint);
+    faults.extend(differ.map(|told| format!("{arm}: {told} at first")));
+    let differ = differing(design, &outcome.moment, reference.moment);
+    faults.extend(differ.map(|told| format!("{arm}: {told} in the first cell of the block")));
     faults
+}
+
+/// What differs beyond the factors: `kernel is "6.13", and was "6.12"`.
+fn differing<'a>(
+    design: &'a Design,
+    now: &'a BTreeMap<String, String>,
+    then: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = String> + 'a {
+    let keys: BTreeSet<&String> = now.keys().chain(then.keys()).collect();
+    keys.into_iter().filter(|key| !design.factors.contains(key) && now.get(*key) != then.get(*key)).map(|key| {
+        let told = |value: Option<&String>| value.map_or_else(|| "nothing".to_owned(), |v| format!("{v:?}"));
+        format!("{key} is {}, and was {}", told(now.get(key)), told(then.get(key)))
+    })
 }
 
 #[cfg(test)]
@@ -55,6 +73,7 @@ mod tests {
             (Some(1e9), print(&[("kernel", "6.13"), ("rmem", "1")]), &["kernel is \"6.13\", and was \"6.12\""]),
             (Some(1e9), print(&[("rmem", "1")]), &["kernel is nothing"]),
             (Some(11e9), first.clone(), &["(15.0 Gb/s): it did not cross that link"]),
+            (Some(1.88e9), first.clone(), &[]),
             (None, first.clone(), &["nothing was measured"]),
         ] {
             let cell = Measured {
@@ -65,9 +84,18 @@ mod tests {
                 settled_ns: Some(0),
                 secondary: BTreeMap::new(),
             };
-            let found = faults(&design, &cell, &now, &first);
+            let outcome = Outcome { fingerprint: now, ..Outcome::default() };
+            let calm = print(&[("stolen", "no")]);
+            let outcome = Outcome { moment: calm.clone(), ..outcome };
+            let reference = Reference { fingerprint: &first, moment: &calm };
+            let found = faults(&design, &cell, &outcome, reference);
             assert_eq!(found.len(), expected.len(), "{found:?}");
             assert!(found.iter().zip(expected).all(|(found, part)| found.contains(part)), "{found:?}");
+            let interrupted = Outcome { fault: Some("interrupted".to_owned()), ..outcome };
+            assert_eq!(faults(&design, &cell, &interrupted, reference)[0], "default: interrupted");
+            let stolen = Outcome { moment: print(&[("stolen", "yes")]), ..interrupted };
+            let told = faults(&design, &cell, &stolen, reference);
+            assert!(told.iter().any(|told| told.contains("was \"no\" in the first cell of the block")), "{told:?}");
         }
     }
 }

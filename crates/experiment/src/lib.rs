@@ -4,6 +4,7 @@
 //! of it, [`state::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
 //! the same of tables that people have. docs/method/experiments.md tells how, decision 0017 why.
 
+pub mod advice;
 pub mod analyze;
 mod answer;
 pub mod chance;
@@ -14,6 +15,7 @@ mod guards;
 pub mod looks;
 mod modality;
 pub mod randomisation;
+mod secondary;
 mod settle;
 pub mod state;
 pub mod table;

@@ -9,8 +9,9 @@ use linerate_record::experiment::{
 };
 
 use crate::answer::{self, percent};
+use crate::guards::Reference;
 use crate::randomisation::{Pool, Side, crosses, interval, p_value};
-use crate::{decide, design, drift, guards, looks, modality, settle};
+use crate::{decide, design, drift, guards, looks, modality, secondary, settle};
 
 /// Blocks from which the effective number of differences is told to be low, and the share of it that is.
 const CORRELATED_MIN: usize = 10;
@@ -33,6 +34,8 @@ pub struct State {
     pub settle_ns: u64,
     /// What the first cell's surroundings were.
     pub reference: Option<BTreeMap<String, String>>,
+    /// What happened in the first cell of the block under way.
+    pub moment: Option<BTreeMap<String, String>>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -57,6 +60,7 @@ pub fn begin(design: Design) -> State {
         open: Block::default(),
         looks: Vec::new(),
         reference: None,
+        moment: None,
         ended: Ended::NotYet,
     }
 }
@@ -85,14 +89,16 @@ fn running(state: &State) -> Vec<u32> {
 pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let Step::Measure(cell) = next(&state) else { return state };
     let measured = settle::measured(&cell, outcome);
-    let reference = state.reference.get_or_insert_with(|| outcome.fingerprint.clone());
-    let faults = guards::faults(&state.design, &measured, &outcome.fingerprint, reference);
+    let fingerprint = state.reference.get_or_insert_with(|| outcome.fingerprint.clone());
+    let moment = state.moment.get_or_insert_with(|| outcome.moment.clone());
+    let faults = guards::faults(&state.design, &measured, outcome, Reference { fingerprint, moment });
     state.open.spoiled.extend(faults);
     state.open.cells.push(measured);
     if state.open.cells.len() < running(&state).len() {
         return state;
     }
     let block = std::mem::take(&mut state.open);
+    state.moment = None;
     state.blocks.push(block);
     let settled = state.blocks.iter().flat_map(|block| &block.cells).filter_map(|cell| cell.settled_ns);
     state.settle_ns = settle::settle_ns(&state.design, settled, outcome.interval_ns);
@@ -219,6 +225,7 @@ pub fn report(state: &State) -> Report {
         blocks: state.blocks.clone(),
         looks: state.looks.clone(),
         effects,
+        secondary: secondary::secondary(state),
         remarks,
         settle_ns: state.settle_ns,
     }

@@ -1,13 +1,25 @@
 //! An experiment: arms compared over randomised blocks; what is asked, what came of it, and what may be said.
 //!
-//! [`Design`], [`Outcome`] and [`Report`] are what a run folder of an experiment holds, [`TableReport`] is the JSON of
-//! `linerate experiment analyze`. Effects are shares: 0.05 is 5 % more than the baseline.
+//! The folder of an experiment:
+//!
+//! | file | written | holds |
+//! |---|---|---|
+//! | `experiment.json` | once, before any load | [`Experiment`]: what is compared, how, and on what |
+//! | `outcomes.jsonl` | as cells end | [`Done`] |
+//! | `cells/` | as cells run | a run folder of `linerate bench` for each |
+//! | `report.html` | at the end | the rendered [`ExperimentReport`] |
+//! | `changes.json` | at the end, where something helps | [`crate::knob::ChangeSet`] for `linerate tune apply` |
+//!
+//! [`TableReport`] is the JSON of `linerate experiment analyze`. Effects are shares: 0.05 is 5 % more than the
+//! baseline.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of [`Design`], [`Report`] and [`TableReport`] as JSON.
+use crate::knob::{Change, Space};
+
+/// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
 pub const EXPERIMENT_SCHEMA: u32 = 1;
 
 /// What an arm is there for.
@@ -101,9 +113,15 @@ pub struct Outcome {
     /// Other figures, by name with the unit last: `total_p99_ns`, `client_cpu_s_per_gib`, `errors`.
     #[serde(default)]
     pub secondary: BTreeMap<String, f64>,
-    /// What should not differ between cells: kernel, versions, placement, namespaces, link speed, throttling.
+    /// What should not differ between any cells: kernel, versions, placement, namespaces, link speed.
     #[serde(default)]
     pub fingerprint: BTreeMap<String, String>,
+    /// What happened to happen meanwhile, and should not differ between the cells of a block: foreign load, throttling.
+    #[serde(default)]
+    pub moment: BTreeMap<String, String>,
+    /// What went wrong besides, which spoils the block: requests that failed, an interruption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// A cell that was measured.
@@ -264,10 +282,112 @@ pub struct Report {
     pub looks: Vec<Look>,
     /// Every arm but the baseline.
     pub effects: Vec<Effect>,
+    /// Other figures of the same arms.
+    pub secondary: Vec<Secondary>,
     /// What else must be known, the gravest first.
     pub remarks: Vec<Remark>,
     /// Time left to settle at the end.
     pub settle_ns: u64,
+}
+
+/// A figure beside the primary one, an arm against the baseline over the blocks in which both have it. It is told, not
+/// tested: its interval is Student's t, by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Secondary {
+    /// Name of the arm.
+    pub arm: String,
+    /// As in [`Outcome::secondary`].
+    pub figure: String,
+    /// Blocks in which both have it.
+    pub blocks: u32,
+    /// Mean of the baseline in those.
+    pub baseline: f64,
+    /// Mean of the arm in those.
+    pub value: f64,
+    /// Mean of the blocks' ratios, less one; absent where a figure is zero.
+    pub share: Option<f64>,
+    /// Lower end of the interval at 1 − α; absent of fewer than two blocks.
+    pub low_share: Option<f64>,
+    /// Upper end.
+    pub high_share: Option<f64>,
+}
+
+/// `experiment.json`: what is compared, how, and on what. Holds no credential.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// [`EXPERIMENT_SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Its name.
+    pub id: String,
+    /// Version of linerate that wrote it.
+    pub linerate_version: String,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub started_unix_ms: u64,
+    /// Arms, blocks, looks.
+    pub design: Design,
+    /// What puts each arm of the design in place, in its order.
+    pub means: Vec<Means>,
+    /// What could not be compared, and why.
+    pub not_tested: Vec<NotTested>,
+    /// What a reader must know of how arms reach what they are to change.
+    pub notes: Vec<String>,
+    /// The load, as `--load` takes it: `get:4MiB@16`.
+    pub load: String,
+    /// Whether throughput is in bytes per second; requests per second otherwise.
+    pub bytes_per_s: bool,
+    /// The target's hosts, or the kind of one of linerate's own.
+    pub target: String,
+    /// Flags of `linerate bench` that all cells have.
+    pub flags: Vec<String>,
+    /// Command that makes the target take on what it reads when it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// In whose network namespace settings are changed that each has of its own.
+    #[serde(default)]
+    pub space: Space,
+}
+
+/// What puts an arm in place. Without any of these, everything stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Means {
+    /// Settings changed, and changed back after the cell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Flags of `linerate bench` that this arm alone has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    /// Command of the user's that puts it in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// An arm that was asked for and left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotTested {
+    /// Name of the arm.
+    pub arm: String,
+    /// Why: it does not reach what is measured.
+    pub why: String,
+}
+
+/// A line of `outcomes.jsonl`: a cell that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Which.
+    pub cell: Cell,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// Everything that an experiment says: the JSON of `linerate experiment`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentReport {
+    /// What was compared.
+    pub experiment: Experiment,
+    /// What it shows.
+    pub report: Report,
+    /// The changes that were shown to help: the profile that results. Each was tried by itself.
+    pub advice: Vec<Change>,
 }
 
 /// One series of a table at one concurrency.
