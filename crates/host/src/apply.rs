@@ -7,7 +7,7 @@ mod undo;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Undo};
+use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo};
 use linerate_record::knob::{Change, ChangeSet, Knob, Locator, Place};
 use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
@@ -153,6 +153,8 @@ pub struct Terms {
     pub root: Option<PathBuf>,
     /// How long it waits to be confirmed.
     pub within: Duration,
+    /// The process with whose end it is taken back, however long it would still wait: see [`crate::owner`].
+    pub owner: Option<Owner>,
 }
 
 /// Applies changes. `arm` starts the watch, which must be running when it returns: only then is anything changed.
@@ -357,6 +359,7 @@ fn begin(root: &Root, set: &ChangeSet, terms: &Terms) -> Result<Begin, TuneError
         root: terms.root.clone(),
         began_ms: now_ms(),
         deadline_since_boot_ms: since_boot_ms().saturating_add(within_ms),
+        owner: terms.owner,
     })
 }
 

@@ -308,6 +308,7 @@ mod tests {
             root: None,
             began_ms: 1,
             deadline_since_boot_ms: 2,
+            owner: None,
         }
     }
 

@@ -1,7 +1,8 @@
-//! The watch: takes changes back when nobody has confirmed them in time.
+//! The watch: takes changes back when nobody has confirmed them in time, or when the process that owns them has ended.
 //!
 //! It is a process of the host, not of the terminal from which changes were applied: a transient timer where systemd
-//! runs, else a process in a session of its own whose parent is gone.
+//! runs (a transient service where there is an owner to look at), else a process in a session of its own whose parent
+//! is gone.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -12,9 +13,12 @@ use linerate_record::journal::{Begin, By, Undo};
 
 use crate::apply::{Ground, Rolled, Step, TuneError, lock, since_boot_ms, take_back};
 use crate::journal::Told;
+use crate::owner;
 
 /// How often a waiting watch looks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(500);
+/// The same where it looks at an owner too: a machine is to be had back within a second of the owner's end.
+const OWNER_LOOK: Duration = Duration::from_millis(200);
 /// How long it waits for another linerate, which may hang, before it goes on without the lock.
 const PATIENCE_MS: u64 = 10_000;
 /// How often it tries again what the kernel refused (a device that is busy).
@@ -23,7 +27,8 @@ const ATTEMPTS: u32 = 3;
 /// What a detached watch prints when it runs.
 pub const ARMED: &str = "armed";
 
-/// Waits until the time of an application is over, or it needs no watch any more; takes it back in the first case.
+/// Waits until the time of an application is over, its owner has ended, or it needs no watch any more; takes it back
+/// unless it is the last.
 ///
 /// # Errors
 /// Where its journal cannot be read.
@@ -34,10 +39,11 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Resul
             return Ok(None);
         }
         let left_ms = told.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
-        if left_ms == 0 {
+        let (look, is_owned) = told.begin.owner.map_or((LOOK, true), |owner| (OWNER_LOOK, !owner::is_gone(owner)));
+        if left_ms == 0 || !is_owned {
             break;
         }
-        std::thread::sleep(LOOK.min(Duration::from_millis(left_ms)));
+        std::thread::sleep(look.min(Duration::from_millis(left_ms)));
     }
     let patient_until_ms = since_boot_ms() + PATIENCE_MS;
     let held = loop {
@@ -86,8 +92,21 @@ pub fn unit(id: &str) -> String {
 /// What `systemd-run` says.
 pub fn start_timer(program: &Path, arguments: &[&str], begin: &Begin) -> Result<(), String> {
     let after_ms = begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
+    systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)
+}
+
+/// Starts a watch as a transient service of systemd, which waits by itself: a timer looks at no owner. The service is
+/// in the initial PID namespace, so the owner must be.
+///
+/// # Errors
+/// What `systemd-run` says, and where the program cannot be started.
+pub fn start_service(program: &Path, arguments: &[&str], begin: &Begin) -> Result<(), String> {
+    systemd_run(&service_arguments(&begin.id), program, arguments)
+}
+
+fn systemd_run(settings: &[String], program: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut command = Command::new("systemd-run");
-    command.args(timer_arguments(&begin.id, after_ms)).arg(program).args(arguments).stdin(Stdio::null());
+    command.args(settings).arg(program).args(arguments).stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("systemd-run: {error}"))?;
     if output.status.success() {
         return Ok(());
@@ -100,6 +119,11 @@ fn timer_arguments(id: &str, after_ms: u64) -> Vec<String> {
     ["--quiet", "--collect", "--timer-property=AccuracySec=100ms", &after, "--unit", &unit(id), "--"]
         .map(str::to_owned)
         .into()
+}
+
+/// A service of type `exec` (systemd 240) is only started once its program is: `systemd.service(5)`.
+fn service_arguments(id: &str) -> Vec<String> {
+    ["--quiet", "--collect", "--service-type=exec", "--unit", &unit(id), "--"].map(str::to_owned).into()
 }
 
 /// Ends the timer of an application that needs none any more. Where that fails it finds nothing to do by itself.
@@ -161,6 +185,14 @@ mod tests {
         let arguments = timer_arguments("20260102T030405Z-1", 119_500);
         assert!(arguments.contains(&"--on-active=119500ms".to_owned()), "{arguments:?}");
         assert!(arguments.contains(&"linerate-tune-20260102t030405z-1".to_owned()), "{arguments:?}");
+        assert_eq!(arguments.last().map(String::as_str), Some("--"));
+    }
+
+    #[test]
+    fn a_service_waits_by_itself_and_is_named_after_the_application() {
+        let arguments = service_arguments("20260102T030405Z-1-000002");
+        assert!(!arguments.iter().any(|argument| argument.starts_with("--on-")), "{arguments:?}");
+        assert!(arguments.contains(&"linerate-tune-20260102t030405z-1-000002".to_owned()), "{arguments:?}");
         assert_eq!(arguments.last().map(String::as_str), Some("--"));
     }
 

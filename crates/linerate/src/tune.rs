@@ -5,6 +5,7 @@ mod acting;
 mod diff;
 mod export;
 mod shown;
+pub(crate) mod watching;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -187,7 +188,7 @@ pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
         TuneVerb::Status => shown::status(),
         TuneVerb::Log(flags) => shown::log(flags.id.as_deref()),
         TuneVerb::Export(flags) => export::run(&read_changes(&flags.file)?, flags.format),
-        TuneVerb::Watch(flags) => acting::watch(flags),
+        TuneVerb::Watch(flags) => watching::run(flags),
     }
 }
 
@@ -213,12 +214,13 @@ fn find(id: &str) -> Option<&'static Knob> {
     knobs::find(id).map(|row| &row.knob)
 }
 
-fn ground<'a>(root: &'a Root, state: &'a State) -> Ground<'a> {
+/// Where changes of a machine are made, by the whole catalogue.
+pub(crate) fn ground<'a>(root: &'a Root, state: &'a State) -> Ground<'a> {
     Ground { root, state, find: &find }
 }
 
 /// The journals of this user.
-fn state() -> Result<State, Failure> {
+pub(crate) fn state() -> Result<State, Failure> {
     let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let is_root = rustix::process::geteuid().is_root();
     let folder = from("LINERATE_STATE")

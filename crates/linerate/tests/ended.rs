@@ -4,9 +4,15 @@ mod running;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use linerate_analysis::view::View;
+use linerate_host::apply::{self, Ground, Terms};
+use linerate_host::journal::State;
+use linerate_host::watch;
 use linerate_record::finding::FindingKind;
+use linerate_record::journal::Begin;
+use linerate_record::knob::ChangeSet;
 use linerate_record::run::{Ended, Interval};
 use running::{ACCESS_KEY, SECRET_KEY, Served, bench, bench_command, eventually, files_below, linerate, shown, view};
 use tempfile::{TempDir, tempdir};
@@ -312,4 +318,50 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
     }
     let output = linerate().arg("clean").arg(out.path()).output().unwrap();
     assert!(output.status.code() == Some(2) && shown(&output).contains("AWS_ACCESS_KEY_ID"), "{}", shown(&output));
+}
+
+/// The binary's own watch, which is not this process's child, over a captured machine of one setting.
+#[test]
+fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over() {
+    let folder = tempdir().expect("a folder");
+    let captured = folder.path().join("root");
+    let swappiness = captured.join("proc/sys/vm/swappiness");
+    for (path, text) in
+        [("etc/machine-id", "00ff"), ("proc/sys/kernel/random/boot_id", "b"), ("proc/sys/vm/swappiness", "60\n")]
+    {
+        let path = captured.join(path);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let root = linerate_host::Root::captured(&captured);
+    let state = State::open(folder.path().join("state")).expect("a folder");
+    let find = |id: &str| linerate_model::knobs::find(id).map(|row| &row.knob);
+    let ground = Ground { root: &root, state: &state, find: &find };
+    let change = serde_json::json!({"place": {"knob": "vm.swappiness"}, "prior": "60", "new": "10", "scope": "host",
+        "takes_effect": "at-once", "why": "", "risk": ""});
+    let set = serde_json::json!({"schema": 1, "machine": apply::machine_hash(&root).expect("it has an id"),
+        "profile": "test", "changes": [change]});
+    let set: ChangeSet = serde_json::from_value(set).expect("changes");
+
+    let mut owner = Command::new("sleep").arg("1000").spawn().expect("it runs");
+    let terms = Terms {
+        id: "1".to_owned(),
+        root: Some(captured.clone()),
+        within: Duration::from_secs(3600),
+        owner: Some(linerate_host::owner::of(owner.id()).expect("it runs")),
+    };
+    let program = linerate().get_program().to_owned();
+    let path = state.path().to_str().expect("UTF-8");
+    let arguments = ["tune", "watch", "--state", path, "--id", "1", "--detach"];
+    let mut arm = |_: &Begin| watch::start_process(Path::new(&program), &arguments);
+    apply::apply(&ground, &set, &terms, &mut arm, &mut |_| ()).expect("it is applied");
+    let now = || std::fs::read_to_string(&swappiness).expect("it is there");
+    assert_eq!(now().trim(), "10");
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(now().trim(), "10", "an owner that lives is left alone");
+    let killed = Instant::now();
+    owner.kill().expect("it runs");
+    eventually("the setting to be restored", || now().trim() == "60");
+    assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
+    owner.wait().expect("it ended");
 }

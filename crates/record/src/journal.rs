@@ -31,6 +31,18 @@ pub struct Begin {
     pub began_ms: u64,
     /// When it reverts by itself unless confirmed, in milliseconds since the machine booted.
     pub deadline_since_boot_ms: u64,
+    /// The process with whose end it reverts, before its time is over too; absent where only time counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+}
+
+/// A process, told from a later one of the same number by when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its number, in the PID namespace that it shares with the watch.
+    pub pid: u32,
+    /// When it started, in clock ticks since the machine booted (`proc_pid_stat(5)`, field 22).
+    pub started_ticks: u64,
 }
 
 /// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
@@ -160,7 +172,7 @@ impl Undo {
 pub enum By {
     /// Somebody, by `tune rollback`.
     Command,
-    /// The watch: nobody confirmed in time.
+    /// The watch: nobody confirmed in time, or the owner ended.
     Lapse,
     /// The application itself, because it could not go on.
     Failure,
@@ -172,6 +184,17 @@ pub enum By {
 mod tests {
     use super::*;
     use crate::knob::{Scope, Space, TakesEffect};
+
+    #[test]
+    fn a_journal_without_an_owner_reads_and_one_with_an_owner_keeps_it() {
+        let old = r#"{"schema":1,"id":"x","machine":"m","boot":"b","profile":"p","began_ms":1,
+            "deadline_since_boot_ms":2}"#;
+        let mut begin: Begin = serde_json::from_str(old).unwrap();
+        assert_eq!(begin.owner, None);
+        assert!(!serde_json::to_string(&begin).unwrap().contains("owner"));
+        begin.owner = Some(Owner { pid: 7, started_ticks: u64::MAX });
+        assert_eq!(serde_json::from_str::<Begin>(&serde_json::to_string(&begin).unwrap()).unwrap(), begin);
+    }
 
     #[test]
     fn a_line_reads_back_as_it_was_written_tabs_included() {

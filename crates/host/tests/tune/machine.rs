@@ -242,7 +242,7 @@ impl Machine {
 
     /// Applies changes under a name, for an hour.
     pub(crate) fn apply(&self, set: &ChangeSet, id: &str, step: &mut dyn FnMut(Step)) -> Result<Applied, TuneError> {
-        let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600) };
+        let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None };
         apply(&self.ground(), set, &terms, &mut |_| Ok(()), step)
     }
 

@@ -3,4 +3,5 @@
 mod crash;
 mod full_disk;
 mod machine;
+mod owned;
 mod rules;

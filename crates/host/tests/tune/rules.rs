@@ -155,8 +155,8 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     let (_dir, machine) = made();
     let before = machine.files();
     let set = machine.changes();
-    let terms =
-        linerate_host::apply::Terms { id: "1".to_owned(), root: None, within: std::time::Duration::from_secs(60) };
+    let within = std::time::Duration::from_secs(60);
+    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
     let unarmed = apply(&machine.ground(), &set, &terms, &mut |_| Err("no".to_owned()), &mut nothing);
     assert!(matches!(unarmed, Err(TuneError::Watch(_))));
     assert_eq!(machine.files(), before);
@@ -185,7 +185,8 @@ fn after_a_boot_nothing_is_restored_blindly() {
 fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let (_dir, machine) = made();
     let before = machine.files();
-    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within: std::time::Duration::ZERO };
+    let within = std::time::Duration::ZERO;
+    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
     let error = apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut nothing).unwrap_err();
     assert!(error.to_string().contains("time to confirm was over"), "{error}");
     assert_eq!(machine.files(), before);

@@ -1,7 +1,6 @@
-//! Applying, confirming, taking back, and the watch.
+//! Applying, confirming and taking back.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_host::Root;
@@ -11,7 +10,7 @@ use linerate_host::watch;
 use linerate_record::journal::{Begin, Undo};
 use linerate_record::knob::ChangeSet;
 
-use super::{ApplyFlags, RollbackFlags, WatchFlags, ground, read_changes, root, state};
+use super::{ApplyFlags, RollbackFlags, ground, read_changes, root, state, watching};
 use crate::failure::{Failure, code};
 use crate::report;
 
@@ -21,26 +20,13 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let folder = flags.root.as_deref().map(std::path::absolute).transpose();
     let folder = folder.map_err(|source| Failure::File { what: "find", path: flags.file.clone(), source })?;
     let machine = root(folder.as_deref());
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let terms = Terms { id: format!("{now}-{}", std::process::id()), root: folder, within: flags.confirm };
-    let mut arm = |begin: &Begin| start_watch(&state, begin);
+    let terms = Terms { id: watching::new_id(), root: folder, within: flags.confirm, owner: None };
+    let mut arm = |begin: &Begin| watching::start(&state, begin);
     let applied = apply::apply(&ground(&machine, &state), &set, &terms, &mut arm, &mut |_| ())?;
     let waits = format!("{} s", flags.confirm.as_secs_f64());
     report::print(&told(&set, &applied, &waits))?;
     let is_whole = applied.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Made | Outcome::Already));
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(code::UNCHANGED) })
-}
-
-/// The watch is systemd's where it runs, and where the watch would have the rights that this process has.
-fn start_watch(state: &State, begin: &Begin) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
-    let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
-    if watch::systemd_runs() && rustix::process::geteuid().is_root() {
-        return watch::start_timer(&program, &arguments, begin);
-    }
-    let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
-    watch::start_process(&program, &detached)
 }
 
 fn told(set: &ChangeSet, applied: &Applied, waits: &str) -> String {
@@ -90,7 +76,7 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
 }
 
 /// The machine that an application is of: this one, or a captured one.
-fn machine_of(state: &State, id: Option<&str>) -> Result<Root, Failure> {
+pub(super) fn machine_of(state: &State, id: Option<&str>) -> Result<Root, Failure> {
     let told = match id {
         Some(id) => Some(state.read(id)?),
         None => state.newest_open()?,
@@ -123,22 +109,4 @@ fn undone(rolled: &Rolled) -> String {
         let _ = writeln!(text, "  the journal does not say all this: {why}");
     }
     text
-}
-
-pub(super) fn watch(flags: &WatchFlags) -> Result<ExitCode, Failure> {
-    let failed = |why: String| Failure::Tune { why, code: code::MACHINE };
-    if flags.detach {
-        let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-        let folder = flags.state.to_str().unwrap_or_default();
-        let arguments = ["tune", "watch", "--state", folder, "--id", &flags.id, "--tell"];
-        watch::detach(Path::new(&program), &arguments).map_err(failed)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let state = State::open(&flags.state)?;
-    let machine = machine_of(&state, Some(&flags.id))?;
-    if flags.tell {
-        watch::let_go().map_err(|error| failed(error.to_string()))?;
-    }
-    watch::watch(&ground(&machine, &state), &flags.id, &mut |_| ())?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -71,6 +71,7 @@ fn standing(told: &Told, machine: &Root) -> String {
     if let Some((by, _, left)) = told.closed {
         let who = match by {
             By::Command => "taken back",
+            By::Lapse if told.begin.owner.is_some() => "taken back: its process ended, or its time was over",
             By::Lapse => "taken back: not confirmed in time",
             By::Failure => "taken back: it could not go on",
             By::Reboot => "gone with a boot of the machine",

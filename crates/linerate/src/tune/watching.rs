@@ -1,0 +1,88 @@
+//! What an application of changes is called, who watches it, and the watch itself.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use linerate_host::journal::State;
+use linerate_host::{owner, watch};
+use linerate_record::journal::Begin;
+
+use super::acting::machine_of;
+use super::{WatchFlags, ground};
+use crate::failure::{Failure, code};
+
+/// A name for an application of changes, which no other of this machine has: second and process, and from the second
+/// of a process on how many it made before. Later ones sort after earlier ones of the same process.
+pub(crate) fn new_id() -> String {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    id(&now, std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+fn id(now: &str, pid: u32, made_before: u32) -> String {
+    match made_before {
+        0 => format!("{now}-{pid}"),
+        // As wide as a number can be, so that 10 sorts after 9.
+        _ => format!("{now}-{pid}-{made_before:010}"),
+    }
+}
+
+/// Starts the watch of an application, which runs when this returns. It is systemd's where that runs, and where the
+/// watch would have the rights that this process has. An application with an owner is watched by a service in place of
+/// a timer, where the owner's number means the same to systemd; else, and where no service can be had (before systemd
+/// 240), by a process of its own.
+///
+/// # Errors
+/// Where none could be started, and why.
+pub(crate) fn start(state: &State, begin: &Begin) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
+    let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
+    let is_systemds = watch::systemd_runs() && rustix::process::geteuid().is_root();
+    if is_systemds && begin.owner.is_none() {
+        return watch::start_timer(&program, &arguments, begin);
+    }
+    if is_systemds && owner::is_in_initial_pid_namespace() && watch::start_service(&program, &arguments, begin).is_ok()
+    {
+        return Ok(());
+    }
+    let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
+    watch::start_process(&program, &detached)
+}
+
+/// The watch, as this process.
+pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
+    let failed = |why: String| Failure::Tune { why, code: code::MACHINE };
+    if flags.detach {
+        let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+        let folder = flags.state.to_str().unwrap_or_default();
+        let arguments = ["tune", "watch", "--state", folder, "--id", &flags.id, "--tell"];
+        watch::detach(Path::new(&program), &arguments).map_err(failed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let state = State::open(&flags.state)?;
+    let machine = machine_of(&state, Some(&flags.id))?;
+    if flags.tell {
+        watch::let_go().map_err(|error| failed(error.to_string()))?;
+    }
+    watch::watch(&ground(&machine, &state), &flags.id, &mut |_| ())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_second_differ_and_sort_as_they_were_made() {
+        let made: Vec<String> =
+            [0, 1, 2, 9, 10, 99, 100, u32::MAX].map(|count| id("20260102T030405Z", 7, count)).into();
+        assert_eq!(made[0], "20260102T030405Z-7");
+        assert!(made.is_sorted_by(|one, next| one < next), "{made:?}");
+        assert!(id("20260102T030405Z", 7, u32::MAX) < id("20260102T030406Z", 7, 1));
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        assert!(made.iter().all(|id| id.chars().all(is_allowed)), "{made:?}");
+        assert_ne!(new_id(), new_id());
+    }
+}
