@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
 
 use crate::journal::{Journal, Lock, State, Told};
+use crate::owner;
 use crate::root::{Root, text};
 use crate::setting;
 pub use refusal::{readable, refusal};
@@ -172,7 +173,7 @@ pub fn apply(
     refusal::of_file(ground.root, set)?;
     let _lock = lock(ground.state)?;
     let begin = begin(ground.root, set, terms)?;
-    none_pending(ground.state, &begin.boot)?;
+    none_pending(ground, &begin.boot)?;
     let mut journal = Journal::begin(ground.state, &begin)?;
     step(Step::Begun);
     if let Err(why) = arm(&begin) {
@@ -337,12 +338,18 @@ pub(crate) fn lock(state: &State) -> Result<Lock, TuneError> {
 }
 
 /// Refuses to begin while something waits; what waited when the machine was booted is done with.
-fn none_pending(state: &State, boot: &str) -> Result<(), TuneError> {
-    match state.newest_open()? {
-        Some(told) if told.is_pending() && told.begin.boot == boot => Err(TuneError::Pending(told.begin.id)),
+/// Refuses where an application waits. One whose owner has ended is taken back: its watch may not have begun.
+fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
+    match ground.state.newest_open()? {
+        Some(told) if told.is_pending() && told.begin.boot == boot => {
+            let is_orphan = told.begin.owner.is_some_and(owner::is_gone);
+            let rolled = is_orphan.then(|| take_back(ground, &told, By::Lapse, false, &mut |_| ())).transpose()?;
+            let is_back = rolled.is_some_and(|rolled| rolled.left() == 0 && rolled.unrecorded.is_none());
+            if is_back { Ok(()) } else { Err(TuneError::Pending(told.begin.id)) }
+        }
         Some(told) if told.is_pending() => {
             let closed = Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
-            Journal::resume(state, &told.begin.id)?.append(&closed)
+            Journal::resume(ground.state, &told.begin.id)?.append(&closed)
         }
         _ => Ok(()),
     }

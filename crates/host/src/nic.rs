@@ -36,7 +36,7 @@ fn nic_line(line: &str) -> Result<Option<NicCounters>, Fault> {
 
 /// A name that the kernel would give an interface. Names become parts of paths, so a captured folder must not be able
 /// to point outside itself with them.
-fn valid_name(name: &str) -> Result<&str, Fault> {
+pub(crate) fn valid_name(name: &str) -> Result<&str, Fault> {
     let fits = !name.is_empty() && name != "." && name != "..";
     let plain = !name.contains(|character: char| character == '/' || character == '\0' || character.is_whitespace());
     if fits && plain { Ok(name) } else { Err("not a name of an interface") }

@@ -5,10 +5,12 @@ use std::io;
 use crate::root::{Root, text};
 
 /// What the line says, as far as somebody asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
     /// Its number in the PID namespace of the `/proc` that was read.
     pub(crate) pid: u32,
+    /// Its program's name, of 15 characters at most.
+    pub(crate) name: String,
     /// Whether it has ended, and only waits for its parent to ask how.
     pub(crate) has_ended: bool,
     /// Its parent's number.
@@ -33,7 +35,7 @@ pub(crate) fn process_stat(root: &Root, process: &str, bytes: &mut Vec<u8>) -> i
 /// field does.
 fn parse_process_stat(line: &str) -> Option<ProcessStat> {
     let pid = line.split(' ').next()?.parse().ok()?;
-    let (_, fields) = line.rsplit_once(')')?;
+    let (before, fields) = line.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     // The first of these is field 3.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
@@ -41,6 +43,7 @@ fn parse_process_stat(line: &str) -> Option<ProcessStat> {
     // Children's times are signed, and the kernel has no reason to write one below 0.
     Some(ProcessStat {
         pid,
+        name: before.split_once('(')?.1.to_owned(),
         has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: u32::try_from(number(4)?).ok()?,
         ticks: both(14, 15)?,
@@ -58,10 +61,17 @@ mod tests {
 
     #[test]
     fn a_line_is_understood_whatever_the_program_is_called() {
-        let expected =
-            ProcessStat { pid: 42, has_ended: false, parent: 1, ticks: 120, children_ticks: 7, started_ticks: 4711 };
+        let expected = |name: &str| ProcessStat {
+            pid: 42,
+            name: name.to_owned(),
+            has_ended: false,
+            parent: 1,
+            ticks: 120,
+            children_ticks: 7,
+            started_ticks: 4711,
+        };
         for name in ["minio", "a b", ") R 1 1", "((", ""] {
-            assert_eq!(parse_process_stat(&format!("42 ({name}) S {TAIL}\n")), Some(expected), "{name:?}");
+            assert_eq!(parse_process_stat(&format!("42 ({name}) S {TAIL}\n")), Some(expected(name)), "{name:?}");
             let zombie = parse_process_stat(&format!("42 ({name}) Z {TAIL}\n")).unwrap();
             assert!(zombie.has_ended, "{name:?}");
         }

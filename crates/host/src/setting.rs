@@ -21,7 +21,8 @@ use linerate_record::journal::Beside;
 use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space};
 
 use crate::root::Root;
-pub(crate) use space::identity;
+pub(crate) use netlink::{interface_name, interface_to};
+pub use space::identity;
 use space::{Inside, within};
 use spot::spot;
 

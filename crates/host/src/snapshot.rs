@@ -6,6 +6,7 @@ mod devices;
 mod engines;
 
 pub(crate) use devices::MANGLED;
+pub(crate) use engines::program;
 
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 //! Formats: `include/uapi/linux/{netlink,genetlink,rtnetlink,if_link}.h`.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -16,10 +17,15 @@ const NESTED: u16 = 1 << 15;
 /// Attributes' types are 14 bits; two flags stand above.
 const TYPE_MASK: u16 = (1 << 14) - 1;
 const GET_LINK: u16 = 18;
+const GET_ROUTE: u16 = 26;
 const SET_LINK: u16 = 19;
 const INTERFACE_NAME: u16 = 3;
 const MTU: u16 = 4;
 const INTERFACE_HEADER_BYTES: usize = 16;
+const ROUTE_HEADER_BYTES: usize = 12;
+/// `RTA_DST` and `RTA_OIF` of `rtnetlink.h`.
+const DESTINATION: u16 = 1;
+const OUTGOING: u16 = 4;
 /// A reply of an interface with all its statistics stays under 16 KiB.
 const REPLY_BYTES: usize = 64 << 10;
 /// A driver that resets its rings may take seconds.
@@ -39,6 +45,25 @@ pub(super) fn set_mtu(device: &str, mtu: u32) -> io::Result<()> {
     let mut body = link(device);
     attribute(&mut body, MTU, &mtu.to_ne_bytes());
     call(&socket, SET_LINK, REQUEST | ACKNOWLEDGE, &body).map(drop)
+}
+
+/// The interface that packets to an address leave by, from this thread's network namespace: its index.
+pub(crate) fn interface_to(address: IpAddr) -> io::Result<u32> {
+    let (family, bytes) = match address {
+        IpAddr::V4(address) => (AddressFamily::INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (AddressFamily::INET6, address.octets().to_vec()),
+    };
+    let mut body = vec![0; ROUTE_HEADER_BYTES];
+    body[0] = u8::try_from(family.as_raw()).unwrap_or_default();
+    body[1] = u8::try_from(8 * bytes.len()).unwrap_or_default();
+    attribute(&mut body, DESTINATION, &bytes);
+    let reply = call(&open(None)?, GET_ROUTE, REQUEST, &body)?;
+    number(reply.get(ROUTE_HEADER_BYTES..).ok_or_else(short)?, OUTGOING).ok_or_else(short)
+}
+
+/// The name of the interface of an index.
+pub(crate) fn interface_name(index: u32) -> io::Result<String> {
+    Ok(rustix::net::netdevice::index_to_name(&open(None)?, index)?)
 }
 
 fn link(device: &str) -> Vec<u8> {

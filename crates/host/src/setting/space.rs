@@ -83,7 +83,10 @@ pub(super) fn within<T: Send>(
 }
 
 /// The inode of the network namespace asked for; none on a captured machine.
-pub(crate) fn identity(root: &Root, space: &Space) -> io::Result<Option<u64>> {
+///
+/// # Errors
+/// Where there is no such process or namespace.
+pub fn identity(root: &Root, space: &Space) -> io::Result<Option<u64>> {
     if !root.is_live() {
         return Ok(None);
     }

@@ -28,7 +28,7 @@ pub(super) fn engines(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<EngineP
 }
 
 /// The program's name: of a server started by a wrapper of another name, that of its first argument's file.
-fn program(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> {
+pub(crate) fn program(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> {
     let comm = text(root, &format!("proc/{pid}/comm"), &mut pass.bytes).ok()?.trim().to_owned();
     if PROGRAMS.contains(&comm.as_str()) {
         return Some(comm);

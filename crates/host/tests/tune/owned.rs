@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use linerate_host::apply::{Rolled, Terms, apply, rollback};
+use linerate_host::apply::{Rolled, Terms, TuneError, apply, rollback};
 use linerate_host::owner;
 use linerate_host::watch::watch;
 use linerate_record::journal::{By, Owner};
@@ -14,19 +14,21 @@ use crate::machine::{Machine, ROWS, scratch};
 const WITHIN: Duration = Duration::from_secs(2);
 
 fn process() -> Child {
-    Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap()
+    Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("sleep runs")
 }
 
 /// Applies every change for an hour, as long as the owner lives.
 fn applied(machine: &Machine, owner: Owner) {
     let within = Duration::from_secs(3600);
     let terms = Terms { id: "1".to_owned(), root: None, within, owner: Some(owner) };
-    apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut |_| ()).unwrap();
-    assert_eq!(machine.state.read("1").unwrap().begin.owner, Some(owner), "the journal has it");
+    apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut |_| ())
+        .expect("the machine is the test's own");
+    let told = machine.state.read("1").expect("it was begun");
+    assert_eq!(told.begin.owner, Some(owner), "the journal has it");
 }
 
 fn watched(machine: &Machine) -> Option<Rolled> {
-    watch(&machine.ground(), "1", &mut |_| ()).unwrap()
+    watch(&machine.ground(), "1", &mut |_| ()).expect("the machine is the test's own")
 }
 
 #[test]
@@ -90,5 +92,23 @@ fn the_deadline_of_an_owner_that_lives_counts_too() {
     applied(&machine, owner::this_process().unwrap());
     machine.let_time_pass("1");
     assert!(watched(&machine).is_some_and(|rolled| rolled.left() == 0));
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn what_an_owner_left_without_a_watch_is_taken_back_by_the_next_application() {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    let before = machine.files();
+    let mut child = process();
+    applied(&machine, owner::of(child.id()).unwrap());
+    let terms = |id: &str| Terms { id: id.to_owned(), root: None, within: Duration::from_secs(60), owner: None };
+    let mut again = |id| apply(&machine.ground(), &machine.changes(), &terms(id), &mut |_| Ok(()), &mut |_| ());
+    assert!(matches!(again("2"), Err(TuneError::Pending(id)) if id == "1"), "its owner lives");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    again("3").expect("the first is taken back");
+    assert!(matches!(machine.state.read("1").unwrap().closed, Some((By::Lapse, _, 0))));
+    rollback(&machine.ground(), Some("3"), false, &mut |_| ()).unwrap();
     assert_eq!(machine.files(), before);
 }
