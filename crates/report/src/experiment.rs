@@ -1,10 +1,17 @@
-//! What a table of runs supports, as text for a terminal and as JSON.
+//! What an experiment says, and what a table of runs supports, as text for a terminal, as JSON and as a page.
 
-use linerate_record::experiment::{Decision, Effect, RemarkKind, TableReport, TableSeries};
+mod forest;
+mod progress;
+mod run;
+
+use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSeries};
 use linerate_record::units::{bits_per_s, count};
 
 use crate::terminal::{Ink, Look, clean, cut, hanging_in, paint};
-use crate::words;
+use crate::words::{self, experiment as told};
+
+pub use self::progress::progress_line;
+pub use self::run::{run_html, run_json, run_text};
 
 /// Columns of an arm's name, and those before its sentence.
 const ARM_COLUMNS: usize = 18;
@@ -34,13 +41,18 @@ pub fn table_text(report: &TableReport, look: Look) -> String {
     if !report.remarks.is_empty() {
         text.push('\n');
     }
-    for remark in &report.remarks {
-        let ink = if remark.kind == RemarkKind::Impossible { Ink::Red } else { Ink::Yellow };
-        let lead = format!(" {}", kind(remark.kind));
-        let told = format!("{}: {}", remark.about, remark.sentence);
-        text.push_str(&hanging_in(ink, &lead, REMARK_COLUMNS, &told, look));
-    }
+    text.push_str(&remark_lines(&report.remarks, look));
     text
+}
+
+/// A line for each remark, with its kind before it.
+fn remark_lines(remarks: &[Remark], look: Look) -> String {
+    let line = |remark: &Remark| {
+        let ink = if told::is_grave(remark.kind) { Ink::Red } else { Ink::Yellow };
+        let lead = format!(" {}", told::remark(remark.kind));
+        hanging_in(ink, &lead, REMARK_COLUMNS, &format!("{}: {}", remark.about, remark.sentence), look)
+    };
+    remarks.iter().map(line).collect()
 }
 
 /// How many comparisons came to what.
@@ -93,19 +105,4 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: Look) -> Strin
         text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));
     }
     text
-}
-
-const fn kind(kind: RemarkKind) -> &'static str {
-    match kind {
-        RemarkKind::Impossible => "impossible",
-        RemarkKind::Spoiled => "spoiled",
-        RemarkKind::SameDiffers => "A/A differs",
-        RemarkKind::ConfoundedWithTime => "confounded",
-        RemarkKind::Bimodal => "bimodal",
-        RemarkKind::Outlying => "outlying",
-        RemarkKind::Drift => "drift",
-        RemarkKind::CarryOver => "carry-over",
-        RemarkKind::Correlated => "correlated",
-        RemarkKind::NotSettled => "not settled",
-    }
 }

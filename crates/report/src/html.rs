@@ -5,11 +5,12 @@
 
 use linerate_analysis::view::{Point, Series, View};
 
-use self::markup::{Exact, escaped, json_in_script};
+use self::markup::Exact;
 use crate::words;
 
 pub(crate) mod audit;
 mod charts;
+pub(crate) mod experiment;
 pub(crate) mod explanation;
 mod hosts;
 mod markup;
@@ -19,11 +20,25 @@ mod setup;
 mod sheet;
 mod summary;
 
-const PAGE: &str = include_str!("../assets/report.html");
+/// The sections of a report of a run.
+const REPORT: &str = include_str!("../assets/report.html");
+/// Their names in the head of the page; those marked need JavaScript.
+const REPORT_NAV: [(&str, &str, bool); 7] = [
+    ("verdict", "Verdict", false),
+    ("findings", "Findings", false),
+    ("throughput", "Throughput", true),
+    ("latency", "Latency", true),
+    ("timeline", "Timeline", true),
+    ("points", "Points", false),
+    ("setup", "Setup", false),
+];
 const STYLE: &str = include_str!("../assets/report.css");
 /// What the scripts of all pages share.
 const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
 const SCRIPT: &str = include_str!("../assets/report.js");
+/// Draws the curve of a plan; stands on pages without charts too, for their themes.
+const PLAN_SCRIPT: &str = include_str!("../assets/plan.js");
+const EXPERIMENT_SCRIPT: &str = include_str!("../assets/experiment.js");
 const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");
 const UPLOT_LICENSE: &str = include_str!("../assets/uPlot.LICENSE");
@@ -41,21 +56,25 @@ pub fn html(view: &View) -> String {
     let ceilings = view.ceilings.iter().map(|ceiling| 1 + usize::from(ceiling.plain.is_some())).sum::<usize>();
     let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + ceilings;
     let exact = if count <= EXACT_POINTS_MAX { Exact::Carried } else { Exact::Left };
-    filled(PAGE, |name| match name {
-        "title" => escaped(&format!("{} · linerate", view.run.id)),
-        "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
-        "header" => summary::header(&view.run),
+    let link = |(id, title, needs_script): (&str, &str, bool)| {
+        format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
+    };
+    let main = filled(REPORT, |name| match name {
         "verdicts" => summary::verdicts(view, exact),
         "findings" => summary::findings(&view.findings),
         "hosts" => hosts::tables(view),
         "points" => points::tables(view, exact),
         "setup" => setup::facts(&view.run),
-        "version" => escaped(&view.run.linerate_version),
-        "view" => json_in_script(&charts::json(view)),
-        "uplot-license" => escaped(UPLOT_LICENSE),
-        "uplot" => UPLOT.to_owned(),
-        "script" => [PAGE_SCRIPT, SCRIPT].concat(),
         _ => String::new(),
+    });
+    sheet::framed(&sheet::Page {
+        title: &view.run.id,
+        nav: &REPORT_NAV.map(link).concat(),
+        header: &summary::header(&view.run),
+        main: &main,
+        version: &view.run.linerate_version,
+        view: &charts::json(view),
+        script: SCRIPT,
     })
 }
 
@@ -97,27 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_only_parts_that_exist() {
-        let names = PAGE.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
-        let mut names: Vec<&str> = names.collect();
-        names.sort_unstable();
-        let mut known = [
-            "title",
-            "style",
-            "header",
-            "verdicts",
-            "findings",
-            "hosts",
-            "points",
-            "setup",
-            "version",
-            "view",
-            "uplot-license",
-            "uplot",
-            "script",
-        ];
-        known.sort_unstable();
-        assert_eq!(names, known);
+    fn the_report_names_only_parts_and_sections_that_exist() {
+        let names = REPORT.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
+        assert_eq!(names.collect::<Vec<_>>(), ["verdicts", "findings", "hosts", "points", "setup"]);
+        for (id, ..) in REPORT_NAV {
+            assert!(REPORT.contains(&format!("<section id=\"{id}\"")), "{id}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
 pub(crate) mod audit;
+pub(crate) mod experiment;
 pub(crate) mod model;
 
 use linerate_analysis::knee::{Knee, Outcome};

@@ -7,10 +7,13 @@ use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_analysis::view::View;
+use linerate_record::experiment::ExperimentReport;
+use linerate_report::experiment;
 use serde_json::Value;
 
 mod fixture;
 mod planned;
+mod tried;
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -33,7 +36,17 @@ fn main() {
                 let title = format!("the_page_of_the_{name}_draws_and_agrees_with_json (needs chromium)");
                 Trial::test(title, move || sheet_agrees(name, &sheet(), charts, figures)).with_ignored_flag(skipped)
             });
-    libtest_mimic::run(&arguments, views.chain(sheets).collect()).exit();
+    let experiments = [
+        ("experiment", tried::experiment as fn() -> ExperimentReport, 2, 100),
+        ("begun_experiment", tried::begun, 2, 13),
+        ("empty_experiment", tried::empty, 0, 7),
+    ]
+    .into_iter()
+    .map(|(name, told, charts, figures)| {
+        let title = format!("the_page_of_the_{name}_draws_its_forest_and_agrees_with_json (needs chromium)");
+        Trial::test(title, move || forest_stands(name, &told(), charts, figures)).with_ignored_flag(skipped)
+    });
+    libtest_mimic::run(&arguments, views.chain(sheets).chain(experiments).collect()).exit();
 }
 
 /// A run that was killed before its first point.
@@ -94,10 +107,42 @@ fn drawn_and_agreeing(name: &str, view: &View, charts_least: usize) -> Result<()
     figures_agree(&dom, view)
 }
 
-/// Every figure that says where JSON has it is the one that is there.
+/// The forest plot has a row for each effect: its name, its estimate and its interval where they are known.
+fn forest_stands(name: &str, told: &ExperimentReport, charts_least: usize, figures_least: usize) -> Result<(), Failed> {
+    let dom = drawn(name, &experiment::run_html(told), charts_least)?;
+    agrees(&dom, &experiment::run_json(told), figures_least)?;
+    let plot = dom.split_once("<svg class=\"forest\"").and_then(|(_, rest)| rest.split_once("</svg>"));
+    let rows: Vec<&str> = plot.ok_or("no forest plot")?.0.split("<g class=\"row ").skip(1).collect();
+    if rows.len() != told.report.effects.len() {
+        return Err(format!("{} rows for {} effects", rows.len(), told.report.effects.len()).into());
+    }
+    for (row, effect) in rows.iter().zip(&told.report.effects) {
+        let named = row.contains(&format!("<title>{}: ", in_text(&effect.arm)));
+        let drawn = row.contains("<circle class=\"estimate\"") == effect.share.is_some();
+        let bounded = row.matches("class=\"interval\"").count() == if effect.low_share.is_some() { 3 } else { 0 };
+        if !named || !drawn || !bounded {
+            return Err(format!("{}: named {named}, drawn {drawn}, bounded {bounded}: {row}", effect.arm).into());
+        }
+    }
+    let places: Vec<&str> = rows.iter().filter_map(|row| attribute(row.split_once("<circle")?.1, "cx")).collect();
+    if places.iter().any(|at| !at.parse::<f64>().is_ok_and(f64::is_finite)) {
+        return Err(format!("estimates at {places:?}").into());
+    }
+    Ok(())
+}
+
+/// Text as a browser writes it between tags.
+fn in_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 fn sheet_agrees(name: &str, sheet: &Sheet, charts_least: usize, figures_least: usize) -> Result<(), Failed> {
-    let dom = drawn(name, &sheet.html, charts_least)?;
-    let json: Value = serde_json::from_str(&sheet.json)?;
+    agrees(&drawn(name, &sheet.html, charts_least)?, &sheet.json, figures_least)
+}
+
+/// Every figure that says where JSON has it is the one that is there.
+fn agrees(dom: &str, json: &str, figures_least: usize) -> Result<(), Failed> {
+    let json: Value = serde_json::from_str(json)?;
     let tags = || dom.split("data-field=\"").skip(1);
     for tag in tags() {
         let field = unescaped(tag.split_once('"').ok_or("an attribute without end")?.0);

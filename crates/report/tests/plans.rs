@@ -1,31 +1,17 @@
 //! What each output says of the same plan, and of the same explanation.
 
-use std::path::Path;
-use std::{env, fs};
-
 use linerate_record::explanation::Explanation;
 use linerate_record::plan::Plan;
 use linerate_report::terminal::Look;
 use linerate_report::{explanation, plan};
 
+mod golden_file;
 mod planned;
 
+use golden_file::same_as_golden;
 use planned::HOSTILE;
 
 const PLAIN: Look = Look { color: false, width: 120 };
-
-/// Holds text against a file of `golden/`; with `LINERATE_GOLDEN=write` it is written anew, to be read over.
-fn same_as_golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if env::var_os("LINERATE_GOLDEN").is_some_and(|word| word == "write") {
-        fs::write(&path, text).expect("golden files can be written");
-    }
-    let golden = fs::read_to_string(&path).expect("the golden file is there");
-    for (i, (now, then)) in text.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(now, then, "{name}, line {}", i + 1);
-    }
-    assert_eq!(text.lines().count(), golden.lines().count(), "{name}");
-}
 
 #[test]
 fn json_reads_back_as_the_same() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use linerate_record::audit::{Audit, AuditFinding};
 
+use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact, named};
 use crate::words::{self, audit as told};
@@ -21,7 +22,7 @@ pub(crate) fn page(audit: &Audit) -> String {
         ("assumed", "What nobody stated", assumed(audit)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("audit", &header, &sections, "{}")
+    sheet::sheet("audit", &header, &sections, "{}", PLAN_SCRIPT)
 }
 
 fn findings(findings: &[AuditFinding]) -> String {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::explanation::{Explanation, Hypothesis, Residual, Separator};
 use linerate_record::units::bytes_per_s_iec;
 
+use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact, named};
 use crate::words::{self, model};
@@ -42,7 +43,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         ("caveats", "What this rests on", caveats(&explanation.caveats)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("explanation", &sheet::header("What can have held it back", &facts), &sections, "{}")
+    sheet::sheet("explanation", &sheet::header("What can have held it back", &facts), &sections, "{}", PLAN_SCRIPT)
 }
 
 /// A hypothesis, and those that no figure tells from it.

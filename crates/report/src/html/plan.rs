@@ -7,6 +7,7 @@ use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec};
 use serde_json::json;
 
+use super::PLAN_SCRIPT;
 use super::markup::{self, escaped, table};
 use super::sheet::{self, ASSUMED, Row, Section, exact, named};
 use crate::words::{self, model};
@@ -35,7 +36,7 @@ pub(crate) fn page(plan: &Plan) -> String {
         ("assumed", "What nobody stated", assumed(site)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan))
+    sheet::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan), PLAN_SCRIPT)
 }
 
 /// What the script draws.

@@ -1,12 +1,43 @@
-//! What the pages of a plan and of an explanation share: the frame, and rows whose figures say where JSON has them.
+//! The frame of every page, and what those of plans, explanations, audits and experiments share: sections, and rows
+//! whose figures say where JSON has them.
 
 use std::fmt::{Display, Write as _};
 
 use super::markup::{escaped, json_in_script};
 use super::{PAGE_SCRIPT, STYLE, UPLOT, UPLOT_LICENSE, UPLOT_STYLE, filled};
 
-const SHEET: &str = include_str!("../../assets/sheet.html");
-const PLAN_SCRIPT: &str = include_str!("../../assets/plan.js");
+const FRAME: &str = include_str!("../../assets/frame.html");
+
+/// What a page is made of. Texts are escaped here; `nav`, `header` and `main` are markup already.
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    /// Links to the sections.
+    pub(super) nav: &'a str,
+    pub(super) header: &'a str,
+    pub(super) main: &'a str,
+    /// Version of linerate that made it.
+    pub(super) version: &'a str,
+    /// JSON that the script draws.
+    pub(super) view: &'a str,
+    pub(super) script: &'a str,
+}
+
+/// The whole page.
+pub(super) fn framed(page: &Page<'_>) -> String {
+    filled(FRAME, |name| match name {
+        "title" => escaped(&format!("{} · linerate", page.title)),
+        "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
+        "nav" => page.nav.to_owned(),
+        "header" => page.header.to_owned(),
+        "main" => page.main.to_owned(),
+        "version" => escaped(page.version),
+        "view" => json_in_script(page.view),
+        "uplot-license" => escaped(UPLOT_LICENSE),
+        "uplot" => UPLOT.to_owned(),
+        "script" => [PAGE_SCRIPT, page.script].concat(),
+        _ => String::new(),
+    })
+}
 
 /// A part of a page, under a heading.
 pub(super) struct Section {
@@ -16,23 +47,19 @@ pub(super) struct Section {
 }
 
 /// A page of sections; those without content are left out. `view` is the JSON that the script draws.
-pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str) -> String {
+pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str, script: &str) -> String {
     let told = || sections.iter().filter(|section| !section.html.is_empty());
     let link = |s: &Section| format!("<a href=\"#{}\">{}</a>", s.id, escaped(s.title));
     let part =
         |s: &Section| format!("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n\n", s.id, escaped(s.title), s.html);
-    filled(SHEET, |name| match name {
-        "title" => escaped(&format!("{title} · linerate")),
-        "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
-        "nav" => told().map(link).collect(),
-        "header" => header.to_owned(),
-        "main" => told().map(part).collect(),
-        "version" => env!("CARGO_PKG_VERSION").to_owned(),
-        "view" => json_in_script(view),
-        "uplot-license" => escaped(UPLOT_LICENSE),
-        "uplot" => UPLOT.to_owned(),
-        "script" => [PAGE_SCRIPT, PLAN_SCRIPT].concat(),
-        _ => String::new(),
+    framed(&Page {
+        title,
+        nav: &told().map(link).collect::<String>(),
+        header,
+        main: &told().map(part).collect::<String>(),
+        version: env!("CARGO_PKG_VERSION"),
+        view,
+        script,
     })
 }
 
@@ -135,12 +162,23 @@ mod tests {
     #[test]
     fn a_page_has_only_sections_with_content_and_links_to_each() {
         let section = |id, html: &str| Section { id, title: "T<", html: html.to_owned() };
-        let page = sheet("a<b", "", &[section("one", "<p>x</p>"), section("two", "")], "{\"</script>\":1}");
+        let page = sheet("a<b", "", &[section("one", "<p>x</p>"), section("two", "")], "{\"</script>\":1}", "");
         assert!(page.contains("<a href=\"#one\">T&lt;</a></nav>") && page.contains("<section id=\"one\">"));
         assert!(
             !page.contains("\"two\"") && !page.contains("#two") && page.contains("<title>a&lt;b · linerate</title>")
         );
         assert_eq!(page.matches("</script>").count(), 4);
+    }
+
+    #[test]
+    fn the_frame_names_only_parts_that_exist() {
+        let parts = ["{{title}}", "{{style}}", "{{nav}}", "{{header}}", "{{main}}", "{{version}}"];
+        let scripts = ["{{uplot-license}}", "{{view}}", "{{uplot}}", "{{script}}"];
+        let known = [&parts[..], &scripts[..]].concat();
+        for part in &known {
+            assert_eq!(FRAME.matches(part).count(), 1, "{part}");
+        }
+        assert_eq!(FRAME.matches("{{").count(), known.len());
     }
 
     #[test]

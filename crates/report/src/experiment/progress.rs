@@ -1,0 +1,41 @@
+//! What a block brought, in one line for a log.
+
+use linerate_record::experiment::{Effect, Ended, Report, Role};
+
+use crate::terminal::clean;
+use crate::words::experiment::{self as told, Verdict};
+
+/// One line after a block, without a line feed: blocks that count of the most, each arm that goes on with its estimate
+/// and interval, and what this block decided. A block that does not count says why.
+#[must_use]
+pub fn progress_line(report: &Report) -> String {
+    let (counted, _) = told::blocks(report);
+    let mut parts = vec![format!("{counted} of at most {} blocks", report.design.blocks_max)];
+    let spoiled = report.blocks.last().filter(|block| !block.spoiled.is_empty());
+    if let Some(block) = spoiled {
+        parts.push(format!("block {} does not count: {}", report.blocks.len(), block.spoiled.join(", ")));
+    }
+    let effects = report.effects.iter().filter(|effect| effect.role == Role::Trial);
+    for effect in effects.filter(|effect| told::verdict(effect, report) == Verdict::Running) {
+        parts.push(format!("{} {}", effect.arm, told::estimate(effect)));
+    }
+    if spoiled.is_none() || report.ended != Ended::NotYet {
+        parts.extend(decided_now(report, counted));
+    }
+    if report.ended != Ended::NotYet {
+        parts.push(told::ended(report));
+    }
+    clean(&parts.join("; "))
+}
+
+/// What the look at the blocks so far decided, if there was one.
+fn decided_now(report: &Report, counted: usize) -> Vec<String> {
+    let Some(look) = report.looks.last().filter(|look| look.blocks as usize == counted) else { return Vec::new() };
+    let effect = |number: u32| -> Option<&Effect> {
+        let arm = report.design.arms.get(number as usize)?;
+        report.effects.iter().find(|effect| effect.arm == arm.name)
+    };
+    let line =
+        |effect: &Effect| format!("decided: {} {}: {}", effect.arm, told::decision(effect, report), effect.sentence);
+    look.decided.iter().filter_map(|(number, _)| effect(*number)).map(line).collect()
+}

@@ -1,0 +1,150 @@
+//! What each output says of the same experiment.
+
+use linerate_record::experiment::{Decision, Ended, ExperimentReport};
+use linerate_report::experiment::{progress_line, run_html, run_json, run_text};
+use linerate_report::terminal::Look;
+
+mod golden_file;
+mod tried;
+
+use golden_file::same_as_golden;
+
+const PLAIN: Look = Look { color: false, width: 110 };
+
+#[test]
+fn json_reads_back_as_the_same() {
+    for told in [tried::experiment(), tried::begun(), tried::empty()] {
+        let json = run_json(&told);
+        assert!(json.ends_with("}\n"));
+        assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), told);
+    }
+}
+
+#[test]
+fn texts_are_those_that_were_read_over() {
+    same_as_golden("experiment.txt", &run_text(&tried::experiment(), PLAIN));
+    same_as_golden("experiment-narrow.txt", &run_text(&tried::experiment(), Look { width: 60, ..PLAIN }));
+    same_as_golden("experiment-begun.txt", &run_text(&tried::begun(), PLAIN));
+    same_as_golden("experiment-empty.txt", &run_text(&tried::empty(), PLAIN));
+}
+
+#[test]
+fn lines_keep_to_the_terminal() {
+    for width in [100, 110, 140] {
+        for told in [tried::experiment(), tried::begun(), tried::empty()] {
+            for line in run_text(&told, Look { width, ..PLAIN }).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
+    let plain = run_text(&tried::experiment(), PLAIN);
+    assert!(!plain.contains('\x1b'));
+    let colored = run_text(&tried::experiment(), Look { color: true, ..PLAIN });
+    let codes = ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"];
+    for code in codes {
+        assert!(colored.contains(code), "{code:?}");
+    }
+    assert_eq!(codes.iter().fold(colored, |text, code| text.replace(code, "")), plain);
+}
+
+#[test]
+fn the_baseline_that_differs_from_itself_comes_first() {
+    let mut told = tried::experiment();
+    told.report.effects[0].decision = Decision::Shown;
+    told.advice.clear();
+    let text = run_text(&told, PLAIN);
+    assert!(text.contains("▸ The baseline differs from itself: no effect here can be trusted. Helps: "), "{text}");
+    assert!(text.contains("A/A differs") && !text.contains("tune apply"), "{text}");
+}
+
+#[test]
+fn every_way_to_end_is_told() {
+    for (ended, expected) in [
+        (Ended::Decided, "end  every arm is decided; 14 of at most 24 blocks count, 2 were spoiled; "),
+        (Ended::Blocks, "end  all 24 blocks are spent; "),
+        (Ended::Time, "end  another block would not have ended within 60 min 00 s; "),
+        (Ended::Spoiled, "end  as many blocks were spoiled as were to count; "),
+        (Ended::NotYet, "end  it has not ended: it goes on, or was interrupted; "),
+    ] {
+        let mut told = tried::experiment();
+        told.report.ended = ended;
+        let text = run_text(&told, PLAIN);
+        assert!(text.contains(expected), "{ended:?}: {text}");
+    }
+}
+
+#[test]
+fn a_line_after_each_block_tells_what_goes_on_and_what_was_decided() {
+    let begun = progress_line(&tried::begun().report);
+    assert!(begun.starts_with("1 of at most 24 blocks; net.ipv4.tcp_rmem=16MiB +"), "{begun}");
+    assert!(!begun.contains("decided") && !begun.contains("again") && !begun.contains(['\n', '\x1b']), "{begun}");
+
+    let mut going = tried::experiment().report;
+    going.ended = Ended::NotYet;
+    going.looks.truncate(2);
+    let before = progress_line(&going);
+    assert!(before.contains("; net.core.netdev_budget=600 ") && !before.contains("--conns"), "{before}");
+    going.blocks.retain(|block| block.spoiled.is_empty());
+    going.blocks.truncate(12);
+    let at_look = progress_line(&going);
+    assert!(at_look.contains("; decided: --conns 4 dropped: dropped early"), "{at_look}");
+    going.blocks[11].spoiled.push("throttled".to_owned());
+    let spoiled = progress_line(&going);
+    assert!(spoiled.starts_with("11 of at most 24 blocks; block 12 does not count: throttled; "), "{spoiled}");
+
+    let ended = progress_line(&tried::experiment().report);
+    assert!(ended.contains("decided: net.core.netdev_budget=600 ruled out: no effect larger"), "{ended}");
+    assert!(ended.ends_with("; every arm is decided"), "{ended}");
+}
+
+#[test]
+fn nothing_that_is_put_in_becomes_markup_and_the_page_is_whole() {
+    for told in [tried::experiment(), tried::begun(), tried::empty()] {
+        let page = run_html(&told);
+        assert!(!page.contains(tried::HOSTILE) && !page.contains("<b onclick"));
+        assert_eq!((page.matches("<script").count(), page.matches("</script>").count()), (4, 4));
+        assert!(page.contains("&lt;/script&gt;&lt;b onclick=&quot;alert(&#39;x&#39;)&quot;&gt;&amp;{{view}}"));
+        assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'; "));
+        for reference in ["src=\"", "@import", "url(", "href=\"http", "fetch(", "XMLHttpRequest"] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+        for id in page.split("<a href=\"#").skip(1).filter_map(|rest| rest.split_once('"')).map(|(id, _)| id) {
+            assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
+        }
+    }
+}
+
+#[test]
+fn the_page_tells_all_that_the_report_holds() {
+    let told = tried::experiment();
+    let page = run_html(&told);
+    for expected in [
+        "<h1>Helps: net.ipv4.tcp_rmem=16MiB, +",
+        "<section id=\"profile\">",
+        "<code>linerate tune apply FOLDER/changes.json</code>",
+        "data-field=\"report.effects.1.detectable_share\"",
+        "data-field=\"report.looks.2.alpha_spent\" data-value=\"0.0062\">0.62 %",
+        "<th scope=\"row\">12<td class=\"l wide\">&lt;/script&gt;",
+        "<th scope=\"row\">vm.swappiness=1<td",
+        "every cell makes new connections",
+        "figures fall by 2.8 %",
+        "<code>net.core.rmem_max: 212992 → 65536</code><br>",
+        "<code>flags --conns 4</code>",
+        "data-field=\"report.design.seed\" data-value=\"4711\"",
+        "systemctl restart minio",
+        "network namespace minio",
+        "100 Gb/s",
+        "5.00 s at first, 6.00 s at the end",
+        "24 blocks, 60 min 00 s",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let bare = run_html(&tried::empty());
+    for absent in ["profile", "remarks", "blocks", "secondary", "looks", "spoiled", "not-tested"] {
+        assert!(!bare.contains(&format!("<section id=\"{absent}\">")), "{absent}");
+    }
+}
