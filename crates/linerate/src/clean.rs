@@ -27,6 +27,13 @@ const LOOKS_MAX: usize = 3;
 const EMPTY_PAGES_MAX: usize = 1000;
 
 pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
+    let (said, left) = clean(flags)?;
+    report::print(&said)?;
+    left.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Deletes what a run left; says what was done, and what could not be.
+pub(crate) fn clean(flags: &CleanFlags) -> Result<(String, Option<Failure>), Failure> {
     let manifest = folder::read_manifest(&flags.run)?;
     let session = session(&manifest, flags)?;
     if folder::is_being_written(&flags.run) {
@@ -35,19 +42,15 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
     }
     let mut bucket = Bucket::connect_any(&session)?;
     if !bucket.exists()?.0 {
-        report::print(&format!("nothing is left: there is no bucket {:?}\n", session.bucket))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok((format!("nothing is left: there is no bucket {:?}\n", session.bucket), None));
     }
     let mut cleaning =
         Cleaning { bucket, session: &session, dry_run: flags.dry_run, cap: cap(&manifest), done: Done::default() };
     cleaning.all()?;
     let made = manifest.target.bucket_made;
     cleaning.done.bucket_removed = made && !flags.dry_run && cleaning.bucket.remove()?;
-    report::print(&cleaning.said(made))?;
-    match cleaning.done.left {
-        0 => Ok(ExitCode::SUCCESS),
-        left => Err(Failure::Left { left, place: place(&session) }),
-    }
+    let left = (cleaning.done.left > 0).then(|| Failure::Left { left: cleaning.done.left, place: place(&session) });
+    Ok((cleaning.said(made), left))
 }
 
 /// The session of a run, as far as cleaning needs it.

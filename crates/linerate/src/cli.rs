@@ -40,7 +40,7 @@ Exit codes:
   3    the target could not be reached, or refused the calls before the load
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   5    a threshold was missed: --slo, --abort-if, --fail-if-slower of compare, --check of audit
-  6    tune: some changes were not made, or some settings not restored; each is named
+  6    tune, experiment: some changes were not made, or some settings not restored; each is named
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -66,7 +66,7 @@ pub(crate) enum Verb {
     /// Find what can have held a cluster back: which deviations from its description fit what was measured.
     Explain(ExplainFlags),
     /// Tell whether something helps, and what cannot be told.
-    Experiment(ExperimentFlags),
+    Experiment(Box<ExperimentFlags>),
     /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
     Clean(CleanFlags),
     /// Run one of the targets that need no cluster, to load it from elsewhere.

@@ -56,6 +56,8 @@ pub(crate) enum Failure {
     Output(std::io::Error),
     #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
     Left { left: usize, place: String },
+    #[error("{0}")]
+    Load(String),
     #[error("{why}")]
     Tune { why: String, code: u8 },
     #[error("interrupted before the first point; nothing was measured")]
@@ -72,7 +74,7 @@ impl Failure {
             Failure::Usage(_) | Failure::NotARun { .. } | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
-            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } => code::TARGET,
+            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } | Failure::Load(_) => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
             | Failure::DiskFull { .. }

@@ -34,6 +34,23 @@ impl Lines {
         Ok(())
     }
 
+    /// Takes the file for this process, and tells whether another has it. A file system without locks does without.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self.file.try_lock(), Err(std::fs::TryLockError::WouldBlock))
+    }
+
+    /// Cuts off a last line that has no end, as a killed process may leave one: what follows must begin a line.
+    pub(crate) fn cut_to_whole(&mut self) -> Result<(), Failure> {
+        let failed = |what, source| Failure::File { what, path: self.path.clone(), source };
+        let text = fs::read(&self.path).map_err(|source| failed("read", source))?;
+        let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end as u64 + 1);
+        if whole < text.len() as u64 {
+            self.file.set_len(whole).map_err(|source| failed("cut", source))?;
+        }
+        self.bytes = whole;
+        Ok(())
+    }
+
     /// Length of the file.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
@@ -174,7 +191,7 @@ struct Schema {
 }
 
 /// A run that was killed at once has no file of lines yet: that is no error.
-fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
+pub(crate) fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
     let path = folder.join(name);
     match fs::read(&path) {
         Ok(text) => parse_lines(&text, &path),

@@ -71,6 +71,11 @@ impl Progress {
         self.bar.set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests)));
     }
 
+    /// The run is so much further than before.
+    pub(crate) fn step(&self, ms: u64) {
+        self.bar.inc(ms);
+    }
+
     /// How far the run is, in milliseconds of those expected.
     pub(crate) fn position_ms(&self) -> u64 {
         self.bar.position()

@@ -2,7 +2,7 @@
 //! of others.
 
 mod acting;
-mod diff;
+pub(crate) mod diff;
 mod export;
 mod shown;
 pub(crate) mod watching;
@@ -210,7 +210,7 @@ fn root(folder: Option<&Path>) -> Root {
     folder.map_or_else(Root::live, Root::captured)
 }
 
-fn find(id: &str) -> Option<&'static Knob> {
+pub(crate) fn find(id: &str) -> Option<&'static Knob> {
     knobs::find(id).map(|row| &row.knob)
 }
 

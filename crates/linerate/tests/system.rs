@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, audited, ends, missing, released, scopes, shaped_cluster, tune};
+use system_parts::{Minio, Namespaces, audited, ends, experiment, missing, released, scopes, shaped_cluster, tune};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
@@ -46,6 +46,7 @@ fn main() {
             &["root", "ip", "sysctl"],
             audited::own_network,
         ),
+        trial("namespaces_the_server_behind_an_address_is_found", &["root", "ip"], audited::behind_an_address),
         trial("minio_is_found_and_what_does_not_reach_it_is_told", &["MinIO", "root", "ip", "unshare"], audited::found),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
         trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
@@ -56,6 +57,13 @@ fn main() {
         trial("tune_exports_what_other_tools_take", &["root", "sysctl", "systemd-tmpfiles"], tune::exported),
         trial("tune_refuses_what_is_not_its_own", &["root", "ip"], tune::refused),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
+        trial(
+            "experiment_finds_a_small_buffer_and_calls_nothing_else",
+            &["MinIO", "root", "ip", "tc"],
+            experiment::finds,
+        ),
+        trial("experiment_tells_what_does_not_reach", &["MinIO", "root", "ip"], experiment::tells),
+        trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),
         trial("cluster_with_one_slow_link_is_explained_by_it", CLUSTER, shaped_cluster::slow_link_is_named),
     ];

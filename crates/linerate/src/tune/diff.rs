@@ -23,16 +23,16 @@ const PROFILE: &str = "s3-storage-node";
 
 /// What was found: changes, and settings that are not as wanted and are left alone, with the reason.
 #[derive(Default)]
-struct Found {
-    changes: Vec<Change>,
-    left_out: Vec<(Place, String)>,
+pub(crate) struct Found {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) left_out: Vec<(Place, String)>,
 }
 
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let (root, space) = (flags.place.root(), flags.place.space());
     let mut found = Found::default();
     for text in &flags.set {
-        by_hand(&root, &space, text, &mut found)?;
+        found.changes.extend(by_hand(&root, &space, text, false)?.1);
     }
     let profile = match (&flags.profile, flags.set.is_empty()) {
         (Some(name), _) => Some(profile_named(name)?),
@@ -43,9 +43,7 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
         let site = flags.site.as_deref().map(plan::read_site).transpose()?;
         of_profile(&root, &space, profile, site, &mut found);
     }
-    found
-        .changes
-        .sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
+    in_order(&mut found.changes);
     let name = profile.map_or("values by hand", |profile| profile.name);
     let set = ChangeSet {
         schema: CHANGES_SCHEMA,
@@ -65,8 +63,15 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One value given by hand. It must be one that can be changed: who asks for it wants to know at once.
-fn by_hand(root: &Root, space: &Space, text: &str, found: &mut Found) -> Result<(), Failure> {
+/// One value given by hand: where it is, and the change that leads to it, absent where it is so already. It must be one
+/// that can be changed: who asks for it wants to know at once. A setting that has one value for the whole machine is
+/// that of the machine with `elsewhere`, whatever the space.
+pub(crate) fn by_hand(
+    root: &Root,
+    space: &Space,
+    text: &str,
+    elsewhere: bool,
+) -> Result<(Place, Option<Change>), Failure> {
     let usage = |why: &str| Failure::usage(format!("invalid change {text:?}: {why}"));
     let (name, new) = text.split_once('=').ok_or_else(|| usage("write KNOB=VALUE or KNOB@DEVICE=VALUE"))?;
     let (id, device) = name.split_once('@').map_or((name, None), |(id, device)| (id, Some(device.to_owned())));
@@ -74,16 +79,31 @@ fn by_hand(root: &Root, space: &Space, text: &str, found: &mut Found) -> Result<
         Some(near) => usage(&format!("did you mean {near}?")),
         None => usage("no knob is called so: see linerate knobs"),
     })?;
-    let place = Place { knob: id.to_owned(), device, space: space.clone() };
+    let is_machines = elsewhere && setting::out_of_reach(&row.knob, space).is_some();
+    let space = if is_machines { Space::Host } else { space.clone() };
+    let place = Place { knob: id.to_owned(), device, space };
     refusal(root, &find, &place, new).map_err(|why| usage(&why))?;
     let read = setting::read(root, &row.knob, &place);
     let Some(prior) = read.value else {
         return Err(usage(&format!("it cannot be read: {:?}", read.missing)));
     };
-    if !setting::same(&prior, new) {
-        found.changes.push(change(&row.knob, place, prior, new, "set by hand".to_owned()));
-    }
-    Ok(())
+    let differs = !setting::same(&prior, new);
+    let change = differs.then(|| change(&row.knob, place.clone(), prior, new, "set by hand".to_owned()));
+    Ok((place, change))
+}
+
+/// The changes that lead to a profile, and what differs and is left alone, with the reason.
+pub(crate) fn to_profile(root: &Root, space: &Space, name: &str, site: Option<&Path>) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    let site = site.map(plan::read_site).transpose()?;
+    of_profile(root, space, profile_named(name)?, site, &mut found);
+    in_order(&mut found.changes);
+    Ok(found)
+}
+
+/// Changes that move other settings come first, so that those are what they shall be in the end.
+pub(crate) fn in_order(changes: &mut [Change]) {
+    changes.sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
 }
 
 fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {

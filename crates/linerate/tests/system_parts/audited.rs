@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
+use linerate_host::fingerprint::{Asked, begin, end};
+use linerate_host::{Root, serving};
 use linerate_record::audit::Audit;
 use linerate_record::knob::Space;
 
@@ -37,6 +39,31 @@ pub(crate) fn own_network() -> Result<(), Failed> {
     let named = Space::Netns(spaces.server().to_owned());
     assert!(told.differences.iter().any(|d| d.knob == "net.core.somaxconn" && d.space == named && d.present == "77"));
     assert_eq!(linerate().args(["audit", "--check"]).output()?.status.code(), Some(5));
+    Ok(())
+}
+
+/// The server behind an address is found from outside its namespace, and with it what an experiment looks at.
+pub(crate) fn behind_an_address() -> Result<(), Failed> {
+    let spaces = Namespaces::make(None);
+    let server = spaces.null_target();
+    let here = Root::live();
+    let host = server.address.parse()?;
+    let found = serving(&here, &["203.0.113.1:9001".parse()?, host]).ok_or("it is not found")?;
+    assert_eq!((found.pid, found.own_network), (server.pid(), true));
+    let link = std::fs::read_link(format!("/proc/{}/ns/net", server.pid()))?;
+    assert_eq!(link.to_str(), Some(format!("net:[{}]", found.netns).as_str()));
+    let mut elsewhere = host;
+    elsewhere.set_port(9002);
+    assert_eq!(serving(&here, &[elsewhere]), None, "nobody listens there");
+
+    let hosts = [host.ip()];
+    let begun = begin(&here, &Asked { target_pid: Some(found.pid), target_hosts: &hosts });
+    let print = end(begun, &here);
+    assert_eq!(print["target.netns"], format!("net:[{}]", found.netns));
+    assert_ne!(print["client.netns"], print["target.netns"]);
+    assert!(print["target.program"].starts_with("inode ") && print["target.started"].starts_with("at tick "));
+    drop(server);
+    assert_eq!(serving(&here, &[host]), None, "it has ended");
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod audited;
 mod cluster;
 pub(crate) mod ends;
+pub(crate) mod experiment;
 mod minio;
 mod namespaces;
 pub(crate) mod released;

@@ -49,11 +49,16 @@ impl Namespaces {
         command
     }
 
-    /// Runs a bench in the client's namespace.
-    pub(crate) fn bench(&self, folder: &Path, flags: &str, keys: &[(&str, String)]) -> Output {
+    /// A command in the client's namespace; the program comes next.
+    pub(crate) fn in_client(&self) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.client]).stdin(Stdio::null());
-        wrapped(command, &bench_command(folder, flags, keys)).output().expect("ip runs")
+        command
+    }
+
+    /// Runs a bench in the client's namespace.
+    pub(crate) fn bench(&self, folder: &Path, flags: &str, keys: &[(&str, String)]) -> Output {
+        wrapped(self.in_client(), &bench_command(folder, flags, keys)).output().expect("ip runs")
     }
 
     /// The same on a pseudo-terminal, on which `answer` is typed.
@@ -77,6 +82,11 @@ impl Namespaces {
     /// Sets a sysctl in the server's namespace.
     pub(crate) fn set(&self, name: &str, value: &str) {
         run(self.in_server().args(["sysctl", "-q", "-w", &format!("{name}={value}")]));
+    }
+
+    /// Sets a sysctl in the client's namespace.
+    pub(crate) fn set_in_client(&self, name: &str, value: &str) {
+        run(self.in_client().args(["sysctl", "-q", "-w", &format!("{name}={value}")]));
     }
 
     /// Name of the server's namespace.

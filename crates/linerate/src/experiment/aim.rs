@@ -1,0 +1,122 @@
+//! Whom each arm loads, with which flags of bench.
+
+use std::net::{IpAddr, SocketAddr};
+
+use linerate_load::hosts::{self, Host};
+
+use super::arms::Planned;
+use super::load::{Load, bench_flags};
+use crate::child::{self, TargetProcess};
+use crate::cli::{BenchFlags, TargetKind};
+use crate::failure::Failure;
+use crate::{consent, credentials, mc, trust};
+
+/// Whom an arm loads.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Aim {
+    /// Flags of bench: those that all arms have, those of the arm, and where it loads.
+    pub(super) flags: Vec<String>,
+    /// Addresses; none where bench starts a target of its own in each cell.
+    pub(super) hosts: Vec<SocketAddr>,
+    /// Whether all of them are this machine's.
+    pub(super) is_here: bool,
+    /// The target's process, where it was told.
+    pub(super) target_pid: Option<u32>,
+    /// Whether it reads what somebody else wrote.
+    pub(super) lists_existing: bool,
+}
+
+impl Aim {
+    pub(super) fn addresses(&self) -> Vec<IpAddr> {
+        self.hosts.iter().map(SocketAddr::ip).collect()
+    }
+}
+
+/// Whom the arms load, in their order.
+pub(super) struct Aims {
+    pub(super) of_arms: Vec<Aim>,
+    /// The embedded target, where no host is named. Ends with the value.
+    pub(super) own: Option<TargetProcess>,
+    /// Its keys, as variables for the processes that load it.
+    pub(super) keys: Vec<(String, String)>,
+    /// In words.
+    pub(super) target: String,
+}
+
+/// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
+/// embedded target where none is named.
+pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: bool) -> Result<Aims, Failure> {
+    let mut aims = Aims { of_arms: Vec::new(), own: None, keys: Vec::new(), target: String::new() };
+    let mut consented: Vec<SocketAddr> = Vec::new();
+    let mut named: Vec<String> = Vec::new();
+    for arm in arms {
+        let flags: Vec<String> = common.iter().chain(&arm.means.flags).cloned().collect();
+        let mut parsed = bench_flags(load, &flags)?;
+        mc::apply(&mut parsed)?;
+        let mut aim = Aim {
+            flags,
+            hosts: Vec::new(),
+            is_here: true,
+            target_pid: parsed.target.target_pid,
+            lists_existing: parsed.work.list_existing,
+        };
+        let told = match found(&parsed)? {
+            Some(hosts) => {
+                let is_new = hosts.iter().any(|host| !consented.contains(&host.address));
+                if is_new {
+                    let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
+                    consent::obtain(&hosts, yes_load || parsed.target.yes_load, &words)?;
+                }
+                aim.is_here = consent::on_this_machine(&hosts);
+                aim.hosts = hosts.iter().map(|host| host.address).collect();
+                consented.extend(&aim.hosts);
+                if !parsed.target.yes_load {
+                    aim.flags.push("--yes-load".to_owned());
+                }
+                hosts.iter().map(|host| host.authority.clone()).collect::<Vec<_>>().join(", ")
+            }
+            None if is_bench_own(&parsed) => "a target of bench's own".to_owned(),
+            None => {
+                let process = own(&mut aims)?;
+                aim.hosts = vec![process.address];
+                aim.target_pid = Some(process.pid());
+                aim.flags.extend(["--host".to_owned(), process.address.to_string()]);
+                aim.flags.extend(["--target-pid".to_owned(), process.pid().to_string()]);
+                "embedded target".to_owned()
+            }
+        };
+        if !named.contains(&told) {
+            named.push(told);
+        }
+        aims.of_arms.push(aim);
+    }
+    aims.target = named.join("; ");
+    Ok(aims)
+}
+
+/// Whether bench is to start a target of its own.
+fn is_bench_own(flags: &BenchFlags) -> bool {
+    flags.target.target.is_some() || flags.target.drive.is_some()
+}
+
+/// The hosts that bench would load.
+fn found(flags: &BenchFlags) -> Result<Option<Vec<Host>>, Failure> {
+    let variables: &[&str] =
+        if is_bench_own(flags) { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
+    let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else { return Ok(None) };
+    let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
+    let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };
+    Ok(Some(resolve(&named.authorities)?))
+}
+
+/// The embedded target, started when it is first asked for.
+fn own(aims: &mut Aims) -> Result<&TargetProcess, Failure> {
+    if aims.own.is_none() {
+        let credentials = credentials::ephemeral()?;
+        aims.own = Some(child::start(TargetKind::Embedded, None, Some(&credentials), false)?);
+        let secret = credentials.secret_key.reveal().to_owned();
+        aims.keys =
+            vec![("WARP_ACCESS_KEY".to_owned(), credentials.access_key), ("WARP_SECRET_KEY".to_owned(), secret)];
+    }
+    aims.own.as_ref().ok_or_else(|| Failure::Child { kind: "embedded", why: "it is gone".to_owned() })
+}

@@ -1,0 +1,100 @@
+//! What should not differ between cells: the machine's fingerprint, its settings, and who answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use linerate_host::{Root, fingerprint, setting};
+use linerate_model::knobs::KNOBS;
+use linerate_record::experiment::Means;
+use linerate_record::knob::{Missing, Place, Space};
+
+use crate::tune;
+
+/// Texts by key.
+pub(super) type Print = BTreeMap<String, String>;
+
+/// Where to look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sight {
+    /// The target's process, where it is on this machine.
+    pub(super) target_pid: Option<u32>,
+    /// The addresses that are loaded.
+    pub(super) hosts: Vec<IpAddr>,
+    /// Namespaces whose settings are looked at, beside those of this process.
+    pub(super) space: Space,
+}
+
+/// Begins to look.
+pub(super) fn begin(root: &Root, sight: &Sight) -> fingerprint::Begun {
+    fingerprint::begin(root, &fingerprint::Asked { target_pid: sight.target_pid, target_hosts: &sight.hosts })
+}
+
+/// What it was since then, settings included; and what happened meanwhile.
+pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Print, Print) {
+    let (moment, mut print): (Print, Print) =
+        fingerprint::end(begun, root).into_iter().partition(|(key, _)| is_of_the_moment(key));
+    let spaces = [Space::Host, sight.space.clone()];
+    let spaces = if spaces[0] == spaces[1] { &spaces[..1] } else { &spaces[..] };
+    for space in spaces {
+        for found in setting::read_all(root, space, KNOBS.iter().map(|row| &row.knob)) {
+            let value = found.value.unwrap_or_else(|| match found.missing {
+                Some(Missing::Absent) | None => "none".to_owned(),
+                Some(Missing::NotPermitted) => "not permitted to read".to_owned(),
+                Some(Missing::Unreadable(why)) => why,
+            });
+            print.insert(key(&found.place), value);
+        }
+    }
+    (print, moment)
+}
+
+/// The key of a setting: `setting net.core.rmem_max`.
+fn key(place: &Place) -> String {
+    format!("setting {place}")
+}
+
+/// The keys in which arms are meant to differ: those of the settings that they change, of what moves with those, and
+/// in which they were seen to differ when each was put in place for a moment.
+pub(super) fn factors(means: &[Means], prints: &[Print], restarts: bool) -> Vec<String> {
+    let mut factors = BTreeSet::new();
+    for change in means.iter().flat_map(|means| &means.changes) {
+        factors.insert(key(&change.place));
+        let Some(knob) = tune::find(&change.place.knob) else { continue };
+        let keys = prints.iter().flat_map(|print| print.keys());
+        factors.extend(keys.filter(|key| fingerprint::is_moved_by(key, &knob.locator)).cloned());
+    }
+    let Some(first) = prints.first() else { return factors.into_iter().collect() };
+    for print in &prints[1..] {
+        let keys: BTreeSet<&String> = print.keys().chain(first.keys()).collect();
+        factors.extend(keys.into_iter().filter(|key| print.get(*key) != first.get(*key)).cloned());
+    }
+    if restarts {
+        factors.insert("target.started".to_owned());
+    }
+    factors.into_iter().collect()
+}
+
+/// Whether a key tells of what happened while it was looked, which says nothing of the arm that was in place and may
+/// differ from block to block.
+fn is_of_the_moment(key: &str) -> bool {
+    matches!(key, "stolen" | "foreign_load" | "throttled") || key.ends_with(".throttled") || key.ends_with(".flaps")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(pairs: &[(&str, &str)]) -> Print {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_arms_were_seen_to_differ_in_is_a_factor() {
+        assert!(is_of_the_moment("nic.eth0.flaps") && is_of_the_moment("stolen") && !is_of_the_moment("nic.eth0.mtu"));
+        let first = print(&[("kernel", "6.1"), ("nic.eth0.mtu", "1500")]);
+        let other = print(&[("kernel", "6.1"), ("nic.eth0.mtu", "9000")]);
+        let means = [Means::default(), Means::default()];
+        assert_eq!(factors(&means, &[first.clone(), other], false), ["nic.eth0.mtu"]);
+        assert_eq!(factors(&means, &[first.clone(), first], true), ["target.started"]);
+    }
+}

@@ -1,0 +1,266 @@
+//! The load of a cell: a `linerate bench` in a process of its own, so that every cell has new connections.
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::Parser as _;
+use linerate_record::units::Bytes;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::cli::{BenchFlags, Cli, Verb};
+use crate::failure::Failure;
+use crate::grid::Grid;
+use crate::interrupt;
+
+/// Flags of bench that every cell is given by the experiment.
+const RESERVED: [&str; 15] = [
+    "--op",
+    "--obj.size",
+    "--concurrent",
+    "--duration",
+    "--warmup",
+    "--precision",
+    "--output",
+    "-o",
+    "--json",
+    "--quiet",
+    "-q",
+    "--rate",
+    "--slo",
+    "--abort-if",
+    "--config",
+];
+
+/// Flags whose values every user of the machine could read in the arguments of a cell, and readers in the folder.
+const SECRET: [&str; 2] = ["--secret-key", "--session-token"];
+
+/// How often a process that goes on is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a load that was told to end may take for clearing up.
+const ENDING: Duration = Duration::from_secs(20);
+
+/// What every cell loads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) op: String,
+    pub(super) size: String,
+    pub(super) concurrency: u32,
+}
+
+impl Load {
+    /// Whether objects must be there before.
+    pub(super) fn reads(&self) -> bool {
+        matches!(self.op.as_str(), "get" | "stat" | "list")
+    }
+
+    /// As `--load` takes it.
+    pub(super) fn in_flag(&self) -> String {
+        format!("{}:{}@{}", self.op, self.size, self.concurrency)
+    }
+
+    /// Whether throughput is told in bytes.
+    pub(super) fn moves_bytes(&self) -> bool {
+        matches!(self.op.as_str(), "get" | "put" | "multipart")
+    }
+}
+
+impl FromStr for Load {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = |why: &str| format!("{why}: write OP:SIZE@N, such as get:4MiB@16");
+        let (work, concurrency) = text.rsplit_once('@').ok_or_else(|| invalid("no number of requests in flight"))?;
+        let (op, size) = work.split_once(':').ok_or_else(|| invalid("no size of objects"))?;
+        let concurrency = concurrency
+            .trim()
+            .parse()
+            .ok()
+            .filter(|n| (1..=65_536).contains(n))
+            .ok_or_else(|| invalid("not 1 to 65536 in flight"))?;
+        let op = match op.trim().to_ascii_lowercase().as_str() {
+            "head" => "stat".to_owned(),
+            op @ ("get" | "put" | "multipart" | "stat" | "list" | "mixed") => op.to_owned(),
+            _ => return Err(invalid("no operation of get, put, multipart, stat, list and mixed")),
+        };
+        size.trim().parse::<Bytes>().map_err(|error| invalid(&error.to_string()))?;
+        Ok(Load { op, size: size.trim().to_owned(), concurrency })
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} × {}", self.op, self.size, self.concurrency)
+    }
+}
+
+/// Reads flags of bench as bench would with this load, so that what is wrong is told before anything begins.
+pub(super) fn bench_flags(load: &Load, flags: &[String]) -> Result<Box<BenchFlags>, Failure> {
+    let name = |flag: &String| flag.split('=').next().unwrap_or_default().to_owned();
+    if let Some(flag) = flags.iter().map(name).find(|flag| SECRET.contains(&flag.as_str())) {
+        return Err(Failure::usage(format!(
+            "{flag} would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or \
+             AWS_SESSION_TOKEN, or name a --profile after --"
+        )));
+    }
+    if let Some(flag) = flags.iter().map(name).find(|flag| RESERVED.contains(&flag.as_str())) {
+        let fix = "use --load, --settle, --measure and --output of the experiment";
+        return Err(Failure::usage(format!("{flag} is the experiment's to give: {fix}")));
+    }
+    let words =
+        ["linerate".to_owned(), "bench".to_owned()].into_iter().chain(of_load(load)).chain(flags.iter().cloned());
+    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(format!("flags of bench: {error}")))?;
+    let Verb::Bench(flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
+    Grid::parse(&flags.work)?;
+    Ok(flags)
+}
+
+fn of_load(load: &Load) -> Vec<String> {
+    let concurrency = load.concurrency.to_string();
+    ["--op", &load.op, "--obj.size", &load.size, "--concurrent", &concurrency].map(str::to_owned).into()
+}
+
+/// Times of a load, in whole milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) warmup_ms: u64,
+    pub(super) measured_ms: u64,
+}
+
+/// What a load runs on.
+#[derive(Clone, Debug)]
+pub(super) struct Run<'a> {
+    pub(super) load: &'a Load,
+    pub(super) times: Times,
+    /// Flags of bench beside those of the load.
+    pub(super) flags: &'a [String],
+    /// Variables for the process: keys of a target of the experiment's own.
+    pub(super) keys: &'a [(String, String)],
+    /// Its run folder.
+    pub(super) folder: &'a Path,
+}
+
+/// What came of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    /// Exit code; absent where a signal ended it.
+    pub(super) code: Option<i32>,
+    /// What it said on standard error, its last line.
+    pub(super) said: String,
+}
+
+/// Loads, until its time is up or `stop` is set.
+pub(super) fn run(run: &Run<'_>, stop: &AtomicBool) -> Result<Ended, Failure> {
+    let failed = |source| Failure::File { what: "start", path: PathBuf::from("linerate bench"), source };
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.arg("bench").args(of_load(run.load)).args(run.flags);
+    command.args(["--precision", "none", "--no-ceiling", "--quiet"]);
+    command.args(["--warmup", &format!("{}ms", run.times.warmup_ms)]);
+    command.args(["--duration", &format!("{}ms", run.times.measured_ms)]);
+    command.arg("--output").arg(run.folder).envs(run.keys.iter().map(|(name, value)| (name, value)));
+    // Preparing and clearing up take as long as they take; the load itself is bounded by its times.
+    let most = Duration::from_millis(run.times.warmup_ms + run.times.measured_ms) + Duration::from_secs(600);
+    watched(command, most, stop, &run.folder.with_extension("log"))
+}
+
+/// Runs a command of the user's by the shell.
+pub(super) fn shell(text: &str, log: &Path, stop: &AtomicBool) -> Result<Ended, Failure> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", text]);
+    watched(command, Duration::from_secs(600), stop, log)
+}
+
+/// Runs a process to its end, told by SIGINT to end early where `stop` is set or its time is over, and killed where it
+/// does not. What it says goes to a file, which is removed again where it says nothing.
+fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) -> Result<Ended, Failure> {
+    let failed = |source| Failure::File { what: "write", path: log.to_owned(), source };
+    let file = File::create(log).map_err(failed)?;
+    // Ctrl-C on a terminal goes to the whole foreground group: what is started here is ended by the experiment.
+    command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
+    let program = command.get_program().to_owned();
+    let mut child =
+        command.spawn().map_err(|source| Failure::File { what: "start", path: PathBuf::from(program), source })?;
+    let code = waited(&mut child, Instant::now() + most, stop).map_err(failed)?;
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let said = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+    if text.is_empty() {
+        // It says nothing: what stays does no harm.
+        let _ = std::fs::remove_file(log);
+    }
+    Ok(Ended { code, said })
+}
+
+fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Result<Option<i32>> {
+    let mut killed_at = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
+        }
+        let now = Instant::now();
+        match killed_at {
+            None if interrupt::came(stop) || now >= until => {
+                // The whole group: a shell may have started others.
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let _ = rustix::process::kill_process_group(group, Signal::INT)
+                        .or_else(|_| kill_process(group, Signal::INT));
+                }
+                killed_at = Some(now + ENDING);
+            }
+            Some(at) if now >= at => child.kill()?,
+            _ => {}
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_reads_as_people_write_it() {
+        let load: Load = "get:4MiB@16".parse().unwrap();
+        assert_eq!((load.op.as_str(), load.size.as_str(), load.concurrency), ("get", "4MiB", 16));
+        assert_eq!(load.to_string(), "get 4MiB × 16");
+        assert!(load.reads() && load.moves_bytes());
+        assert_eq!("HEAD:1KiB@4".parse::<Load>().unwrap().op, "stat");
+        for text in ["get", "get:4MiB", "get:4MiB@0", "get:x@4", "delete:4KiB@4", "get@4", "get:4MiB@x"] {
+            let error = text.parse::<Load>().unwrap_err();
+            assert!(error.contains("get:4MiB@16"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_of_bench_are_read_beforehand() {
+        let load: Load = "get:64KiB@4".parse().unwrap();
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let flags = bench_flags(&load, &words("--host 127.0.0.1:9 --threads 1")).unwrap();
+        assert_eq!((flags.target.host.as_deref(), flags.work.threads), (Some("127.0.0.1:9"), Some(1)));
+        for (text, told) in [
+            ("--op put", "--op is the experiment's to give"),
+            ("--duration=9s", "--duration is the experiment's"),
+            ("--secret-key=abc", "AWS_SECRET_ACCESS_KEY"),
+            ("--threads x", "flags of bench"),
+        ] {
+            let error = bench_flags(&load, &words(text)).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains("abc"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_goes_on_too_long_is_ended_with_what_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let ended = shell("echo done >&2; exit 3", &log, &AtomicBool::new(false)).unwrap();
+        assert_eq!((ended.code, ended.said.as_str()), (Some(3), "done"));
+        let begun = Instant::now();
+        let ended = shell("sleep 100; true", &log, &AtomicBool::new(true)).unwrap();
+        assert!(ended.code != Some(0) && begun.elapsed() < Duration::from_secs(50), "{ended:?}");
+    }
+}

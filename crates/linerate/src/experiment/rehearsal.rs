@@ -1,0 +1,104 @@
+//! Before anything is loaded, each arm is put in place for a moment: what the kernel refuses, what reaches nobody and
+//! what else it moves is told then, and not after an hour.
+
+use linerate_record::experiment::NotTested;
+use linerate_record::knob::Place;
+
+use super::aim::Aim;
+use super::arms::{Lineup, Planned};
+use super::cells::{self, Scene};
+use super::fingerprint::{self, Print};
+use super::place;
+use super::reach::{self, Parties, Reach};
+use crate::failure::Failure;
+use crate::progress::say;
+
+/// What was seen of an arm that was in place.
+pub(super) struct Rehearsed {
+    reached: Vec<(Place, Reach)>,
+    print: Print,
+}
+
+/// The arms that are measured, and what is said of the others.
+pub(super) struct Kept {
+    pub(super) arms: Vec<Planned>,
+    pub(super) aims: Vec<Aim>,
+    pub(super) not_tested: Vec<NotTested>,
+    pub(super) notes: Vec<String>,
+    /// Keys of fingerprints in which the arms are meant to differ.
+    pub(super) factors: Vec<String>,
+}
+
+/// Puts each arm in place for a moment.
+pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<Vec<Rehearsed>, Failure> {
+    let is_slow = arms.iter().any(|arm| arm.means.command.is_some()) || scene.ground.restart.is_some();
+    let one = |(arm, aim): (&Planned, &Aim)| {
+        if is_slow && !quiet {
+            say(&format!("putting {} in place for a moment", arm.name));
+        }
+        place::within(&scene.ground, &arm.means, cells::BESIDE, &scene.interrupt.stop, || {
+            cells::await_target(scene, aim)?;
+            let root = &scene.ground.root;
+            let parties = Parties::find(root, &aim.hosts, aim.is_here);
+            let reached = reach::reaches(root, &arm.means.changes, &parties);
+            let sight = cells::sight(scene, aim);
+            let (print, _) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
+            Ok(Rehearsed { reached, print })
+        })
+    };
+    arms.iter().zip(&scene.aims.of_arms).map(one).collect()
+}
+
+/// Leaves out the arms that reach nobody.
+pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> Result<Kept, Failure> {
+    let baseline = &lineup.arms[0];
+    let mut kept = Kept {
+        arms: vec![baseline.clone()],
+        aims: vec![scene.aims.of_arms[0].clone()],
+        not_tested: Vec::new(),
+        notes: lineup.notes.clone(),
+        factors: Vec::new(),
+    };
+    let mut prints = vec![rehearsed[0].print.clone()];
+    for ((arm, aim), seen) in lineup.arms.iter().zip(&scene.aims.of_arms).zip(rehearsed).skip(1) {
+        let differ = reach::differ(&baseline.means.changes, &arm.means.changes);
+        let verdict = reach::judge(&arm.name, &rehearsed[0].reached, &seen.reached, &differ);
+        kept.notes.extend(verdict.notes);
+        match verdict.not_tested {
+            Some(left_out) => kept.not_tested.push(left_out),
+            None => {
+                kept.arms.push(arm.clone());
+                kept.aims.push(aim.clone());
+                prints.push(seen.print.clone());
+            }
+        }
+    }
+    if kept.arms.len() == 1 {
+        let whys: Vec<String> = kept.not_tested.iter().map(|left| format!("{}: {}", left.arm, left.why)).collect();
+        return Err(Failure::usage(format!("nothing is tested: {}", whys.join("; "))));
+    }
+    let means: Vec<_> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
+    kept.factors = fingerprint::factors(&means, &prints, scene.ground.restart.is_some());
+    kept.notes.extend(reach::of_sockets(&kept.arms, scene.ground.restart.is_some()));
+    kept.notes.extend(moved_besides(&means, &kept.factors));
+    // Who answers is known of a load only; arms that load different targets differ in that.
+    if kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.flags != kept.aims[0].flags) {
+        kept.factors.extend(["target.server", "target.tls", "target.hosts"].map(str::to_owned));
+    }
+    // An experiment that goes on starts another.
+    if scene.aims.own.is_some() {
+        kept.factors.extend(["target.hosts", "target.started"].map(str::to_owned));
+    }
+    kept.factors.sort();
+    kept.factors.dedup();
+    Ok(kept)
+}
+
+/// What arms move besides what they change.
+fn moved_besides(means: &[linerate_record::experiment::Means], factors: &[String]) -> Option<String> {
+    let asked: Vec<String> =
+        means.iter().flat_map(|means| &means.changes).map(|change| format!("setting {}", change.place)).collect();
+    let besides: Vec<&str> =
+        factors.iter().filter(|key| !asked.contains(key) && *key != "target.started").map(String::as_str).collect();
+    (!besides.is_empty()).then(|| format!("the arms differ in {} as well", besides.join(", ")))
+}

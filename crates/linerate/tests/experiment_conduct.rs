@@ -1,0 +1,221 @@
+//! `linerate experiment` from its flags to its report, on the embedded target: nothing on the machine is changed.
+
+mod running;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use linerate_record::experiment::{Ended, ExperimentReport, RemarkKind, Role};
+use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
+use tempfile::tempdir;
+
+/// Cells as short as they can be: what is right matters here, not how fast.
+const SHORT: &str =
+    "--load get:16KiB@2 --settle 50ms --measure 200ms --may-differ foreign_load --may-differ stolen --seed 7";
+
+/// Bench flags of a target that is there for the test.
+const FEW: &[&str] = &["--", "--objects", "8"];
+
+fn command(folder: &Path, flags: &str, arms: &[&str]) -> Command {
+    let mut command = linerate();
+    command.arg("experiment").args(arms).args(words(SHORT)).args(words(flags)).arg("-o").arg(folder);
+    command.args(FEW);
+    command
+}
+
+fn run(folder: &Path, flags: &str, arms: &[&str]) -> Output {
+    command(folder, flags, arms).output().expect("linerate runs")
+}
+
+fn report(output: &Output) -> ExperimentReport {
+    assert!(output.status.success(), "{}", shown(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Shows an experiment again.
+fn again(folder: &Path, format: &str) -> String {
+    let output = linerate().args(["experiment", "report"]).arg(folder).args(["-f", format]).output().expect("it runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+const PAYLOADS: &[&str] = &["--with", "signed=--payload signed", "--with", "unsigned='--payload' unsigned"];
+
+#[test]
+fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let folder = out.path().join("payloads");
+    let mut command = command(&folder, "--blocks 6 --alpha 0.1 -f json", PAYLOADS);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let told = report(&command.args(["--host", &target.address]).output().unwrap());
+
+    let roles: Vec<Role> = told.experiment.design.arms.iter().map(|arm| arm.role).collect();
+    assert_eq!(roles, [Role::Baseline, Role::Same, Role::Trial]);
+    assert_eq!(told.experiment.means[2].flags, ["--payload", "unsigned"]);
+    assert_ne!(told.report.ended, Ended::NotYet);
+    for block in &told.report.blocks {
+        assert_eq!(block.cells.len(), 3, "{block:?}");
+        for cell in &block.cells {
+            for figure in ["requests_per_s", "total_p99_ns", "client_cpu_s_per_gib", "target_cpu_s_per_gib", "errors"] {
+                assert!(cell.secondary.contains_key(figure), "{figure}: {cell:?}");
+            }
+            assert!(cell.throughput_per_s.is_some_and(|rate| rate > 0.0) && cell.ended_ns > cell.started_ns);
+        }
+    }
+    assert!(told.report.secondary.iter().any(|row| row.arm == "unsigned" && row.figure == "total_p50_ns"));
+    assert!(told.advice.is_empty(), "flags of bench are no changes of settings");
+
+    let same: ExperimentReport = serde_json::from_str(&again(&folder, "json")).unwrap();
+    assert_eq!(same, told, "the folder holds all of it");
+    let text = again(&folder, "text");
+    assert!(text.contains("unsigned") && text.contains("get:16KiB@2"), "{text}");
+    assert!(again(&folder, "html").contains("</html>") && folder.join("report.html").exists());
+
+    let left = files_below(target.root.as_deref().unwrap());
+    assert!(left.iter().all(|file| !file.contains("linerate-")), "{left:?}");
+    for file in files_below(&folder) {
+        let text = String::from_utf8_lossy(&fs::read(folder.join(&file)).unwrap()).into_owned();
+        assert!(!text.contains(SECRET_KEY), "{file}");
+    }
+    let cell = fs::read_dir(folder.join("cells")).unwrap().next().unwrap().unwrap().path();
+    assert!(linerate().arg("report").arg(cell).output().unwrap().status.success(), "a cell is a run folder");
+}
+
+#[test]
+fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
+    let out = tempdir().unwrap();
+    let folder = out.path().join("cut");
+    let outcomes = folder.join("outcomes.jsonl");
+    let cells = || fs::read_to_string(&outcomes).map_or(0, |text| text.lines().count());
+    let mut first = command(&folder, "--blocks 6 --alpha 0.1", PAYLOADS);
+    let child = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("four cells", || cells() >= 4);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert!(shown(&output).contains("linerate experiment resume"), "{}", shown(&output));
+
+    let resume = |more: &[&str]| {
+        let mut command = linerate();
+        command.args(["experiment", "resume"]).arg(&folder).args(more);
+        command
+    };
+    let mut second = resume(&["--quiet"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let before = cells();
+    eventually("two more cells", || cells() >= before + 2);
+    second.kill().unwrap();
+    second.wait().unwrap();
+    // The load that was under way ends by itself; a line may have been cut off.
+    let mut text = fs::read_to_string(&outcomes).unwrap();
+    text.push_str("{\"cell\":{\"bl");
+    fs::write(&outcomes, text).unwrap();
+    let told = report(&resume(&["-f", "json"]).output().unwrap());
+    assert_ne!(told.report.ended, Ended::NotYet);
+    let spoiled = told.report.remarks.iter().filter(|remark| remark.kind == RemarkKind::Spoiled);
+    let sentences: Vec<&str> = spoiled.map(|remark| remark.sentence.as_str()).collect();
+    assert!(sentences.iter().all(|told| told.contains("interrupted within this block")), "{sentences:?}");
+    let ended = resume(&[]).output().unwrap();
+    assert!(ended.status.code() == Some(2) && shown(&ended).contains("has ended"), "{}", shown(&ended));
+}
+
+#[test]
+fn commands_put_arms_in_place_and_the_baselines_comes_last() {
+    let out = tempdir().unwrap();
+    let log = out.path().join("log");
+    let say = |word: &str| format!("{word}=echo {word} >> {}", log.display());
+    let (overlay, native) = (say("overlay"), say("native"));
+    let folder = out.path().join("cni");
+    let restart = format!("echo restart >> {}", log.display());
+    let arms = ["--arm", overlay.as_str(), "--arm", native.as_str(), "--no-same", "--restart", restart.as_str()];
+    let told = report(&run(&folder, "--blocks 5 --alpha 0.2 -f json", &arms));
+    let said = fs::read_to_string(&log).unwrap();
+    let count = |word: &str| said.lines().filter(|line| *line == word).count();
+    let cells = told.report.blocks.len();
+    // Each once before the first cell; then the baseline's again, and at the end once more.
+    assert_eq!((count("native"), count("overlay")), (cells + 1, cells + 3), "{said}");
+    assert_eq!(count("restart"), count("native") + count("overlay"), "after each change");
+    assert_eq!(said.lines().rev().take(2).collect::<Vec<_>>(), ["restart", "overlay"]);
+
+    let fails = ["--arm", "good=true", "--arm", "bad=echo no such thing >&2; exit 3"];
+    let output = run(&out.path().join("fails"), "", &fails);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("ended with code 3: no such thing"), "{}", shown(&output));
+    assert!(!out.path().join("fails").exists(), "what never began leaves nothing");
+}
+
+#[test]
+fn a_figure_above_the_link_spoils_every_block() {
+    let out = tempdir().unwrap();
+    let told = report(&run(&out.path().join("x"), "--blocks 5 --alpha 0.2 --link 1Mb/s -f json", PAYLOADS));
+    assert_eq!(told.report.ended, Ended::Spoiled);
+    assert!(
+        told.report.blocks.iter().all(|block| block.spoiled.iter().any(|why| why.contains("did not cross that link")))
+    );
+}
+
+#[test]
+fn a_target_that_goes_away_ends_it_with_what_was_measured() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let mut target = Served::embedded(drive.path());
+    let folder = out.path().join("gone");
+    let mut command = command(&folder, "--blocks 24 --host", PAYLOADS);
+    // The host goes behind its flag, which stands last before the flags of bench.
+    let mut words: Vec<std::ffi::OsString> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+    let at = words.iter().position(|word| word == "--host").unwrap();
+    words.insert(at + 1, target.address.clone().into());
+    command = linerate();
+    command.args(words).env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let outcomes = folder.join("outcomes.jsonl");
+    eventually("a whole block", || fs::read_to_string(&outcomes).is_ok_and(|text| text.lines().count() >= 3));
+    target.kill();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(shown(&output).contains("failed 3 times in a row"), "{}", shown(&output));
+    std::thread::sleep(Duration::from_millis(10));
+    assert!(again(&folder, "text").contains("unsigned"));
+}
+
+#[test]
+fn bad_usage_is_told_at_once_and_leaves_nothing() {
+    let out = tempdir().unwrap();
+    let folder = out.path().join("none");
+    for (flags, arms, part) in [
+        ("", &[][..], "nothing to compare"),
+        ("", &["--with", "one=--threads 1"], "give --with at least twice"),
+        ("", &["--with", "one", "--with", "two=--tls"], "invalid --with \"one\""),
+        ("", &["--with", "a=--threads x", "--with", "b=--threads 2"], "flags of bench"),
+        ("", &["--with", "a=--op put", "--with", "b=--op get"], "--op is the experiment's to give"),
+        ("", &["--with", "a=--secret-key x", "--with", "b=--tls"], "AWS_SECRET_ACCESS_KEY"),
+        ("", &["--with", "a=--tls", "--with", "a=--insecure"], "two arms are called \"a\""),
+        ("", &["--knob", "net.core.rmem_maxx=1,2"], "did you mean net.core.rmem_max?"),
+        ("", &["--knob", "net.core.rmem_max"], "write KNOB=VALUE"),
+        ("", &["--knob", "net.core.rmem_max=1,2", "--arm", "x=y"], "cannot be used with"),
+        ("", &["--profile", "none"], "no profile is called"),
+        ("--blocks 4", PAYLOADS, "plan at least 6"),
+        ("--measure 10ms", PAYLOADS, "200ms or more"),
+        ("--alpha 2", PAYLOADS, "invalid share"),
+        ("--host 192.0.2.1:9000", PAYLOADS, "--yes-load"),
+    ] {
+        // Of two flags of one name clap takes neither: what is tried replaces the usual.
+        let mut words: Vec<&str> = words(SHORT).collect();
+        for flag in flags.split_whitespace().filter(|word| word.starts_with("--")) {
+            if let Some(at) = words.iter().position(|word| *word == flag) {
+                words.drain(at..at + 2);
+            }
+        }
+        let mut command = linerate();
+        command.arg("experiment").args(arms).args(words).args(flags.split_whitespace()).arg("-o").arg(&folder);
+        let output = command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags} {arms:?}: {}", shown(&output));
+        assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
+        assert!(!folder.exists(), "{flags} {arms:?}");
+    }
+    let output = linerate().args(["experiment", "resume"]).arg(out.path()).output().unwrap();
+    assert!(output.status.code() == Some(2) && shown(&output).contains("experiment.json"), "{}", shown(&output));
+    assert_eq!(files_below(out.path()), Vec::<String>::new());
+}

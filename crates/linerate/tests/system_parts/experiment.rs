@@ -1,0 +1,157 @@
+//! `linerate experiment` on the real kernel: settings of a namespace and of the machine as arms.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use linerate_record::experiment::{Decision, Effect, ExperimentReport};
+use tempfile::tempdir;
+
+use super::{Minio, Namespaces, wrapped};
+use crate::running::{eventually_within, linerate, shown};
+
+/// A setting of the machine that no S3 request notices.
+const INERT: &str = "kernel.hung_task_timeout_secs";
+
+/// Cells as short as they can be.
+const SHORT: &str = "--settle 300ms --measure 700ms --may-differ foreign_load --may-differ stolen";
+
+/// Runs it in the client's namespace against a MinIO in the server's.
+fn against(spaces: &Namespaces, minio: &Minio, state: &Path, arguments: &[&str]) -> Output {
+    let mut inner = linerate();
+    inner.arg("experiment").args(arguments).args(SHORT.split(' '));
+    inner.args(["--host", &minio.address, "--yes-load", "-f", "json"]).env("LINERATE_STATE", state);
+    inner.envs(minio.keys()).args(["--", "--objects", "24"]);
+    wrapped(spaces.in_client(), &inner).output().expect("ip runs")
+}
+
+fn told(output: &Output) -> Result<ExperimentReport, Failed> {
+    assert!(output.status.success(), "{}", shown(output));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Another value of the inert setting.
+fn other_inert() -> String {
+    let now = sysctl(INERT);
+    let seconds: u32 = now.trim().parse().expect("a number of seconds");
+    format!("{INERT}={}", seconds + 1)
+}
+
+fn sysctl(name: &str) -> String {
+    std::fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).expect("this machine has it")
+}
+
+fn sysctl_in(mut space: Command, name: &str) -> String {
+    let output = space.args(["sysctl", "-n", name]).output().expect("ip runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A receive buffer of 4 KiB in the client's namespace is slower than one that grows; an inert setting and the baseline
+/// itself are not called anything. What helps is a file of changes that `tune apply` takes.
+pub(crate) fn finds() -> Result<(), Failed> {
+    let spaces = Namespaces::make(Some(400_000_000));
+    let minio = Minio::start_in(&spaces);
+    let (state, out) = (tempdir()?, tempdir()?);
+    let rmem = || sysctl_in(spaces.in_client(), "net.ipv4.tcp_rmem");
+    let grown = rmem().split_whitespace().collect::<Vec<_>>().join(" ");
+    spaces.set_in_client("net.ipv4.tcp_rmem", "4096 4096 4096");
+    let before = (rmem(), sysctl(INERT));
+    let folder = out.path().join("small-buffer");
+    let larger = format!("net.ipv4.tcp_rmem={grown}");
+    let inert = other_inert();
+    let mut arguments = vec!["--knob", &larger, "--knob", &inert, "-o", folder.to_str().ok_or("UTF-8")?];
+    arguments.extend("--load get:1MiB@4 --alpha 0.001 --blocks 20 --seed 6 --link 400Mb/s".split(' '));
+    let told = told(&against(&spaces, &minio, state.path(), &arguments))?;
+    let effects: Vec<String> = told.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
+    println!("{} blocks; {}", told.report.blocks.len(), effects.join("; "));
+    let effect = |part: &str| -> Result<&Effect, Failed> {
+        told.report.effects.iter().find(|effect| effect.arm.contains(part)).ok_or_else(|| part.into())
+    };
+    let found = effect(&larger)?;
+    assert_eq!(found.decision, Decision::Shown, "{found:?}");
+    assert!(found.share.is_some_and(|share| share > 0.05) && found.low_share.is_some_and(|low| low > 0.0));
+    assert_ne!(effect(INERT)?.decision, Decision::Shown);
+    assert_ne!(effect("again")?.decision, Decision::Shown);
+    assert_eq!((rmem(), sysctl(INERT)), before);
+    assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
+    assert!(folder.join("report.html").exists());
+
+    let tune = |words: &[&str]| {
+        let mut inner = linerate();
+        inner.arg("tune").args(words).env("LINERATE_STATE", state.path());
+        let output = wrapped(spaces.in_client(), &inner).output().expect("ip runs");
+        assert!(output.status.success(), "{words:?}: {}", shown(&output));
+    };
+    tune(&["apply", folder.join("changes.json").to_str().ok_or("UTF-8")?]);
+    assert_eq!(rmem().split_whitespace().collect::<Vec<_>>().join(" "), grown, "what was shown to help");
+    tune(&["rollback"]);
+    assert_eq!((rmem(), sysctl(INERT)), before);
+    Ok(())
+}
+
+/// A setting of the host's network namespace reaches neither the client nor the server in namespaces of their own.
+pub(crate) fn tells() -> Result<(), Failed> {
+    let spaces = Namespaces::make(None);
+    let minio = Minio::start_in(&spaces);
+    let (state, out) = (tempdir()?, tempdir()?);
+    let here = std::process::id().to_string();
+    let before = (sysctl("net.ipv4.tcp_rmem"), sysctl(INERT));
+    let smaller = "net.ipv4.tcp_rmem=4096 16384 65536";
+    let run = |name: &str, more: &[&str]| {
+        let folder = out.path().join(name);
+        let folder = folder.to_str().unwrap_or_default();
+        let common = ["--pid", &here, "--load", "get:64KiB@2", "--alpha", "0.4", "--blocks", "5", "-o", folder];
+        let arguments: Vec<&str> = common.iter().chain(&["--knob", smaller]).chain(more).copied().collect();
+        (against(&spaces, &minio, state.path(), &arguments), out.path().join(name))
+    };
+    let (alone, folder) = run("alone", &[]);
+    assert_eq!(alone.status.code(), Some(2), "{}", shown(&alone));
+    let server = format!("--pid {}", minio.pid());
+    for part in ["nothing is tested", "net.ipv4.tcp_rmem", "reaches neither", &server] {
+        assert!(shown(&alone).contains(part), "{part}: {}", shown(&alone));
+    }
+    assert!(!folder.exists(), "what never began leaves nothing");
+    let inert = other_inert();
+    let (beside, _) = run("beside", &["--knob", &inert]);
+    let told = told(&beside)?;
+    assert!(told.experiment.not_tested.iter().any(|left| left.arm == smaller && left.why.contains("reaches neither")));
+    assert!(told.report.effects.iter().any(|effect| effect.arm.contains(INERT)));
+    assert!(told.report.effects.iter().all(|effect| effect.arm != smaller), "it is not tested");
+    assert_eq!((sysctl("net.ipv4.tcp_rmem"), sysctl(INERT)), before);
+    Ok(())
+}
+
+/// Killed at moments spread at random over its time, the watch puts the machine back at once.
+pub(crate) fn killed() -> Result<(), Failed> {
+    const KILLS: u32 = 52;
+    let spaces = Namespaces::make(None);
+    let (state, out) = (tempdir()?, tempdir()?);
+    let now = || {
+        let of_client = |name: &str| sysctl_in(spaces.in_client(), name);
+        [of_client("net.ipv4.tcp_rmem"), of_client("net.ipv4.tcp_fin_timeout"), sysctl(INERT)]
+    };
+    let before = now();
+    let mut dice = u64::from(std::process::id());
+    println!("seed {dice}");
+    let mut halfway = 0;
+    for kill in 0..KILLS {
+        let mut inner = linerate();
+        inner.args(["experiment", "--knob", "net.ipv4.tcp_rmem=4096 16384 65536", "--knob", &other_inert()]);
+        inner.args(["--knob", "net.ipv4.tcp_fin_timeout=59", "--load", "stat:4KiB@1", "--seed", "1", "--quiet"]);
+        inner.args(["--settle", "50ms", "--measure", "200ms", "-o"]).arg(out.path().join(kill.to_string()));
+        inner.args(["--", "--objects", "4"]).env("LINERATE_STATE", state.path());
+        let mut command = wrapped(spaces.in_client(), &inner);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis((dice >> 33) % 2500));
+        assert!(child.try_wait()?.is_none(), "it ended by itself: {}", shown(&child.wait_with_output()?));
+        child.kill()?;
+        child.wait()?;
+        halfway += u32::from(now() != before);
+        eventually_within(Duration::from_secs(10), "the watch to put everything back", || now() == before);
+    }
+    assert!(halfway >= 8, "{halfway} of {KILLS} kills found something changed");
+    println!("killed {KILLS} times, {halfway} times with something changed: as before each time");
+    Ok(())
+}
