@@ -6,7 +6,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use linerate_record::journal::{Begin, By, Undo};
@@ -86,13 +86,20 @@ pub fn unit(id: &str) -> String {
     format!("linerate-tune-{}", id.to_ascii_lowercase())
 }
 
-/// Starts a watch as a transient timer of systemd, which belongs to no session and no terminal.
+/// Starts a watch as a transient timer of systemd, which belongs to no session and no terminal. `trial` are arguments
+/// by which the program does at once all that the watch needs, and changes nothing: systemd runs that first, since what
+/// it cannot start (a program or journals in a mount namespace of their own, a file that SELinux keeps from services)
+/// would come to light when it is too late.
 ///
 /// # Errors
-/// What `systemd-run` says.
-pub fn start_timer(program: &Path, arguments: &[&str], begin: &Begin) -> Result<(), String> {
+/// What `systemd-run` says, or that the trial failed.
+pub fn start_timer(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
+    let said = systemd_run(&trial_arguments(&begin.id), program, trial)?;
+    if !said.status.success() {
+        return Err(untried(program, arguments, &begin.id, &String::from_utf8_lossy(&said.stderr)));
+    }
     let after_ms = begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
-    systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)
+    done(&systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)?)
 }
 
 /// Starts a watch as a transient service of systemd, which waits by itself: a timer looks at no owner. The service is
@@ -101,29 +108,86 @@ pub fn start_timer(program: &Path, arguments: &[&str], begin: &Begin) -> Result<
 /// # Errors
 /// What `systemd-run` says, and where the program cannot be started.
 pub fn start_service(program: &Path, arguments: &[&str], begin: &Begin) -> Result<(), String> {
-    systemd_run(&service_arguments(&begin.id), program, arguments)
+    done(&systemd_run(&service_arguments(&begin.id), program, arguments)?)
 }
 
-fn systemd_run(settings: &[String], program: &Path, arguments: &[&str]) -> Result<(), String> {
+fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result<Output, String> {
+    let program = program.to_str().ok_or("this program has a name that is not UTF-8")?;
+    let words = [program].into_iter().chain(arguments.iter().copied());
+    if let Some(word) = words.clone().find(|word| mistaken(word)) {
+        return Err(format!("systemd would mistake {word:?}: use a folder of letters, digits, spaces and {PLAIN}"));
+    }
     let mut command = Command::new("systemd-run");
-    command.args(settings).arg(program).args(arguments).stdin(Stdio::null());
-    let output = command.output().map_err(|error| format!("systemd-run: {error}"))?;
-    if output.status.success() {
+    command.args(options).args(words).stdin(Stdio::null());
+    command.output().map_err(|error| format!("systemd-run: {error}"))
+}
+
+fn done(said: &Output) -> Result<(), String> {
+    if said.status.success() {
         return Ok(());
     }
-    Err(format!("systemd-run: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    Err(format!("systemd-run: {}", String::from_utf8_lossy(&said.stderr).trim()))
 }
 
+/// Punctuation that systemd takes as it is.
+const PLAIN: &str = "/._-+:,=@~";
+
+/// Whether systemd could make something else of a word: it puts its own variables for `$NAME`, and 252 misreads quotes
+/// and signs that it has itself written when its units are reloaded.
+fn mistaken(word: &str) -> bool {
+    !word.chars().all(|letter| letter.is_alphanumeric() || letter == ' ' || PLAIN.contains(letter))
+}
+
+fn untried(program: &Path, arguments: &[&str], id: &str, said: &str) -> String {
+    format!(
+        "systemd cannot run {} {}: it must see the program and the journals, and may run what is in /usr/local/bin; \
+         journalctl -u {} says why ({})",
+        program.display(),
+        arguments.join(" "),
+        trial_unit(id),
+        said.lines().next().unwrap_or_default()
+    )
+}
+
+fn trial_unit(id: &str) -> String {
+    format!("{}-trial", unit(id))
+}
+
+fn trial_arguments(id: &str) -> Vec<String> {
+    // Of this type, systemd-run returns when it has ended, and needs no message bus for that. What hangs is ended.
+    let fixed = ["--quiet", "--collect", "--service-type=oneshot", "--property=TimeoutStartSec=10s"];
+    let fixed = fixed.into_iter().chain(["--property=DefaultDependencies=no", "--unit"]).map(str::to_owned);
+    fixed.chain([trial_unit(id), "--".to_owned()]).collect()
+}
+
+/// Of a watch, as a timer's service and as one of its own.
+const LASTING: [&str; 6] = [
+    // Neither `systemctl isolate` nor what it stops besides ends it.
+    "--property=IgnoreOnIsolate=yes",
+    "--property=DefaultDependencies=no",
+    // Where it is killed, or a full memory ends it, it goes on where it was: for a minute.
+    "--property=Restart=on-failure",
+    "--property=RestartSec=2s",
+    "--property=StartLimitIntervalSec=1h",
+    "--property=StartLimitBurst=30",
+];
+
 fn timer_arguments(id: &str, after_ms: u64) -> Vec<String> {
-    let after = format!("--on-active={after_ms}ms");
-    ["--quiet", "--collect", "--timer-property=AccuracySec=100ms", &after, "--unit", &unit(id), "--"]
-        .map(str::to_owned)
-        .into()
+    let fixed = [
+        "--quiet",
+        "--collect",
+        "--timer-property=AccuracySec=100ms",
+        "--timer-property=IgnoreOnIsolate=yes",
+        "--timer-property=DefaultDependencies=no",
+    ];
+    let own = [format!("--on-active={after_ms}ms"), "--unit".to_owned(), unit(id), "--".to_owned()];
+    fixed.into_iter().chain(LASTING).map(str::to_owned).chain(own).collect()
 }
 
 /// A service of type `exec` (systemd 240) is only started once its program is: `systemd.service(5)`.
 fn service_arguments(id: &str) -> Vec<String> {
-    ["--quiet", "--collect", "--service-type=exec", "--unit", &unit(id), "--"].map(str::to_owned).into()
+    let fixed = ["--quiet", "--collect", "--service-type=exec"].into_iter().chain(LASTING).map(str::to_owned);
+    fixed.chain(["--unit".to_owned(), unit(id), "--".to_owned()]).collect()
 }
 
 /// Ends the timer of an application that needs none any more. Where that fails it finds nothing to do by itself.
@@ -194,6 +258,23 @@ mod tests {
         assert!(!arguments.iter().any(|argument| argument.starts_with("--on-")), "{arguments:?}");
         assert!(arguments.contains(&"linerate-tune-20260102t030405z-1-000002".to_owned()), "{arguments:?}");
         assert_eq!(arguments.last().map(String::as_str), Some("--"));
+    }
+
+    #[test]
+    fn what_systemd_makes_something_else_of_is_not_given_to_it() {
+        for (word, is_mistaken) in [("/srv/$HOME", true), ("/srv/\"q\"", true), ("/srv/a b/c-é.json", false)] {
+            assert_eq!(mistaken(word), is_mistaken, "{word}");
+        }
+        let why = systemd_run(&[], Path::new("/bin/true"), &["/srv/$HOME"]).unwrap_err();
+        assert!(why.contains("use a folder of"), "{why}");
+    }
+
+    #[test]
+    fn a_trial_that_failed_is_told_by_what_to_do() {
+        let arguments = ["tune", "watch", "--state", "/srv/tune"];
+        let why = untried(Path::new("/opt/linerate"), &arguments, "20260102T030405Z-1", "Job failed.\nSee below.\n");
+        assert!(why.starts_with("systemd cannot run /opt/linerate tune watch --state /srv/tune: "), "{why}");
+        assert!(why.ends_with("journalctl -u linerate-tune-20260102t030405z-1-trial says why (Job failed.)"), "{why}");
     }
 
     #[test]

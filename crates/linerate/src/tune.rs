@@ -176,6 +176,9 @@ struct WatchFlags {
     /// Say on standard output when it watches, and let go of it.
     #[arg(long)]
     tell: bool,
+    /// Read what the watch reads, and end.
+    #[arg(long)]
+    trial: bool,
 }
 
 /// Does what the flags ask for.

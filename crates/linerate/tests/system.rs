@@ -9,13 +9,19 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
-use system_parts::{Minio, Namespaces, audited, ends, experiment, missing, released, scopes, shaped_cluster, tune};
+use system_parts::{
+    Minio, Namespaces, audited, booted, ends, experiment, missing, released, scopes, shaped_cluster, tune,
+};
 use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
 
 /// What a cluster of network namespaces needs.
 const CLUSTER: &[&str] = &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl"];
+
+/// What a virtual machine needs in which systemd is the first process.
+const MACHINE: &[&str] =
+    &["a kernel to boot", "qemu-system-x86_64", "systemd-run", "busybox", "flock", "cpio", "timeout"];
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -54,6 +60,7 @@ fn main() {
         trial("tune_in_a_namespace_and_back_byte_for_byte", &["root", "ip", "script"], tune::in_a_namespace),
         trial("tune_on_the_machine_and_back_byte_for_byte", &["root", "script"], tune::on_the_machine),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
+        trial("tune_is_watched_by_systemd_in_a_virtual_machine", MACHINE, booted::watched_by_systemd),
         trial("tune_exports_what_other_tools_take", &["root", "sysctl", "systemd-tmpfiles"], tune::exported),
         trial("tune_refuses_what_is_not_its_own", &["root", "ip"], tune::refused),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),

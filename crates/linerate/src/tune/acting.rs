@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use linerate_host::Root;
-use linerate_host::apply::{self, Applied, Outcome, Rolled, Terms};
+use linerate_host::apply::{self, Applied, Outcome, Rolled, Terms, TuneError};
 use linerate_host::journal::State;
 use linerate_host::watch;
 use linerate_record::journal::{Begin, Undo};
@@ -22,7 +22,11 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let machine = root(folder.as_deref());
     let terms = Terms { id: watching::new_id(), root: folder, within: flags.confirm, owner: None };
     let mut arm = |begin: &Begin| watching::start(&state, begin);
-    let applied = apply::apply(&ground(&machine, &state), &set, &terms, &mut arm, &mut |_| ())?;
+    let applied = apply::apply(&ground(&machine, &state), &set, &terms, &mut arm, &mut |_| ());
+    if matches!(applied, Err(TuneError::Reverted { left: 0, .. })) && watch::systemd_runs() {
+        watch::stop_timer(&terms.id);
+    }
+    let applied = applied?;
     let waits = format!("{} s", flags.confirm.as_secs_f64());
     report::print(&told(&set, &applied, &waits))?;
     let is_whole = applied.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Made | Outcome::Already));

@@ -41,7 +41,8 @@ pub(crate) fn start(state: &State, begin: &Begin) -> Result<(), String> {
     let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
     let is_systemds = watch::systemd_runs() && rustix::process::geteuid().is_root();
     if is_systemds && begin.owner.is_none() {
-        return watch::start_timer(&program, &arguments, begin);
+        let trial: Vec<&str> = arguments.iter().copied().chain(["--trial"]).collect();
+        return watch::start_timer(&program, &arguments, &trial, begin);
     }
     if is_systemds && owner::is_in_initial_pid_namespace() && watch::start_service(&program, &arguments, begin).is_ok()
     {
@@ -63,6 +64,9 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
     }
     let state = State::open(&flags.state)?;
     let machine = machine_of(&state, Some(&flags.id))?;
+    if flags.trial {
+        return Ok(ExitCode::SUCCESS);
+    }
     if flags.tell {
         watch::let_go().map_err(|error| failed(error.to_string()))?;
     }

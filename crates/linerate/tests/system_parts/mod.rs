@@ -1,7 +1,8 @@
-//! A real MinIO, network namespaces and the released binary for the system tests. All are ended and removed with the
-//! test.
+//! A real MinIO, network namespaces, a virtual machine and the released binary for the system tests. All are ended and
+//! removed with the test.
 
 pub(crate) mod audited;
+pub(crate) mod booted;
 mod cluster;
 pub(crate) mod ends;
 pub(crate) mod experiment;
@@ -33,6 +34,7 @@ fn wrapped(mut outer: Command, inner: &Command) -> Command {
 pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
+        "a kernel to boot" => booted::kernel().is_none(),
         "root" => !is_root(),
         "make dist" => released::binary().is_none(),
         program => !on_path(program),

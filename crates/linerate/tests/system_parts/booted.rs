@@ -1,0 +1,38 @@
+//! The watch of `linerate tune` as a timer of systemd: Debian's kernel boots in a virtual machine with this machine's
+//! systemd in it, and nothing else of this machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use libtest_mimic::Failed;
+use tempfile::tempdir;
+
+use crate::running::{linerate, shown};
+
+/// Cases of `booted_cases.sh`.
+const CASES: usize = 12;
+
+/// It takes a minute where nothing else runs: emulated, and most of it waiting.
+const SECONDS_MAX: &str = "300";
+
+/// The kernel that `make test-system` has put there.
+pub(crate) fn kernel() -> Option<PathBuf> {
+    std::env::var_os("KERNEL").map(PathBuf::from).filter(|path| path.is_file())
+}
+
+pub(crate) fn watched_by_systemd() -> Result<(), Failed> {
+    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
+    let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts");
+    let folder = tempdir()?;
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", SECONDS_MAX, "sh"]).arg(parts.join("booted.sh")).arg(kernel);
+    command.arg(linerate().get_program()).arg(parts.join("booted_cases.sh")).arg(folder.path());
+    let output = command.stdin(Stdio::null()).output()?;
+    let text = shown(&output);
+    let told: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
+    let (fine, others): (Vec<&str>, Vec<&str>) = told.iter().partition(|line| line.starts_with("ok "));
+    let is_whole = fine.len() == CASES && others.len() == 1 && others[0].starts_with("done ");
+    assert!(is_whole && output.status.success(), "{} of {CASES} cases: {others:#?}\n{text}", fine.len());
+    println!("{}", told.join("\n"));
+    Ok(())
+}

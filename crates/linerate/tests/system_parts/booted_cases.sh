@@ -1,0 +1,197 @@
+#!/bin/sh
+# What systemd runs in the virtual machine of booted.sh: a line `CASE ok NAME` or `CASE failed NAME: WHY` each, then
+# `CASE done`.
+
+settings='vm.swappiness=11 net.core.somaxconn=4097 net.core.rmem_max=300001 net.core.netdev_budget=301
+    net.ipv4.tcp_fin_timeout=61 net.ipv4.tcp_keepalive_time=7201 net.ipv4.tcp_max_syn_backlog=1025
+    net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_sack=0 fs.inotify.max_user_instances=129
+    kernel.hung_task_timeout_secs=121 vm.min_free_kbytes=2049 vm.dirty_bytes=104857600 vm.vfs_cache_pressure=101'
+# What the kernel moves with vm.dirty_bytes.
+twins='vm.dirty_ratio'
+
+path() {
+    echo "/proc/sys/$1" | sed 's,\.,/,g'
+}
+
+paths=$(for setting in $settings $twins; do path "${setting%%=*}"; done)
+
+bytes() {
+    # shellcheck disable=SC2086 # one word per file is meant
+    cat $paths
+}
+
+# Whether what is asked becomes so within so many seconds.
+becomes() {
+    end=$(($(uptime_s) + $1))
+    shift
+    until "$@"; do
+        [ "$(uptime_s)" -le "$end" ] || return
+        sleep 0.2
+    done
+}
+uptime_s() {
+    read -r now _ < /proc/uptime
+    echo "${now%%.*}"
+}
+
+is_as_before() { [ "$(bytes)" = "$before" ]; }
+is_changed() { [ "$(bytes)" = "$after" ]; }
+units() { systemctl list-units --all --plain --no-legend 'linerate-*'; }
+has_no_unit() { [ -z "$(units)" ]; }
+apply() { linerate tune apply /tmp/changes.json --confirm "$1" > /tmp/said 2>&1; }
+lapsed() { linerate tune log | head -n 1 | grep -q 'not confirmed in time'; }
+# The watch has ended its work: everything is as before, it is in the journal, and no unit is left.
+is_taken_back() { is_as_before && lapsed && has_no_unit; }
+
+fail() {
+    why="$*; said: $(tr '\n' '|' < /tmp/said); units: $(units | tr '\n' '|')"
+    why="$why; log: $(linerate tune log | head -n 2 | tr '\n' '|'); is: $(bytes | tr '\n' ' ')"
+    return 1
+}
+
+# Runs a case, and makes it that the next begins with nothing changed.
+run() {
+    : > /tmp/said
+    why=
+    begun=$(uptime_s)
+    if "$1" && { is_as_before || fail 'not as before'; } && { has_no_unit || fail 'a unit is left'; }; then
+        echo "CASE ok $1 ($(($(uptime_s) - begun)) s)"
+    else
+        echo "CASE failed $1: $why"
+        linerate tune rollback > /dev/null 2>&1
+        systemctl stop 'linerate-*' > /dev/null 2>&1
+    fi
+}
+
+a_timer_of_systemd_watches_and_restores() {
+    apply 4s || fail 'not applied' || return
+    is_changed || fail 'not changed' || return
+    systemctl list-timers --all --no-legend | grep -q 'linerate-tune-' || fail 'no timer is listed' || return
+    units | grep -q 'linerate-tune-.*\.timer *loaded *active *waiting' || fail 'no timer waits' || return
+    ! grep -l -a 'tune.watch' /proc/[0-9]*/cmdline > /dev/null || fail 'a process watches too' || return
+    becomes 12 is_taken_back || fail 'not taken back in time'
+}
+
+what_is_confirmed_stays() {
+    apply 3s || fail 'not applied' || return
+    linerate tune confirm > /tmp/said 2>&1 || fail 'not confirmed' || return
+    has_no_unit || fail 'the timer is left' || return
+    sleep 3.5
+    is_changed || fail 'it did not stay' || return
+    linerate tune rollback > /tmp/said 2>&1 || fail 'not rolled back'
+}
+
+what_is_rolled_back_needs_no_timer() {
+    apply 60s && is_changed || fail 'not applied' || return
+    linerate tune rollback > /tmp/said 2>&1 || fail 'not rolled back'
+}
+
+# The session of whoever applied it: a service whose whole cgroup is killed at once by the kernel.
+the_session_is_killed() {
+    systemd-run --quiet --collect --unit session sh -c 'linerate tune apply /tmp/changes.json --confirm 4s; sleep 1000'
+    becomes 5 is_changed || fail 'not applied' || return
+    echo 1 > /sys/fs/cgroup/system.slice/session.service/cgroup.kill
+    is_changed || fail 'taken back too soon' || return
+    ! systemctl is-active --quiet session.service || fail 'the session lives' || return
+    becomes 12 is_taken_back || fail 'not taken back in time'
+}
+
+# Killed as soon as its first change is seen.
+linerate_is_killed_midway() {
+    for attempt in 1 2 3; do
+        linerate tune apply /tmp/changes.json --confirm 4s > /tmp/said 2>&1 &
+        while [ "$(cat /proc/sys/vm/swappiness)" != 11 ] && [ -d "/proc/$!" ]; do :; done
+        kill -9 $!
+        wait $! 2> /dev/null
+        is_changed || break
+        becomes 12 is_taken_back || fail 'not taken back in time' || return
+    done
+    ! is_changed || fail "each of $attempt kills came too late" || return
+    ! is_as_before || fail 'killed too soon' || return
+    becomes 12 is_taken_back || fail 'not taken back in time'
+}
+
+systemd_is_executed_anew_and_the_clock_set() {
+    apply 4s || fail 'not applied' || return
+    systemctl daemon-reexec
+    date -s '2031-01-01 00:00:00' > /dev/null
+    is_changed || fail 'taken back too soon' || return
+    becomes 12 is_taken_back || fail 'not taken back in time'
+}
+
+another_target_is_isolated() {
+    apply 4s || fail 'not applied' || return
+    systemctl isolate rescue.target
+    becomes 12 is_taken_back || fail 'not taken back in time'
+}
+
+# The watch waits for the lock, and is killed there.
+the_watch_is_killed() {
+    apply 3s || fail 'not applied' || return
+    flock /var/lib/linerate/tune/lock sleep 5 &
+    becomes 5 service_runs || fail 'no watch runs' || return
+    systemctl kill -s KILL 'linerate-tune-*.service' || fail 'not killed' || return
+    is_changed || fail 'taken back too soon' || return
+    becomes 20 is_taken_back || fail 'not taken back'
+}
+service_runs() { units | grep -q '\.service *loaded *active *running'; }
+
+# What only this mount namespace has, systemd cannot start.
+a_program_that_systemd_does_not_see_changes_nothing() {
+    unshare -m sh -c 'mount -t tmpfs none /mnt && cp /usr/bin/linerate /mnt && exec /mnt/linerate tune apply \
+        /tmp/changes.json --confirm 4s' > /tmp/said 2>&1
+    code=$?
+    is_as_before || fail 'it was applied' || return
+    [ "$code" = 1 ] && grep -q '/mnt/linerate' /tmp/said || fail "exit code $code"
+}
+
+journals_that_systemd_does_not_see_change_nothing() {
+    unshare -m sh -c 'mount -t tmpfs -o mode=700 none /mnt && LINERATE_STATE=/mnt exec linerate tune apply \
+        /tmp/changes.json --confirm 4s' > /tmp/said 2>&1
+    code=$?
+    is_as_before || fail 'it was applied' || return
+    [ "$code" = 1 ] && grep -q '/mnt/tune' /tmp/said || fail "exit code $code"
+}
+
+a_journal_on_a_full_disk_leaves_no_timer() {
+    mount -t tmpfs -o size=4k,mode=700 none /mnt
+    LINERATE_STATE=/mnt linerate tune apply /tmp/changes.json --confirm 60s > /tmp/said 2>&1
+    code=$?
+    umount /mnt
+    [ "$code" = 1 ] && grep -q 'No space left' /tmp/said || fail "exit code $code"
+}
+
+a_folder_of_an_odd_name_is_named_as_it_is() {
+    odd='/var/lib/odd  ._-+:,=@~ é'
+    LINERATE_STATE="$odd\$HOME" linerate tune apply /tmp/changes.json > /tmp/said 2>&1
+    code=$?
+    is_as_before || fail 'it was applied' || return
+    [ "$code" = 1 ] && grep -q 'use a folder' /tmp/said || fail "exit code $code" || return
+    LINERATE_STATE=$odd linerate tune apply /tmp/changes.json --confirm 4s > /tmp/said 2>&1 || fail 'no' || return
+    systemctl daemon-reexec
+    becomes 12 is_as_before || fail 'not taken back in time' || return
+    LINERATE_STATE=$odd linerate tune log > /tmp/said
+    grep -q 'not confirmed in time' /tmp/said || fail 'not in the journal' || return
+    becomes 3 has_no_unit || fail 'a unit is left'
+}
+
+before=$(bytes)
+diff=
+for setting in $settings; do
+    diff="$diff --set $setting"
+done
+# shellcheck disable=SC2086 # one word per flag is meant
+linerate tune diff $diff -o /tmp/changes.json > /tmp/said 2>&1 || echo "CASE failed diff: $(cat /tmp/said)"
+# What all of them are when they are made.
+linerate tune apply /tmp/changes.json --confirm 100s > /tmp/said 2>&1 || echo "CASE failed first: $(cat /tmp/said)"
+after=$(bytes)
+linerate tune rollback > /dev/null
+
+for name in a_timer_of_systemd_watches_and_restores what_is_confirmed_stays what_is_rolled_back_needs_no_timer \
+    the_session_is_killed linerate_is_killed_midway systemd_is_executed_anew_and_the_clock_set \
+    another_target_is_isolated the_watch_is_killed a_program_that_systemd_does_not_see_changes_nothing \
+    journals_that_systemd_does_not_see_change_nothing a_journal_on_a_full_disk_leaves_no_timer \
+    a_folder_of_an_odd_name_is_named_as_it_is; do
+    run "$name"
+done
+echo "CASE done on $(systemctl --version | sed -n 1p) after $(uptime_s) s"
