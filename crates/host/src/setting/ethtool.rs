@@ -1,5 +1,6 @@
 //! What ethtool shows and sets, by the kernel's netlink family of that name (Linux 5.6; features, rings and channels
-//! since 5.7): `include/uapi/linux/ethtool_netlink.h`, `Documentation/networking/ethtool-netlink.rst`.
+//! since 5.7, what receive queues are chosen by since 6.17): `include/uapi/linux/ethtool_netlink.h`,
+//! `Documentation/networking/ethtool-netlink.rst`.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,6 +20,7 @@ const RINGS_GET: u8 = 15;
 const RINGS_SET: u8 = 16;
 const CHANNELS_GET: u8 = 17;
 const CHANNELS_SET: u8 = 18;
+const RECEIVE_SIDE_SCALING_GET: u8 = 38;
 
 const HEADER: u16 = 1;
 const HEADER_DEVICE: u16 = 2;
@@ -34,6 +36,24 @@ const REQUEST: u16 = 1;
 const ACKNOWLEDGED: u16 = 5;
 const COMBINED_MAX: u16 = 5;
 const COMBINED: u16 = 9;
+const FLOW_HASH: u16 = 8;
+const UDP_OVER_IPV4: u16 = 6;
+
+/// The first Linux whose netlink tells by which fields receive queues are chosen.
+const FLOW_HASH_SINCE: (u32, u32) = (6, 17);
+
+/// Letters of ethtool for fields of a packet, and their bits (`RXH_*` of `include/uapi/linux/ethtool.h`), in the order
+/// in which people write them.
+const FIELDS: [(char, u32); 8] = [
+    ('m', 1 << 1),
+    ('v', 1 << 2),
+    ('t', 1 << 3),
+    ('s', 1 << 4),
+    ('d', 1 << 5),
+    ('f', 1 << 6),
+    ('n', 1 << 7),
+    ('r', 1 << 31),
+];
 
 /// What `ethtool -k` calls one thing and the kernel several (ethtool's `features.c`; `net/ethtool/ioctl.c:
 /// ethtool_get_feature_mask`).
@@ -135,6 +155,35 @@ pub(super) fn channels(device: &str) -> io::Result<Found> {
     counted(&ask(device, CHANNELS_GET)?, COMBINED_MAX, COMBINED)
 }
 
+/// The fields of UDP over IPv4 that choose a receive queue, in letters of ethtool; `none` where there are none.
+/// `release` is the kernel's: an older one answers as one does whose driver has no such thing.
+pub(super) fn receive_hash(device: &str, release: &str) -> io::Result<String> {
+    let told = ask(device, RECEIVE_SIDE_SCALING_GET).and_then(|reply| udp_fields(&reply));
+    told.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if is_older(release, FLOW_HASH_SINCE) => io::Error::other(format!(
+            "Linux tells it without an ioctl from 6.17 on, and this is {release}: see ethtool -n {device} rx-flow-hash \
+             udp4"
+        )),
+        _ => error,
+    })
+}
+
+fn udp_fields(reply: &[u8]) -> io::Result<String> {
+    let fields = content(reply, FLOW_HASH).and_then(|flows| number(flows, UDP_OVER_IPV4));
+    let fields = fields.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the driver does not say"))?;
+    let letters: String = FIELDS.iter().filter(|(_, bit)| fields & bit != 0).map(|(letter, _)| letter).collect();
+    Ok(if letters.is_empty() { "none".to_owned() } else { letters })
+}
+
+/// Whether a kernel's release is before a version; one that cannot be understood is not.
+fn is_older(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
+        _ => false,
+    }
+}
+
 /// Sets the number of combined queues.
 pub(super) fn set_channels(device: &str, count: u32) -> io::Result<()> {
     let mut body = header(device, CHANNELS_SET);
@@ -204,6 +253,31 @@ mod tests {
         assert_eq!(members("tx-checksum-ip-generic"), ["tx-checksum-ip-generic"]);
         assert!(members("tcp-segmentation-offload").contains(&"tx-tcp6-segmentation"));
         assert!(ring("lo", "sideways").unwrap_err().to_string().contains("sideways"));
+    }
+
+    #[test]
+    fn fields_of_a_packet_are_told_in_letters_of_ethtool() {
+        // As Linux 6.18 answers: a number for each kind of flow.
+        for (fields, letters) in [(0x30_u32, "sd"), (0xf0, "sdfn"), (0, "none"), (0x1f0, "sdfn"), (1 << 31, "r")] {
+            let (mut flows, mut reply) = (Vec::new(), Vec::new());
+            attribute(&mut flows, 4, &0xf0_u32.to_ne_bytes());
+            attribute(&mut flows, UDP_OVER_IPV4, &fields.to_ne_bytes());
+            attribute(&mut reply, 3, &[0; 4]);
+            nest(&mut reply, FLOW_HASH, &flows);
+            assert_eq!(udp_fields(&reply).unwrap(), letters);
+        }
+        assert_eq!(udp_fields(&[]).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn an_older_kernel_is_told_from_a_driver_without_it() {
+        for (release, is) in
+            [("6.16.9-amd64", true), ("5.10.0-32", true), ("6.17.0", false), ("7.0-rc1", false), ("?", false)]
+        {
+            assert_eq!(is_older(release, FLOW_HASH_SINCE), is, "{release}");
+        }
+        assert_eq!(receive_hash("lo", "6.17.0").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(receive_hash("lo", "6.1.0").unwrap_err().to_string().contains("ethtool -n lo rx-flow-hash udp4"));
     }
 
     #[test]

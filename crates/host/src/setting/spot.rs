@@ -24,6 +24,7 @@ pub(super) enum Spot {
     Feature(String, String),
     Ring(String, &'static str),
     Channels(String),
+    ReceiveHash(String),
     Interrupts(String),
     MountOption(String, &'static str, &'static str),
     BootArgument(&'static str),
@@ -52,7 +53,7 @@ pub(super) fn spot(locator: &Locator, device: Option<&str>) -> io::Result<Spot> 
         Locator::Ring { side } => Spot::Ring(interface()?, side),
         Locator::Channels => Spot::Channels(interface()?),
         Locator::Interrupts => Spot::Interrupts(interface()?),
-        Locator::ReceiveHash => Spot::Elsewhere("told by an ioctl that linerate does not use: see ethtool -n"),
+        Locator::ReceiveHash => Spot::ReceiveHash(interface()?),
         Locator::MountOption { fs, option } => Spot::MountOption(of_device()?, fs, option),
         Locator::BootArgument { name } => Spot::BootArgument(name),
         Locator::KernelVersion => Spot::KernelVersion,
@@ -88,13 +89,19 @@ pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> io::Result<Found> {
         Spot::Timer(unit) => unchanging::timer(inside, unit).map(alone),
         Spot::Interrupts(device) => interrupts::read(inside, device).map(alone),
         Spot::Elsewhere(where_) => Err(io::Error::other(*where_)),
-        Spot::Offload(..) | Spot::Feature(..) | Spot::Ring(..) | Spot::Channels(..) if !inside.root.is_live() => {
+        Spot::Offload(..) | Spot::Feature(..) | Spot::Ring(..) | Spot::Channels(..) | Spot::ReceiveHash(..)
+            if !inside.root.is_live() =>
+        {
             Err(io::Error::other("a capture has no files of what ethtool shows"))
         }
         Spot::Offload(device, feature) => ethtool::offload(device, feature).map(alone),
         Spot::Feature(device, name) => ethtool::feature(device, name).map(alone),
         Spot::Ring(device, side) => ethtool::ring(device, side),
         Spot::Channels(device) => ethtool::channels(device),
+        Spot::ReceiveHash(device) => {
+            let release = file::read(inside.sysctls()?.as_fd(), "kernel/osrelease", Links::None)?;
+            ethtool::receive_hash(device, release.trim()).map(alone)
+        }
     }
 }
 
