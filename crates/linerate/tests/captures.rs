@@ -4,8 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::Instant;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use linerate_record::audit::{Audit, AuditCheck};
 
@@ -75,6 +75,40 @@ fn every_capture_is_audited_as_its_golden_file_says_within_a_second() {
         let expected = fs::read_to_string(&golden).unwrap_or_default();
         assert_eq!(text, expected, "{name}: REGENERATE=1 writes it anew");
     }
+}
+
+#[test]
+fn an_audit_of_this_machine_takes_little_of_it() {
+    const PROCESSOR_MS_MAX: u64 = 1000;
+    const MEMORY_KB_MAX: u64 = 30 * 1024;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    let mut child = command.args(["audit", "--all"]).stdout(Stdio::null()).spawn().expect("it runs");
+    let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
+    let (mut memory_kb, mut samples) = (0, 0);
+    // Until it is waited for, a process that has ended keeps its times; its memory is gone, so that is looked at often.
+    let fields = loop {
+        let status = of("status");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        if let Some(peak) = peak.and_then(|peak| peak.parse::<u64>().ok()) {
+            (memory_kb, samples) = (peak, samples + 1);
+        }
+        let stat = of("stat");
+        let mut fields: Vec<String> =
+            stat.rsplit(')').next().unwrap_or_default().split(' ').map(str::to_owned).collect();
+        fields.remove(0);
+        if fields.first().is_none_or(|state| state == "Z") {
+            break fields;
+        }
+        assert!(samples < 20_000, "it does not end");
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(child.wait().expect("it ends").success());
+    // Fields 14 and 15 of proc(5), in hundredths of a second (USER_HZ).
+    let ticks = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).expect("a time");
+    let processor_ms = (ticks(14) + ticks(15)) * 10;
+    println!("{processor_ms} ms of processor time, {memory_kb} kB at most in {samples} looks");
+    assert!(processor_ms < PROCESSOR_MS_MAX, "{processor_ms} ms of processor time");
+    assert!(samples >= 3 && memory_kb > 1000 && memory_kb < MEMORY_KB_MAX, "{memory_kb} kB in {samples} looks");
 }
 
 #[test]
