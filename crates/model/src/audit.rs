@@ -14,6 +14,7 @@ mod file_systems;
 mod hashes;
 mod members;
 mod numa;
+mod outdone;
 mod pcie;
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ pub use default_site::site_of;
 /// A check of a machine.
 type Check = fn(&Snapshot, &Site) -> Vec<AuditFinding>;
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     numa::check,
     pcie::check,
     hashes::check,
@@ -42,6 +43,7 @@ const CHECKS: [Check; 8] = [
     discard::check,
     contradictory::check,
     dead::check,
+    outdone::check,
 ];
 
 /// Holds a machine against a profile.

@@ -258,7 +258,7 @@ pub struct Snapshot {
     /// Sysctls of network namespaces that the kernel does not show inside one, hence cannot be set there.
     #[serde(default)]
     pub is_initial_netns: bool,
-    /// Sysctls that files of the machine set at boot.
+    /// Sysctls that files of the machine set at boot, in the order in which they are set: the last of a name wins.
     #[serde(default)]
     pub configured: Vec<Configured>,
     /// What could not be read besides settings, with the reason.

@@ -1,18 +1,17 @@
 //! Sysctls that files of the machine set at boot: those that knobs are about, and those that this kernel does not have.
 
+use std::collections::BTreeMap;
+
 use linerate_record::knob::{Configured, Knob, Locator};
 
 use crate::root::{Root, names, text};
 
-/// Where `sysctl --system` and systemd look, the first first.
-const FOLDERS: [&str; 3] = ["etc/sysctl.d", "run/sysctl.d", "usr/lib/sysctl.d"];
+/// Where systemd-sysctl and `sysctl --system` look: a file hides those of the same name in later folders (sysctl.d(5)).
+const FOLDERS: [&str; 4] = ["etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d"];
 
+/// In the order in which they are set: the last of a name wins.
 pub(super) fn configured(root: &Root, knobs: &[&'static Knob]) -> Vec<Configured> {
-    let mut files = vec!["etc/sysctl.conf".to_owned()];
-    for folder in FOLDERS {
-        let own = names(root, folder).into_iter().filter(|name| name.ends_with(".conf"));
-        files.extend(own.map(|name| format!("{folder}/{name}")));
-    }
+    let files = in_order(FOLDERS.map(|folder| names(root, folder)));
     let mut found = Vec::new();
     for file in files {
         let Ok(text) = text(root, &file, &mut Vec::new()).map(std::borrow::Cow::into_owned) else { continue };
@@ -24,6 +23,21 @@ pub(super) fn configured(root: &Root, knobs: &[&'static Knob]) -> Vec<Configured
         }
     }
     found
+}
+
+/// The files that are read, by their own names whatever their folder. What `sysctl --system` reads besides comes last,
+/// unless a link brings it in among the others, as Debian's does.
+fn in_order(of_folders: [Vec<String>; 4]) -> Vec<String> {
+    let mut files = BTreeMap::new();
+    for (folder, names) in FOLDERS.iter().zip(of_folders) {
+        for name in names.into_iter().filter(|name| name.ends_with(".conf")) {
+            let path = format!("{folder}/{name}");
+            files.entry(name).or_insert(path);
+        }
+    }
+    let is_linked = files.contains_key("99-sysctl.conf");
+    let last = (!is_linked).then(|| "etc/sysctl.conf".to_owned());
+    files.into_values().chain(last).collect()
 }
 
 /// `net.core.somaxconn = 4096`, `-net/core/somaxconn=4096`; patterns are left out.
@@ -69,6 +83,23 @@ fn is_of_knob(name: &str, knobs: &[&'static Knob]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_read_by_their_names_and_hide_those_of_later_folders() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let (etc, run) = (names(&["90-s3.conf", "10-own.conf", "README"]), names(&["50-x.conf"]));
+        let order = in_order([etc.clone(), run.clone(), names(&[]), names(&["95-late.conf", "90-s3.conf"])]);
+        let expected = [
+            "etc/sysctl.d/10-own.conf",
+            "run/sysctl.d/50-x.conf",
+            "etc/sysctl.d/90-s3.conf",
+            "usr/lib/sysctl.d/95-late.conf",
+            "etc/sysctl.conf",
+        ];
+        assert_eq!(order, expected);
+        let order = in_order([[etc, names(&["99-sysctl.conf"])].concat(), run, names(&[]), names(&[])]);
+        assert_eq!(order.last().map(String::as_str), Some("etc/sysctl.d/99-sysctl.conf"));
+    }
 
     #[test]
     fn lines_are_read_as_sysctl_does() {
