@@ -19,9 +19,11 @@ use crate::{credentials, folder, report, trust};
 /// How often everything is gone through: an object may be stored late, and a listing may tell of one that is gone.
 const PASSES: usize = 3;
 
-/// How long what was in flight may take to be stored, and how often that is waited for.
+/// How long it is waited between looks, of how many in a row that find nothing is believed that nothing comes any more,
+/// and how many there are at the most: what was in flight may be stored seconds later by a busy server.
 const LATE: Duration = Duration::from_secs(1);
-const LOOKS_MAX: usize = 3;
+const QUIET_LOOKS: usize = 3;
+const LOOKS_MAX: usize = 12;
 
 /// Pages in a row without anything of the run, after which a listing is taken not to end.
 const EMPTY_PAGES_MAX: usize = 1000;
@@ -134,17 +136,19 @@ struct Cleaning<'a> {
 }
 
 impl Cleaning<'_> {
-    /// Everything, until a look some time later finds nothing more: a server goes on storing what a run was sending
-    /// when it was killed.
+    /// Everything, until looks some time later find nothing more: a server goes on storing what a run was sending when
+    /// it was killed. Where the first finds nothing, nothing was left.
     fn all(&mut self) -> Result<(), Failure> {
+        let mut quiet = 0;
         for look in 0..LOOKS_MAX {
             let found_before = self.done.found();
             self.done.unlisted.clear();
             self.uploads()?;
             self.objects()?;
             self.versions()?;
-            let is_new = self.done.found() > found_before;
-            if self.dry_run || !is_new || self.done.left > 0 || look + 1 == LOOKS_MAX {
+            quiet = if self.done.found() > found_before { 0 } else { quiet + 1 };
+            let is_quiet = quiet == QUIET_LOOKS || self.done.found() == 0;
+            if self.dry_run || is_quiet || self.done.left > 0 || look + 1 == LOOKS_MAX {
                 break;
             }
             std::thread::sleep(LATE);

@@ -10,7 +10,7 @@ use linerate_record::run::Interval;
 use tempfile::tempdir;
 
 use super::Minio;
-use crate::running::{bench_command, eventually, linerate, points, shown, view};
+use crate::running::{bench_command, eventually, eventually_within, linerate, points, shown, view};
 
 const CONCURRENCY: u64 = 4;
 
@@ -61,9 +61,12 @@ pub(crate) fn killed_with_9() -> Result<(), Failed> {
     assert!(recorded > 0 && recorded <= counted, "{recorded} recorded, {counted} counted");
     assert!(counted <= recorded + CONCURRENCY + 4 * most.max(CONCURRENCY), "{recorded} recorded, {counted} counted");
     assert!(!view(out.path()).run.complete && !minio.objects("counted").is_empty());
-    let cleaned = clean(&minio, out.path());
-    assert!(cleaned.status.success(), "{}", shown(&cleaned));
-    assert_eq!(minio.objects("counted"), Vec::<String>::new());
+    // A machine that is short of processors may store what was in flight later than clean waits for: then once more.
+    eventually_within(Duration::from_secs(120), "nothing to be left", || {
+        let cleaned = clean(&minio, out.path());
+        assert!(cleaned.status.success(), "{}", shown(&cleaned));
+        minio.objects("counted").is_empty()
+    });
     assert!(minio.has_bucket("counted"), "the run did not make it");
     Ok(())
 }
