@@ -337,14 +337,19 @@ pub(crate) fn lock(state: &State) -> Result<Lock, TuneError> {
     state.lock()?.ok_or(TuneError::Busy)
 }
 
-/// Refuses to begin while something waits; what waited when the machine was booted is done with.
-/// Refuses where an application waits. One whose owner has ended is taken back: its watch may not have begun.
+/// Refuses to begin while something waits; what waited when the machine was booted is done with. What an owner left
+/// that has ended is taken back: its watch may not have begun.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
         Some(told) if told.is_pending() && told.begin.boot == boot => {
-            let is_orphan = told.begin.owner.is_some_and(owner::is_gone);
-            let rolled = is_orphan.then(|| take_back(ground, &told, By::Lapse, false, &mut |_| ())).transpose()?;
-            let is_back = rolled.is_some_and(|rolled| rolled.left() == 0 && rolled.unrecorded.is_none());
+            match told.begin.owner {
+                // It takes them back itself when it is done.
+                Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
+                Some(_) => {}
+                None => return Err(TuneError::Pending(told.begin.id)),
+            }
+            let rolled = take_back(ground, &told, By::Lapse, false, &mut |_| ())?;
+            let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
             if is_back { Ok(()) } else { Err(TuneError::Pending(told.begin.id)) }
         }
         Some(told) if told.is_pending() => {
