@@ -3,8 +3,9 @@
 use linerate_record::experiment::{Decision, Experiment, Report, Role};
 use linerate_record::knob::Change;
 
-/// The changes of every arm that was shown to be faster. Where two arms change one setting, that of the larger effect.
-/// Nothing where the baseline differs from itself: then no effect can be trusted.
+/// The changes of every arm that was shown to be faster, as far as it differs from the baseline in them: what both have
+/// was not compared. Where two arms change one setting, that of the larger effect. Nothing where the baseline differs
+/// from itself: then no effect can be trusted.
 #[must_use]
 pub fn advice(experiment: &Experiment, report: &Report) -> Vec<Change> {
     if report.effects.iter().any(|effect| effect.role == Role::Same && effect.decision == Decision::Shown) {
@@ -21,7 +22,9 @@ pub fn advice(experiment: &Experiment, report: &Report) -> Vec<Change> {
     for effect in helpful {
         let arm = experiment.design.arms.iter().position(|arm| arm.name == effect.arm);
         let changes = arm.and_then(|arm| experiment.means.get(arm)).map_or(&[][..], |means| &means.changes);
-        for change in changes {
+        let base = experiment.means.first().map_or(&[][..], |means| &means.changes);
+        let is_base = |change: &Change| base.iter().any(|other| other.place == change.place && other.new == change.new);
+        for change in changes.iter().filter(|change| !is_base(change)) {
             if advised.iter().all(|other| other.place != change.place) {
                 advised.push(Change { why: effect.sentence.clone(), ..change.clone() });
             }
@@ -83,6 +86,11 @@ mod tests {
         }
         let advised = advice(&experiment, &report);
         assert_eq!(advised.iter().map(|change| change.new.as_str()).collect::<Vec<_>>(), ["8"]);
+        let mut other = change("1");
+        other.place.knob = "net.ipv4.tcp_wmem".to_owned();
+        let mut shared = experiment.clone();
+        shared.means.iter_mut().for_each(|means| means.changes.push(other.clone()));
+        assert_eq!(advice(&shared, &report), advised, "what the baseline has too was not compared");
         report.effects[0].decision = Decision::Shown;
         assert_eq!(advice(&experiment, &report), []);
     }

@@ -54,14 +54,15 @@ pub(crate) fn trend(blocks: &[Block]) -> Option<Remark> {
 
 /// Whether what ran before a cell shows in it: figures less the means of their arm and block, by the arm before.
 pub(crate) fn carry_over(blocks: &[Block], arms: &[Arm], seed: u64) -> Option<Remark> {
-    let counted: Vec<&Block> = blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
-    if counted.len() < BLOCKS_MIN {
+    let counts = |block: &Block| block.spoiled.is_empty();
+    if blocks.iter().filter(|block| counts(block)).count() < BLOCKS_MIN {
         return None;
     }
     let means: Vec<f64> = (0..arms.len()).map(|arm| mean(&figures(blocks, arm as u32))).collect();
     let (mut before, mut left, mut last) = (Vec::new(), Vec::new(), None);
-    for block in counted {
-        let figure = |arm: u32| figure(block, arm).map(|v| v - means[arm as usize]);
+    for block in blocks {
+        // What ran last in a block that does not count ran before the next all the same.
+        let figure = |arm: u32| figure(block, arm).map(|v| v - means[arm as usize]).filter(|_| counts(block));
         let of_block = mean(&block.cells.iter().filter_map(|cell| figure(cell.arm)).collect::<Vec<_>>());
         for cell in &block.cells {
             if let (Some(last), Some(v)) = (last, figure(cell.arm)) {

@@ -89,9 +89,15 @@ fn running(state: &State) -> Vec<u32> {
 pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let Step::Measure(cell) = next(&state) else { return state };
     let measured = settle::measured(&cell, outcome);
-    let fingerprint = state.reference.get_or_insert_with(|| outcome.fingerprint.clone());
-    let moment = state.moment.get_or_insert_with(|| outcome.moment.clone());
-    let faults = guards::faults(&state.design, &measured, outcome, Reference { fingerprint, moment });
+    // A cell that went wrong says little of its surroundings: it is held against itself, and others not against it.
+    let is_sound = outcome.fault.is_none();
+    let of_first = |first: &mut Option<BTreeMap<String, String>>, now: &BTreeMap<String, String>| {
+        if is_sound { first.get_or_insert_with(|| now.clone()).clone() } else { first.clone().unwrap_or(now.clone()) }
+    };
+    let fingerprint = of_first(&mut state.reference, &outcome.fingerprint);
+    let moment = of_first(&mut state.moment, &outcome.moment);
+    let reference = Reference { fingerprint: &fingerprint, moment: &moment };
+    let faults = guards::faults(&state.design, &measured, outcome, reference);
     state.open.spoiled.extend(faults);
     state.open.cells.push(measured);
     if state.open.cells.len() < running(&state).len() {

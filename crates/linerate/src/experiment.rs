@@ -29,7 +29,7 @@ use load::Load;
 const HELP: &str = "\
 Every block runs every arm once, in an order drawn from the seed, and the baseline a second time: what differs from
 itself cannot be trusted. Arms are compared within blocks. It ends when an effect is shown, when one that matters is
-ruled out, or when blocks or time are spent; looking early costs nothing (docs/method/experiments.md).
+ruled out, or when blocks or time are spent; looking early costs almost nothing (docs/method/experiments.md).
 
 Settings are changed for one cell at a time, through the journal of linerate tune, and changed back after it, also
 where this process is killed. Settings that each network namespace has of its own are changed in that of this process,
@@ -40,16 +40,16 @@ and changes.json has what was shown to help, for linerate tune apply.
 
 Examples:
   linerate experiment --knob net.core.rmem_max=212992,4194304 --load get:4MiB@16 --host 10.0.0.{1...4}:9000
-  linerate experiment --knob net.ipv4.tcp_rmem='4096 131072 33554432' --pid 4711 --restart 'systemctl restart minio'
+  linerate experiment --knob net.ipv4.tcp_rmem='4096 131072 33554432' --restart 'systemctl restart minio'
   linerate experiment --profile s3-storage-node --profile source-003-full --site site.yaml --budget 2h
   linerate experiment --with minio='--host a:9000' --with rustfs='--host b:9000' --load put:64KiB@32
   linerate experiment --with one='--threads 1' --with two='--threads 2' --load get:4KiB@32
   linerate experiment --arm overlay='./cni.sh overlay' --arm native='./cni.sh native' --host s3:9000
   linerate experiment --knob vm.swappiness=60,1 -- --payload unsigned --bucket bench
 
-Exit codes: 0 it ended, whatever came of it; 1 this machine failed; 2 bad usage, or no arm reaches what is measured; 3
-the target could not be loaded; 6 a setting could not be restored, or somebody else has changed it; 130 interrupted:
-linerate experiment resume goes on.";
+Exit codes: 0 it ended, whatever came of it; 1 this machine failed, or a command of an arm; 2 bad usage, or no arm
+reaches what is measured; 3 the target could not be loaded; 6 a setting could not be restored, or somebody else has
+changed it; 130 interrupted: linerate experiment resume goes on.";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
@@ -84,6 +84,9 @@ struct ConductFlags {
     /// Load a target that is not on this machine without asking.
     #[arg(long)]
     yes_load: bool,
+    /// Tell what would be compared, how and how long, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     plan: PlanFlags,
     #[command(flatten)]
@@ -108,16 +111,17 @@ struct ArmFlags {
     #[arg(long, value_name = "SITE", requires = "profile")]
     site: Option<PathBuf>,
     /// A command that puts an arm in place, run by /bin/sh before each of its cells; the first is the baseline's, which
-    /// is run once more at the end.
+    /// is run once more at the end (not where linerate is killed: resume, or run it). Objects to read are written with
+    /// the baseline in place.
     #[arg(long, value_name = "NAME=COMMAND", conflicts_with_all = ["knob", "profile", "with"])]
     arm: Vec<String>,
     /// Flags of linerate bench that an arm alone has, such as another target; the first is the baseline's.
     #[arg(long, value_name = "NAME=FLAGS", conflicts_with_all = ["knob", "profile"])]
     with: Vec<String>,
     /// Change settings in the network namespace of this process, such as an engine's.
-    #[arg(long, value_name = "PID", conflicts_with = "netns")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["netns", "restart"])]
     pid: Option<u32>,
-    /// Change settings in a network namespace of this name, as ip netns has it.
+    /// Change settings in a network namespace of this name, as ip netns has it: --restart leaves it there.
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
     /// Command, run by /bin/sh, that restarts the target after each change and at the end: for settings that processes

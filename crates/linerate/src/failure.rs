@@ -58,6 +58,8 @@ pub(crate) enum Failure {
     Left { left: usize, place: String },
     #[error("{0}")]
     Load(String),
+    #[error("{0}")]
+    Command(String),
     #[error("{why}")]
     Tune { why: String, code: u8 },
     #[error("interrupted before the first point; nothing was measured")]
@@ -80,6 +82,7 @@ impl Failure {
             | Failure::DiskFull { .. }
             | Failure::Child { .. }
             | Failure::Signals(_)
+            | Failure::Command(_)
             | Failure::Output(_) => code::MACHINE,
             Failure::Tune { code, .. } => *code,
             Failure::Interrupted => code::INTERRUPTED,

@@ -123,6 +123,24 @@ fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
 }
 
 #[test]
+fn two_targets_are_compared_and_each_is_left_as_it_was() {
+    let (drives, out) = ([tempdir().unwrap(), tempdir().unwrap()], tempdir().unwrap());
+    let targets = [Served::embedded(drives[0].path()), Served::embedded(drives[1].path())];
+    let [one, other] =
+        [("one", &targets[0]), ("other", &targets[1])].map(|(name, t)| format!("{name}=--host {}", t.address));
+    let arms = ["--with", one.as_str(), "--with", other.as_str()];
+    let mut command = command(&out.path().join("two"), "--blocks 5 --alpha 0.2 -f json", &arms);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let told = report(&command.output().unwrap());
+    assert!(told.report.blocks.iter().all(|block| block.spoiled.is_empty()), "{:?}", told.report.remarks);
+    assert_eq!(told.experiment.target, format!("{}; {}", targets[0].address, targets[1].address));
+    for target in &targets {
+        let left = files_below(target.root.as_deref().unwrap());
+        assert!(left.iter().all(|file| !file.contains("linerate-")), "{left:?}");
+    }
+}
+
+#[test]
 fn commands_put_arms_in_place_and_the_baselines_comes_last() {
     let out = tempdir().unwrap();
     let log = out.path().join("log");
@@ -135,16 +153,30 @@ fn commands_put_arms_in_place_and_the_baselines_comes_last() {
     let said = fs::read_to_string(&log).unwrap();
     let count = |word: &str| said.lines().filter(|line| *line == word).count();
     let cells = told.report.blocks.len();
-    // Each once before the first cell; then the baseline's again, and at the end once more.
-    assert_eq!((count("native"), count("overlay")), (cells + 1, cells + 3), "{said}");
+    // Each once before the first cell; then the baseline's again, for writing what is read, and at the end.
+    assert_eq!((count("native"), count("overlay")), (cells + 1, cells + 4), "{said}");
     assert_eq!(count("restart"), count("native") + count("overlay"), "after each change");
     assert_eq!(said.lines().rev().take(2).collect::<Vec<_>>(), ["restart", "overlay"]);
 
     let fails = ["--arm", "good=true", "--arm", "bad=echo no such thing >&2; exit 3"];
     let output = run(&out.path().join("fails"), "", &fails);
-    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
     assert!(shown(&output).contains("ended with code 3: no such thing"), "{}", shown(&output));
     assert!(!out.path().join("fails").exists(), "what never began leaves nothing");
+}
+
+#[test]
+fn a_dry_run_tells_the_arms_and_touches_nothing() {
+    let out = tempdir().unwrap();
+    let folder = out.path().join("x");
+    let arms = ["--knob", "vm.swappiness=13|14", "--knob", "kernel.hung_task_timeout_secs=77"];
+    let output = run(&folder, "--blocks 9 --dry-run", &arms);
+    let text = shown(&output);
+    assert!(output.status.success(), "{text}");
+    for part in ["  baseline\n", "  vm.swappiness=14\n", "→ \"77\" (", "at most 9 blocks of 4 cells, 36 in all"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!folder.exists());
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn main() {
             experiment::finds,
         ),
         trial("experiment_tells_what_does_not_reach", &["MinIO", "root", "ip"], experiment::tells),
+        trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),
         trial("cluster_with_one_slow_link_is_explained_by_it", CLUSTER, shaped_cluster::slow_link_is_named),

@@ -11,6 +11,9 @@ use crate::cli::{BenchFlags, TargetKind};
 use crate::failure::Failure;
 use crate::{consent, credentials, mc, trust};
 
+/// Variables that name hosts, the first first.
+pub(super) const HOSTS: &[&str] = &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+
 /// Whom an arm loads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aim {
@@ -24,6 +27,8 @@ pub(super) struct Aim {
     pub(super) target_pid: Option<u32>,
     /// Whether it reads what somebody else wrote.
     pub(super) lists_existing: bool,
+    /// What the objects to read depend on: arms that agree in it read the same ones.
+    pub(super) objects: String,
 }
 
 impl Aim {
@@ -59,7 +64,13 @@ pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: b
             is_here: true,
             target_pid: parsed.target.target_pid,
             lists_existing: parsed.work.list_existing,
+            objects: String::new(),
         };
+        if parsed.work.verify && load.reads() {
+            return Err(Failure::usage(
+                "--verify needs objects that each run writes: cells read what is there, drop it",
+            ));
+        }
         let told = match found(&parsed)? {
             Some(hosts) => {
                 let is_new = hosts.iter().any(|host| !consented.contains(&host.address));
@@ -85,6 +96,11 @@ pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: b
                 "embedded target".to_owned()
             }
         };
+        let (target, work) = (&parsed.target, &parsed.work);
+        aim.objects = format!(
+            "{:?} {} {} {:?} {:?} {:?}",
+            aim.hosts, target.bucket, target.prefix, target.lookup, work.objects, work.write
+        );
         if !named.contains(&told) {
             named.push(told);
         }
@@ -101,8 +117,7 @@ fn is_bench_own(flags: &BenchFlags) -> bool {
 
 /// The hosts that bench would load.
 fn found(flags: &BenchFlags) -> Result<Option<Vec<Host>>, Failure> {
-    let variables: &[&str] =
-        if is_bench_own(flags) { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
+    let variables = if is_bench_own(flags) { &[] } else { HOSTS };
     let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else { return Ok(None) };
     let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
     let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };

@@ -1,6 +1,6 @@
 //! The cells of an experiment: objects to read before the first, one load each, and everything cleared after the last.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use linerate_experiment::state::{self, State};
@@ -9,7 +9,6 @@ use linerate_record::experiment::{Cell, Done, Experiment, Means, Outcome, Step};
 use linerate_record::knob::Space;
 
 use super::aim::{Aim, Aims};
-use super::conduct::unix_ms;
 use super::fingerprint::{self, Sight};
 use super::load::{self, Ended, Load, Run, Times, bench_flags};
 use super::place::{self, Ground};
@@ -19,9 +18,10 @@ use crate::cli::CleanFlags;
 use crate::failure::{Failure, code};
 use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
+use crate::mc;
 use crate::progress::{Progress, say};
 
-/// Cells in a row whose load failed, after which it is given up.
+/// Cells of an arm in a row whose load failed, after which it is given up.
 const FAILED_MAX: u32 = 3;
 
 /// How long a target that was restarted may take to serve again.
@@ -44,14 +44,24 @@ pub(super) struct Scene {
     pub(super) space: Space,
     pub(super) interrupt: Interrupt,
     pub(super) folder: PathBuf,
+    pub(super) clock: Clock,
 }
 
-/// What was made ready for the cells.
-pub(super) struct Ready {
-    /// Flags of bench for each arm.
-    flags: Vec<Vec<String>>,
-    /// Run folders whose objects are to be cleared, with the arm that wrote them.
-    written: Vec<(PathBuf, usize)>,
+/// Time since an experiment began, without the pauses in which nobody conducted it.
+pub(super) struct Clock {
+    before_ns: u64,
+    started: Instant,
+}
+
+impl Clock {
+    /// Goes on from a time in nanoseconds.
+    pub(super) fn start(before_ns: u64) -> Clock {
+        Clock { before_ns, started: Instant::now() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.before_ns + u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Where to look for an arm's fingerprint. A target that was restarted is another process.
@@ -78,48 +88,53 @@ pub(super) fn await_target(scene: &Scene, aim: &Aim) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the objects that cells read, once for all arms that load alike.
-pub(super) fn prepare(scene: &Scene, progress: &Progress) -> Result<Ready, Failure> {
-    let mut ready = Ready { flags: Vec::new(), written: Vec::new() };
+/// Writes the objects that cells read, once for all arms that can read the same, and gives the flags of bench for each
+/// arm. Arms would not be compared by themselves if each had objects of its own, some luckier placed than others.
+pub(super) fn prepare(
+    scene: &Scene,
+    experiment: &Experiment,
+    progress: &Progress,
+) -> Result<Vec<Vec<String>>, Failure> {
+    let mut written: Vec<(&str, String)> = Vec::new();
+    let mut flags = Vec::with_capacity(scene.aims.of_arms.len());
     for (arm, aim) in scene.aims.of_arms.iter().enumerate() {
-        let same = scene.aims.of_arms[..arm].iter().position(|other| other.flags == aim.flags);
-        let flags = match same {
-            Some(same) => Ok(ready.flags[same].clone()),
-            None if scene.load.reads() && !aim.lists_existing && !aim.hosts.is_empty() => {
-                progress.doing("writing objects to read");
-                written(scene, arm, &mut ready)
-            }
-            None => Ok(aim.flags.clone()),
-        };
-        match flags {
-            Ok(flags) => ready.flags.push(flags),
-            Err(error) => {
-                clear(scene, &ready, progress);
-                return Err(error);
-            }
+        if !scene.load.reads() || aim.lists_existing || aim.hosts.is_empty() {
+            flags.push(aim.flags.clone());
+            continue;
         }
+        let prefix = match written.iter().find(|(objects, _)| *objects == aim.objects) {
+            Some((_, prefix)) => prefix.clone(),
+            None => {
+                progress.doing("writing objects to read");
+                // The baseline's command, so that they are where the baseline finds them.
+                let base = Means { command: experiment.means[0].command.clone(), ..Means::default() };
+                let prefix = within(&scene.ground, &base, BESIDE, &scene.interrupt.stop, || {
+                    await_target(scene, aim)?;
+                    write(scene, arm)
+                })?;
+                written.push((&aim.objects, prefix.clone()));
+                prefix
+            }
+        };
+        let reading = ["--list-existing".to_owned(), "--prefix".to_owned(), prefix];
+        flags.push(without(&aim.flags, "--prefix").into_iter().chain(reading).collect());
     }
-    Ok(ready)
+    Ok(flags)
 }
 
-/// Writes the objects of one arm, and gives the flags that read them.
-fn written(scene: &Scene, arm: usize, ready: &mut Ready) -> Result<Vec<String>, Failure> {
+/// Writes objects, and gives the prefix below which they are.
+fn write(scene: &Scene, arm: usize) -> Result<String, Failure> {
     let aim = &scene.aims.of_arms[arm];
-    let folder = free(&scene.folder.join("objects"));
     let flags: Vec<String> = aim.flags.iter().cloned().chain(["--noclear".to_owned()]).collect();
     let times = Times { warmup_ms: 0, measured_ms: 200 };
-    make_parent(&folder)?;
-    ready.written.push((folder.clone(), arm));
-    let ended = run(scene, &flags, times, &folder)?;
+    let (folder, ended) = until_it_serves(scene, || free(&scene.folder.join("objects")), &flags, times)?;
     if came(&scene.interrupt.stop) {
         return Err(Failure::Interrupted);
     }
     if ended.code != Some(0) {
         return Err(Failure::Load(format!("no objects to read could be written: {}", ended.said)));
     }
-    let manifest = folder::read_manifest(&folder)?;
-    let reading = ["--list-existing".to_owned(), "--prefix".to_owned(), manifest.asked.prefix];
-    Ok(without(&aim.flags, "--prefix").into_iter().chain(reading).collect())
+    Ok(folder::read_manifest(&folder)?.asked.prefix)
 }
 
 /// Flags without one that has a value.
@@ -136,42 +151,38 @@ fn without(flags: &[String], name: &str) -> Vec<String> {
     left
 }
 
-fn run(scene: &Scene, flags: &[String], times: Times, folder: &std::path::Path) -> Result<Ended, Failure> {
-    let run = Run { load: &scene.load, times, flags, keys: &scene.aims.keys, folder };
-    load::run(&run, &scene.interrupt.stop)
-}
-
 /// Runs cells until the statistician has heard enough, or a signal comes. Each that is whole is on the disk before the
 /// next begins.
 pub(super) fn drive(
     scene: &Scene,
     experiment: &Experiment,
-    ready: &Ready,
+    flags: &[Vec<String>],
     state: &mut State,
     outcomes: &mut Lines,
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut resumed = !state.open.cells.is_empty();
-    let mut failed = 0;
+    let mut failed = vec![0; experiment.means.len()];
     while let Step::Measure(cell) = state::next(state) {
         if came(&scene.interrupt.stop) {
             return Ok(());
         }
         let name = &experiment.design.arms[cell.arm as usize].name;
         progress.live(&format!("block {} of at most {}: {name}", cell.block + 1, experiment.design.blocks_max));
-        let mut outcome = match one(scene, experiment, ready, &cell) {
+        let mut outcome = match one(scene, experiment, flags, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
             outcome => outcome?,
         };
         if std::mem::take(&mut resumed) {
             outcome.fault.get_or_insert_with(|| "the experiment was interrupted within this block".to_owned());
         }
-        failed = if outcome.throughput_per_s.is_empty() { failed + 1 } else { 0 };
+        let failed = &mut failed[cell.arm as usize];
+        *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
         let why = outcome.fault.clone().unwrap_or_default();
         *state = state::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
         outcomes.push(&Done { cell, outcome })?;
-        if failed == FAILED_MAX {
-            return Err(Failure::Load(format!("the load failed {FAILED_MAX} times in a row: {why}")));
+        if *failed == FAILED_MAX {
+            return Err(Failure::Load(format!("{name}: the load failed {FAILED_MAX} times in a row: {why}")));
         }
         progress.step((cell.settle_ns + cell.measure_ns + BETWEEN_NS) / 1_000_000);
         if state.open.cells.is_empty() {
@@ -182,7 +193,7 @@ pub(super) fn drive(
 }
 
 /// Puts the arm of a cell in place and loads it.
-fn one(scene: &Scene, experiment: &Experiment, ready: &Ready, cell: &Cell) -> Result<Outcome, Failure> {
+fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cell) -> Result<Outcome, Failure> {
     let (arm, ms) = (cell.arm as usize, |ns: u64| ns.div_ceil(1_000_000));
     let aim = &scene.aims.of_arms[arm];
     let times = Times { warmup_ms: ms(cell.settle_ns), measured_ms: ms(cell.measure_ns) };
@@ -191,8 +202,8 @@ fn one(scene: &Scene, experiment: &Experiment, ready: &Ready, cell: &Cell) -> Re
         await_target(scene, aim)?;
         let (root, sight) = (&scene.ground.root, sight(scene, aim));
         let begun = fingerprint::begin(root, &sight);
-        let started_ns = since_ns(experiment);
-        let (folder, ended) = loaded(scene, ready, cell, times, &sight)?;
+        let started_ns = scene.clock.now_ns();
+        let (folder, ended) = loaded(scene, &flags[arm], cell, times, &sight)?;
         let mut outcome = match ended.code {
             Some(found) if [0, code::REQUESTS, code::MISSED].map(i32::from).contains(&found) => {
                 cell::read(&folder, experiment.bytes_per_s)?
@@ -206,24 +217,43 @@ fn one(scene: &Scene, experiment: &Experiment, ready: &Ready, cell: &Cell) -> Re
         let (print, moment) = fingerprint::end(begun, root, &sight);
         outcome.fingerprint.extend(print);
         outcome.moment = moment;
-        (outcome.started_ns, outcome.ended_ns) = (started_ns, since_ns(experiment));
+        let displaced = || place::displaced(&scene.ground, &experiment.means, &experiment.means[arm]);
+        outcome.fault = outcome.fault.or_else(displaced);
+        (outcome.started_ns, outcome.ended_ns) = (started_ns, scene.clock.now_ns());
         Ok(outcome)
     })
 }
 
-/// Loads into a folder of its own. A target that was restarted may take connections before it serves: then once more.
-fn loaded(scene: &Scene, ready: &Ready, cell: &Cell, times: Times, sight: &Sight) -> Result<(PathBuf, Ended), Failure> {
+/// Loads into a folder of its own.
+fn loaded(
+    scene: &Scene,
+    flags: &[String],
+    cell: &Cell,
+    times: Times,
+    sight: &Sight,
+) -> Result<(PathBuf, Ended), Failure> {
     let arm = cell.arm as usize;
-    let mut flags = ready.flags[arm].clone();
-    if let (Some(pid), None) = (sight.target_pid, scene.aims.of_arms[arm].target_pid) {
-        flags.extend(["--target-pid".to_owned(), pid.to_string()]);
-    }
+    let pid = sight.target_pid.filter(|_| scene.aims.of_arms[arm].target_pid.is_none());
+    let pid = pid.into_iter().flat_map(|pid| ["--target-pid".to_owned(), pid.to_string()]);
+    let flags: Vec<String> = flags.iter().cloned().chain(pid).collect();
+    let name = format!("{:03}-{}-arm{arm}", cell.block + 1, cell.position + 1);
+    until_it_serves(scene, || free(&scene.folder.join("cells").join(&name)), &flags, times)
+}
+
+/// Loads, each time into another folder. A target that was restarted may take connections before it serves: then once
+/// more.
+fn until_it_serves(
+    scene: &Scene,
+    folder: impl Fn() -> PathBuf,
+    flags: &[String],
+    times: Times,
+) -> Result<(PathBuf, Ended), Failure> {
     let until = Instant::now() + RESTARTING;
     loop {
-        let name = format!("{:03}-{}-arm{arm}", cell.block + 1, cell.position + 1);
-        let folder = free(&scene.folder.join("cells").join(name));
+        let folder = folder();
         make_parent(&folder)?;
-        let ended = run(scene, &flags, times, &folder)?;
+        let run = Run { load: &scene.load, times, flags, keys: &scene.aims.keys, folder: &folder };
+        let ended = load::run(&run, &scene.interrupt.stop)?;
         let is_early = scene.ground.restart.is_some() && ended.code == Some(i32::from(code::TARGET));
         if !is_early || came(&scene.interrupt.stop) || Instant::now() > until {
             return Ok((folder, ended));
@@ -232,46 +262,66 @@ fn loaded(scene: &Scene, ready: &Ready, cell: &Cell, times: Times, sight: &Sight
     }
 }
 
-/// Nanoseconds since an experiment began, across interruptions.
-fn since_ns(experiment: &Experiment) -> u64 {
-    unix_ms().saturating_sub(experiment.started_unix_ms) * 1_000_000
-}
-
-/// Clears what was written to be read.
-pub(super) fn clear(scene: &Scene, ready: &Ready, progress: &Progress) {
-    for (folder, arm) in &ready.written {
-        // The embedded target goes with everything in it.
-        if scene.aims.own.is_some() || !folder.join("run.json").exists() {
-            continue;
-        }
-        progress.live("deleting the objects");
-        if let Err(error) = cleared(scene, folder, *arm) {
+/// Clears what was written to be read, by this process or by one that was killed.
+pub(super) fn clear(scene: &Scene, progress: &Progress) {
+    // The embedded target goes with everything in it.
+    let entries = std::fs::read_dir(&scene.folder).into_iter().flatten().flatten().filter(|_| scene.aims.own.is_none());
+    let is_objects = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("objects") && path.join("run.json").exists()
+    };
+    for folder in entries.map(|entry| entry.path()).filter(is_objects) {
+        progress.live("deleting the objects that were read");
+        if let Err(error) = cleared(scene, &folder) {
             say(&format!("warning: objects remain: {error}; linerate clean {}", folder.display()));
         }
     }
 }
 
-fn cleared(scene: &Scene, folder: &std::path::Path, arm: usize) -> Result<(), Failure> {
-    let flags = *bench_flags(&scene.load, &scene.aims.of_arms[arm].flags)?;
-    let (ca_file, insecure) = (flags.target.ca_file, flags.target.insecure);
-    let (_, left) = clean(&CleanFlags { run: folder.to_owned(), dry_run: false, ca_file, insecure, keys: flags.keys })?;
+/// Clears one set, with the keys of the arm that loads where it was written.
+fn cleared(scene: &Scene, folder: &Path) -> Result<(), Failure> {
+    let hosts = folder::read_manifest(folder)?.target.hosts;
+    let is_there = |aim: &&Aim| aim.hosts.iter().any(|host| hosts.contains(&host.to_string()));
+    let aim = scene.aims.of_arms.iter().find(is_there).unwrap_or(&scene.aims.of_arms[0]);
+    let mut flags = bench_flags(&scene.load, &aim.flags)?;
+    mc::apply(&mut flags)?;
+    let (ca_file, insecure) = (flags.target.ca_file.take(), flags.target.insecure);
+    let flags = CleanFlags { run: folder.to_owned(), dry_run: false, ca_file, insecure, keys: flags.keys };
+    let (_, left) = clean(&flags)?;
     left.map_or(Ok(()), Err)
+}
+
+/// Waits until loads that a killed process left have ended: they would be in the next cell's figures.
+pub(super) fn await_others(folder: &Path) -> Result<(), Failure> {
+    let until = Instant::now() + RESTARTING;
+    let folders = [folder.join("cells"), folder.to_owned()];
+    let runs = || folders.iter().flat_map(|f| std::fs::read_dir(f).into_iter().flatten().flatten()).map(|e| e.path());
+    while let Some(run) = runs().find(|run| run.is_dir() && folder::is_being_written(run)) {
+        if Instant::now() > until {
+            let run = run.display();
+            return Err(Failure::usage(format!("the load of {run} still goes on: end that linerate bench first")));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 /// Leaves the target as it was found: the baseline's command once more, and a restart with the settings that are there.
 pub(super) fn leave(scene: &Scene, baseline: &Means) -> Result<(), Failure> {
     let never = std::sync::atomic::AtomicBool::new(false);
-    let mut commands = baseline.command.iter().chain(&scene.ground.restart);
-    commands.try_for_each(|command| place::command_of_the_user(&scene.ground, command, &never))
+    let commands = baseline.command.iter().chain(&scene.ground.restart);
+    // The second is run even where the first fails.
+    let done: Vec<_> = commands.map(|command| place::command_of_the_user(&scene.ground, command, &never)).collect();
+    done.into_iter().collect()
 }
 
 /// A name that no earlier attempt has taken.
-fn free(path: &std::path::Path) -> PathBuf {
+fn free(path: &Path) -> PathBuf {
     let numbered = |n: u32| if n == 1 { path.to_owned() } else { PathBuf::from(format!("{}-{n}", path.display())) };
     (1..=10_000).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-fn make_parent(folder: &std::path::Path) -> Result<(), Failure> {
+fn make_parent(folder: &Path) -> Result<(), Failure> {
     let parent = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(parent).map_err(|source| Failure::File { what: "make", path: parent.to_owned(), source })
 }

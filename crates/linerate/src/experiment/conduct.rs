@@ -1,5 +1,6 @@
 //! Conducting an experiment: a small loop that acts around the statistician, which decides.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,36 +12,45 @@ use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, Means, 
 
 use super::aim;
 use super::arms::{self, Planned};
-use super::cells::{self, Scene};
+use super::cells::{self, Clock, Scene};
 use super::load::Load;
 use super::place::Ground;
 use super::rehearsal::{self, Kept};
 use super::{ConductFlags, ResumeFlags, folder, reach, shown};
 use crate::cli::SiteFormat;
+use crate::credentials;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::interrupt::{self, came};
 use crate::progress::{Progress, say};
+use crate::report;
 
 /// Begins an experiment.
 pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     let lineup = arms::line_up(&flags.arms, &Root::live())?;
     reach::require_restart(&lineup.arms, flags.arms.restart.is_some())?;
     // What cannot be a design is told before anything is touched.
-    plan(flags, &lineup.arms, 0, Vec::new())?;
+    let design = plan(flags, &lineup.arms, 0, Vec::new())?;
+    if flags.dry_run {
+        report::print(&planned(&lineup, &design, flags))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let path = folder_path(flags)?;
     crate::folder::require_free(&path)?;
     let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
-    let common = common_flags(flags);
-    let aims = aim::aims(&flags.load, &common, &lineup.arms, flags.yes_load)?;
+    let shared = flags_of_all(flags);
+    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load)?;
+    if flags.arms.restart.is_some() && aims.own.is_none() && aims.of_arms.iter().any(|aim| aim.target_pid.is_some()) {
+        return Err(Failure::usage("--target-pid names one process, and --restart starts others: leave it out"));
+    }
     let target = aims.target.clone();
     crate::folder::make(&path)?;
     let all: Vec<Means> = lineup.arms.iter().map(|arm| arm.means.clone()).collect();
     let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone())?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
     let interrupt = interrupt::watch()?;
-    let mut scene =
-        Scene { ground, load: flags.load.clone(), aims, space: flags.arms.space(), interrupt, folder: path };
+    let (load, space, clock) = (flags.load.clone(), flags.arms.space(), Clock::start(0));
+    let mut scene = Scene { ground, load, aims, space, interrupt, folder: path, clock };
     let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
     let seed = flags.plan.seed.map_or_else(drawn, Ok)?;
     let factors = kept.factors.iter().chain(&flags.plan.may_differ).cloned().collect();
@@ -59,20 +69,52 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
         load: flags.load.in_flag(),
         bytes_per_s: flags.load.moves_bytes(),
         target,
-        flags: common,
+        flags: shared,
         restart: flags.arms.restart.clone(),
         space: flags.arms.space(),
     };
     folder::write(&scene.folder, &experiment)?;
     let outcomes = folder::outcomes(&scene.folder)?;
     let state = state::begin(experiment.design.clone());
+    scene.clock = Clock::start(0);
+    tell_of_budget(&experiment.design, flags.output.quiet);
     conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
+}
+
+/// What would be done.
+fn planned(lineup: &arms::Lineup, design: &Design, flags: &ConductFlags) -> String {
+    let mut text = format!("{} for each cell; the arms, the baseline first:\n", flags.load.in_flag());
+    for arm in &lineup.arms {
+        let _ = writeln!(text, "  {}", arm.name);
+        for change in &arm.means.changes {
+            let (place, scope, when) = (&change.place, change.scope, change.takes_effect);
+            let _ = writeln!(text, "      {place}: {:?} → {:?} ({scope}, {when})", change.prior, change.new);
+        }
+        if !arm.means.flags.is_empty() {
+            let _ = writeln!(text, "      linerate bench {}", arm.means.flags.join(" "));
+        }
+        arm.means.command.iter().for_each(|command| text.push_str(&format!("      {command}\n")));
+    }
+    lineup.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
+    let cells = design.blocks_max as usize * design.arms.len();
+    let _ = writeln!(
+        text,
+        "at most {} blocks of {} cells, {} in all: {}, but for restarts; nothing was touched",
+        design.blocks_max,
+        design.arms.len(),
+        cells,
+        linerate_record::units::duration_ns(expected(design).as_nanos() as f64)
+    );
+    text
 }
 
 /// Rehearses the arms; what was put in place for that is put back in any case.
 fn kept(scene: &Scene, lineup: &arms::Lineup, flags: &ConductFlags) -> Result<Kept, Failure> {
     let rehearsed = rehearsal::rehearse(scene, &lineup.arms, flags.output.quiet);
     let back = cells::leave(scene, &lineup.arms[0].means);
+    if let (Err(_), Err(error)) = (&rehearsed, &back) {
+        say(&format!("warning: the target may not be as it was: {error}"));
+    }
     let rehearsed = rehearsed?;
     back?;
     rehearsal::keep(scene, lineup, &rehearsed)
@@ -96,10 +138,24 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     let arms: Vec<Planned> =
         named.map(|(arm, means)| Planned { name: arm.name.clone(), means: means.clone() }).collect();
     let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load)?;
-    let ground = Ground::new(&experiment.id, &flags.folder, &experiment.means, experiment.restart.clone())?;
+    if aims.target != experiment.target {
+        let (then, now) = (&experiment.target, &aims.target);
+        return Err(Failure::usage(format!(
+            "the experiment loaded {then}, and would load {now} now: set what was set"
+        )));
+    }
+    let folder = std::path::absolute(&flags.folder).map_err(|source| Failure::File {
+        what: "find",
+        path: flags.folder.clone(),
+        source,
+    })?;
+    let ground = Ground::new(&experiment.id, &folder, &experiment.means, experiment.restart.clone())?;
     let interrupt = interrupt::watch()?;
-    let (space, folder) = (experiment.space.clone(), flags.folder.clone());
-    let scene = Scene { ground, load, aims, space, interrupt, folder };
+    cells::await_others(&folder)?;
+    // The pause counts as no time: neither as spent nor as between two cells.
+    let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
+    let clock = Clock::start(last.map_or(0, |cell| cell.ended_ns));
+    let scene = Scene { ground, load, aims, space: experiment.space.clone(), interrupt, folder, clock };
     conduct(&scene, &experiment, state, outcomes, flags.format, flags.quiet)
 }
 
@@ -133,17 +189,15 @@ fn conduct(
         scene.folder.display()
     ));
     let mut state = state;
-    let driven = cells::prepare(scene, &progress).and_then(|ready| {
-        let driven = cells::drive(scene, experiment, &ready, &mut state, &mut outcomes, &progress);
-        cells::clear(scene, &ready, &progress);
-        driven
-    });
+    let driven = cells::prepare(scene, experiment, &progress)
+        .and_then(|flags| cells::drive(scene, experiment, &flags, &mut state, &mut outcomes, &progress));
+    progress.live("leaving everything as it was");
+    let left = cells::leave(scene, &experiment.means[0]);
+    cells::clear(scene, &progress);
     progress.end();
-    let left = if state.blocks.is_empty() && state.open.cells.is_empty() {
-        Ok(())
-    } else {
-        cells::leave(scene, &experiment.means[0])
-    };
+    if let Err(error) = &left {
+        say(&format!("warning: the target may not be as it was: {error}"));
+    }
     // What was measured is shown whatever ended it.
     let told = shown::finish(&scene.folder, experiment, &state, format, quiet);
     if state::next(&state) != Step::Finish {
@@ -151,6 +205,16 @@ fn conduct(
     }
     driven.and(left).and(told)?;
     Ok(ExitCode::from(if came(&scene.interrupt.signalled) { code::INTERRUPTED } else { 0 }))
+}
+
+/// Says where the time given does not hold the blocks given.
+fn tell_of_budget(design: &Design, quiet: bool) {
+    let whole = expected(&Design { time_max_ns: None, ..design.clone() });
+    if let Some(most) = design.time_max_ns.map(Duration::from_nanos).filter(|most| *most < whole && !quiet) {
+        let share = most.as_secs_f64() / whole.as_secs_f64();
+        let blocks = (share * f64::from(design.blocks_max)).floor();
+        say(&format!("--budget {most:?} holds about {blocks} of the {} blocks of --blocks", design.blocks_max));
+    }
 }
 
 /// The longest that it takes, but for changes and preparations.
@@ -163,6 +227,14 @@ fn expected(design: &Design) -> Duration {
 /// The design of these arms.
 fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>) -> Result<Design, Failure> {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    if flags.plan.link.is_some() && !flags.load.moves_bytes() {
+        let load = flags.load.in_flag();
+        return Err(Failure::usage(format!("--link bounds bytes, and {load} is told in requests: leave it out")));
+    }
+    if flags.plan.settle < Duration::from_millis(50) {
+        let given = flags.plan.settle;
+        return Err(Failure::usage(format!("--settle {given:?} is too short to begin with: give 50ms or more")));
+    }
     if flags.plan.measure < Duration::from_millis(200) {
         let given = flags.plan.measure;
         return Err(Failure::usage(format!("--measure {given:?} is too short to say anything: give 200ms or more")));
@@ -188,9 +260,17 @@ fn with_again<T: Clone>(of_arms: &[T], again: bool) -> Vec<T> {
     of_arms.iter().take(1).cloned().chain(again).chain(of_arms.iter().skip(1).cloned()).collect()
 }
 
-/// Flags of bench that all cells have.
-fn common_flags(flags: &ConductFlags) -> Vec<String> {
-    let host = flags.host.iter().flat_map(|host| ["--host".to_owned(), host.clone()]);
+/// Flags of bench that all cells have. A host of the environment is among them: who resumes may have another.
+fn flags_of_all(flags: &ConductFlags) -> Vec<String> {
+    let own = ["--host", "--alias", "--target", "--drive"];
+    let is_given = |given: &str| own.iter().any(|name| given == *name || given.starts_with(&format!("{name}=")));
+    let of_arms = flags.arms.with.iter().flat_map(|with| with.split_whitespace()).map(|word| word.trim_matches('\''));
+    let is_named =
+        flags.flags.iter().map(String::as_str).chain(of_arms).any(|word| {
+            is_given(word) || word.split_once('=').is_some_and(|(_, flag)| is_given(flag.trim_matches('\'')))
+        });
+    let host = if is_named { flags.host.clone() } else { credentials::flag_or_env(flags.host.as_ref(), aim::HOSTS) };
+    let host = host.into_iter().flat_map(|host| ["--host".to_owned(), host]);
     flags.flags.iter().cloned().chain(host).collect()
 }
 

@@ -19,7 +19,7 @@ use crate::grid::Grid;
 use crate::interrupt;
 
 /// Flags of bench that every cell is given by the experiment.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 17] = [
     "--op",
     "--obj.size",
     "--concurrent",
@@ -35,6 +35,8 @@ const RESERVED: [&str; 15] = [
     "--slo",
     "--abort-if",
     "--config",
+    "--no-ceiling",
+    "--noclear",
 ];
 
 /// Flags whose values every user of the machine could read in the arguments of a cell, and readers in the folder.
@@ -43,8 +45,11 @@ const SECRET: [&str; 2] = ["--secret-key", "--session-token"];
 /// How often a process that goes on is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a load that was told to end may take for clearing up.
-const ENDING: Duration = Duration::from_secs(20);
+/// How long a load that was told to end may take for clearing up: as bench waits for a target that does not answer.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// How long a load may take beside its times, for preparing and clearing up, and a command of the user's.
+const BESIDE: Duration = Duration::from_secs(600);
 
 /// What every cell loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +156,7 @@ pub(super) struct Run<'a> {
 pub(super) struct Ended {
     /// Exit code; absent where a signal ended it.
     pub(super) code: Option<i32>,
-    /// What it said on standard error, its last line.
+    /// Its error, or the last line that it said.
     pub(super) said: String,
 }
 
@@ -164,8 +169,7 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicBool) -> Result<Ended, Failure> {
     command.args(["--warmup", &format!("{}ms", run.times.warmup_ms)]);
     command.args(["--duration", &format!("{}ms", run.times.measured_ms)]);
     command.arg("--output").arg(run.folder).envs(run.keys.iter().map(|(name, value)| (name, value)));
-    // Preparing and clearing up take as long as they take; the load itself is bounded by its times.
-    let most = Duration::from_millis(run.times.warmup_ms + run.times.measured_ms) + Duration::from_secs(600);
+    let most = Duration::from_millis(run.times.warmup_ms + run.times.measured_ms) + BESIDE;
     watched(command, most, stop, &run.folder.with_extension("log"))
 }
 
@@ -173,7 +177,7 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicBool) -> Result<Ended, Failure> {
 pub(super) fn shell(text: &str, log: &Path, stop: &AtomicBool) -> Result<Ended, Failure> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]);
-    watched(command, Duration::from_secs(600), stop, log)
+    watched(command, BESIDE, stop, log)
 }
 
 /// Runs a process to its end, told by SIGINT to end early where `stop` is set or its time is over, and killed where it
@@ -188,7 +192,10 @@ fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) 
         command.spawn().map_err(|source| Failure::File { what: "start", path: PathBuf::from(program), source })?;
     let code = waited(&mut child, Instant::now() + most, stop).map_err(failed)?;
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    let said = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+    // What an error says goes before what follows it.
+    let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let said = lines.clone().find(|line| line.starts_with("error: ")).or_else(|| lines.next()).unwrap_or_default();
+    let said = said.trim_start_matches("error: ").to_owned();
     if text.is_empty() {
         // It says nothing: what stays does no harm.
         let _ = std::fs::remove_file(log);

@@ -2,19 +2,22 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use linerate_host::apply::{self, Outcome, Terms};
+use linerate_host::apply::{self, Outcome, Terms, TuneError};
 use linerate_host::journal::State;
-use linerate_host::{Root, owner};
+use linerate_host::{Root, owner, setting};
 use linerate_record::experiment::Means;
 use linerate_record::journal::Begin;
-use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet};
+use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Place};
 
 use super::load;
 use crate::failure::{Failure, code};
 use crate::interrupt::came;
 use crate::tune::{self, watching};
+
+/// How long another linerate may hold the journal before changes are left to their watch.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where arms are put in place.
 pub(super) struct Ground {
@@ -65,6 +68,23 @@ pub(super) fn within<T>(
     done
 }
 
+/// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
+/// change and this one does not must be as they were.
+pub(super) fn displaced(ground: &Ground, all: &[Means], means: &Means) -> Option<String> {
+    let of_others = all.iter().flat_map(|other| &other.changes);
+    let is_own = |place: &Place| means.changes.iter().any(|change| change.place == *place);
+    let left_alone = of_others.filter(|change| !is_own(&change.place)).map(|change| (&change.place, &change.prior));
+    let expected = means.changes.iter().map(|change| (&change.place, &change.new)).chain(left_alone);
+    expected.into_iter().find_map(|(place, expected)| {
+        let now = setting::read(&ground.root, tune::find(&place.knob)?, place).value;
+        let is_there = now.as_ref().is_some_and(|now| setting::same(now, expected));
+        (!is_there).then(|| {
+            let now = now.map_or_else(|| "not to be read".to_owned(), |now| format!("{now:?}"));
+            format!("{place} was {now} when the load ended, and not {expected:?}: something has changed it meanwhile")
+        })
+    })
+}
+
 /// Applies changes, all or none, and gives the name of the application.
 fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<Option<String>, Failure> {
     let Some(state) = ground.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
@@ -90,7 +110,13 @@ fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<
 
 fn take_back(ground: &Ground, id: &str) -> Result<(), Failure> {
     let Some(state) = &ground.state else { return Ok(()) };
-    let rolled = apply::rollback(&tune::ground(&ground.root, state), Some(id), false, &mut |_| ())?;
+    let until = Instant::now() + PATIENCE;
+    let rolled = loop {
+        match apply::rollback(&tune::ground(&ground.root, state), Some(id), false, &mut |_| ()) {
+            Err(TuneError::Busy) if Instant::now() < until => std::thread::sleep(PATIENCE / 100),
+            rolled => break rolled?,
+        }
+    };
     let left = rolled.undone.iter().filter(|(_, undo)| undo.needs_a_look()).map(|(place, _)| place.to_string());
     let left: Vec<String> = left.collect();
     if left.is_empty() {
@@ -116,7 +142,7 @@ pub(super) fn command_of_the_user(ground: &Ground, command: &str, stop: &AtomicB
         _ if came(stop) => Err(Failure::Interrupted),
         code => {
             let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
-            Err(Failure::usage(format!("{command:?} ended with {code}: {}", ended.said)))
+            Err(Failure::Command(format!("{command:?} ended with {code}: {}", ended.said)))
         }
     }
 }

@@ -39,8 +39,12 @@ pub(super) fn finish(
         report::print(&rendered(&told, format, false))?;
     }
     write_whole(&path.join("report.html"), run_html(&told).as_bytes())?;
+    let changes = path.join("changes.json");
     if !told.advice.is_empty() {
-        write_changes(&path.join("changes.json"), &told)?;
+        write_changes(&changes, &told)?;
+    } else if changes.exists() {
+        // What an earlier end of the same experiment advised is advised no more.
+        std::fs::remove_file(&changes).map_err(|source| Failure::File { what: "remove", path: changes, source })?;
     }
     if !quiet && format == SiteFormat::Text {
         report::print(&format!("\n report  {}\n", path.join("report.html").display()))?;
