@@ -23,8 +23,11 @@ test:
 	$(CARGO) test --workspace
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
-test-system: servers $(SERVERS)/vmlinuz
-	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz $(CARGO) test -p linerate --test system -- --test-threads 1
+# What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes.
+test-system: servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian
+	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod \
+	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages PATH="$$PATH:$(SERVERS)/debian/bin" \
+	$(CARGO) test -p linerate --test system -- --test-threads 1
 
 servers: $(SERVERS)/minio
 	.ci/install
@@ -35,6 +38,13 @@ $(SERVERS)/minio:
 
 $(SERVERS)/vmlinuz:
 	.ci/kernel $@ || echo 'no kernel of Debian: what boots one is skipped'
+
+$(SERVERS)/debian:
+	.ci/unpack $@ udev tuned || echo 'no packages of Debian: what udev and TuneD read is skipped'
+
+POD_SOURCE = crates/linerate/tests/system_parts/pod
+$(SERVERS)/pod: $(POD_SOURCE)/main.go $(POD_SOURCE)/go.mod $(POD_SOURCE)/go.sum
+	go build -C $(POD_SOURCE) -o $@ .
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.
 bench: servers

@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
 use system_parts::{
-    Minio, Namespaces, audited, booted, ends, experiment, missing, released, scopes, shaped_cluster, tune,
+    Minio, Namespaces, audited, booted, ends, experiment, exported, missing, released, scopes, shaped_cluster, tune,
 };
 use tempfile::tempdir;
 
@@ -61,7 +61,14 @@ fn main() {
         trial("tune_on_the_machine_and_back_byte_for_byte", &["root", "script"], tune::on_the_machine),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
         trial("tune_is_watched_by_systemd_in_a_virtual_machine", MACHINE, booted::watched_by_systemd),
-        trial("tune_exports_what_other_tools_take", &["root", "sysctl", "systemd-tmpfiles"], tune::exported),
+        trial(
+            "tune_exports_what_sysctl_and_tmpfiles_take",
+            &["root", "sysctl", "systemd-tmpfiles"],
+            exported::to_sysctl_and_tmpfiles,
+        ),
+        trial("tune_exports_what_udev_takes", &["root", "ip", "mount", "unshare", "udevadm"], exported::to_udev),
+        trial("tune_exports_what_tuned_takes", &["python3", "TuneD"], exported::to_tuned),
+        trial("tune_exports_what_a_pod_takes", &["the types of Kubernetes"], exported::to_a_pod),
         trial("tune_refuses_what_is_not_its_own", &["root", "ip"], tune::refused),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
         trial(

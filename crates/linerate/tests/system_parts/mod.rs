@@ -6,6 +6,7 @@ pub(crate) mod booted;
 mod cluster;
 pub(crate) mod ends;
 pub(crate) mod experiment;
+pub(crate) mod exported;
 mod minio;
 mod namespaces;
 pub(crate) mod released;
@@ -35,6 +36,8 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
         "a kernel to boot" => booted::kernel().is_none(),
+        "TuneD" => exported::tuned().is_none(),
+        "the types of Kubernetes" => exported::pod().is_none(),
         "root" => !is_root(),
         "make dist" => released::binary().is_none(),
         program => !on_path(program),

@@ -11,7 +11,7 @@ use tempfile::{TempDir, tempdir};
 use crate::running::{linerate, shown};
 
 /// Sysctls that a namespace has of its own, by the ids of their knobs, which are their names.
-const OF_A_NAMESPACE: [&str; 26] = [
+pub(super) const OF_A_NAMESPACE: [&str; 26] = [
     "net.core.somaxconn",
     "net.ipv4.ip_local_port_range",
     "net.ipv4.ip_local_reserved_ports",
@@ -75,9 +75,9 @@ const OF_THE_MACHINE: [&str; 27] = [
 const TWINS: [&str; 2] = ["vm.dirty_background_ratio", "vm.dirty_ratio"];
 
 /// A namespace with a pair of interfaces, or the machine; and journals.
-struct Ground {
-    namespace: Option<String>,
-    state: TempDir,
+pub(super) struct Ground {
+    pub(super) namespace: Option<String>,
+    pub(super) state: TempDir,
 }
 
 impl Drop for Ground {
@@ -90,7 +90,7 @@ impl Drop for Ground {
 }
 
 impl Ground {
-    fn namespace(tag: &str) -> Ground {
+    pub(super) fn namespace(tag: &str) -> Ground {
         let name = format!("lrt{tag}{}", std::process::id());
         for line in [
             format!("netns add {name}"),
@@ -103,7 +103,7 @@ impl Ground {
         Ground { namespace: Some(name), state: tempdir().expect("a folder") }
     }
 
-    fn machine() -> Ground {
+    pub(super) fn machine() -> Ground {
         Ground { namespace: None, state: tempdir().expect("a folder") }
     }
 
@@ -117,7 +117,7 @@ impl Ground {
         self.command().args(arguments).output().expect("it runs")
     }
 
-    fn done(&self, arguments: &[&str]) -> String {
+    pub(super) fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", shown(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -128,19 +128,26 @@ impl Ground {
     }
 
     /// The text of a sysctl, where this machine has it.
-    fn sysctl(&self, name: &str) -> Option<Vec<u8>> {
+    pub(super) fn sysctl(&self, name: &str) -> Option<Vec<u8>> {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
         let Some(namespace) = &self.namespace else { return std::fs::read(path).ok() };
         let output = Command::new("ip").args(["netns", "exec", namespace, "cat", &path]).output().expect("ip runs");
         output.status.success().then_some(output.stdout)
     }
 
+    /// `ip link` in the namespace.
+    pub(super) fn link(&self, words: &[&str]) -> String {
+        let name = self.namespace.as_deref().expect("a namespace");
+        let output = Command::new("ip").args(["-n", name, "-d", "link"]).args(words).output().expect("ip runs");
+        assert!(output.status.success(), "{words:?}: {}", shown(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// Everything that is changed, as the kernel shows it; of the link without its counters of time.
     fn bytes(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut all: Vec<_> = self.names().iter().chain(&TWINS).map(|n| ((*n).to_owned(), self.sysctl(n))).collect();
         if let Some(name) = &self.namespace {
-            let link = Command::new("ip").args(["-n", name, "-d", "link", "show", "lab0"]).output().expect("ip runs");
-            all.push(("link".to_owned(), Some(link.stdout)));
+            all.push(("link".to_owned(), Some(self.link(&["show", "lab0"]).into_bytes())));
             let offload = self.run(&["tune", "diff", "--netns", name, "--set", "nic.tso@lab0=off"]);
             all.push(("tso".to_owned(), Some(offload.stdout)));
         }
@@ -170,7 +177,7 @@ impl Ground {
 }
 
 /// Another value that the kernel takes.
-fn moved(name: &str, now: &str) -> String {
+pub(super) fn moved(name: &str, now: &str) -> String {
     let numbers: Vec<u64> = now.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match (name, numbers.as_slice()) {
         ("net.ipv4.tcp_congestion_control", _) => "reno".to_owned(),
@@ -338,48 +345,5 @@ pub(crate) fn refused() -> Result<(), Failed> {
     let output = ground.run(&["tune", "apply", file.to_str().unwrap_or_default()]);
     assert!(shown(&output).contains("others can write"), "{}", shown(&output));
     assert_eq!(ground.bytes(), before);
-    Ok(())
-}
-
-/// What `export` prints, given to the tools that it is for: `sysctl` reads its file, and `systemd-tmpfiles` writes the
-/// settings of a captured machine.
-pub(crate) fn exported() -> Result<(), Failed> {
-    let ground = Ground::machine();
-    let root = tempdir()?;
-    for (path, text) in [
-        ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
-        ("proc/sys/vm/swappiness", "60\n"),
-        ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
-        ("sys/block/sda/queue/read_ahead_kb", "128\n"),
-    ] {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
-        std::fs::write(path, text)?;
-    }
-    let (file, made) = (ground.state.path().join("changes.json"), ground.state.path().join("made.conf"));
-    let (file, folder) = (file.to_string_lossy().into_owned(), root.path().to_string_lossy().into_owned());
-    let mut words = vec!["tune", "diff", "--root", &folder, "-o", &file];
-    for set in ["vm.swappiness=10", "net.ipv4.tcp_rmem=4096 131072 33554432", "block.read_ahead_kb@sda=4096"] {
-        words.extend(["--set", set]);
-    }
-    ground.done(&words);
-
-    std::fs::write(&made, ground.done(&["tune", "export", "--format", "sysctl.d", &file]))?;
-    let output = Command::new("sysctl").args(["--dry-run", "--load"]).arg(&made).output()?;
-    let text = shown(&output);
-    assert!(output.status.success() && text.contains("vm.swappiness = 10"), "{text}");
-    assert!(text.contains("net.ipv4.tcp_rmem = 4096 131072 33554432"), "{text}");
-
-    std::fs::write(&made, ground.done(&["tune", "export", "--format", "systemd", &file]))?;
-    let mut tmpfiles = Command::new("systemd-tmpfiles");
-    let output = tmpfiles.arg("--create").arg(format!("--root={folder}")).arg(&made).output()?;
-    assert!(output.status.success(), "{}", shown(&output));
-    for (path, text) in [
-        ("proc/sys/vm/swappiness", "10"),
-        ("proc/sys/net/ipv4/tcp_rmem", "4096 131072 33554432"),
-        ("sys/block/sda/queue/read_ahead_kb", "4096"),
-    ] {
-        assert_eq!(std::fs::read_to_string(root.path().join(path))?.trim_end(), text, "{path}");
-    }
     Ok(())
 }
