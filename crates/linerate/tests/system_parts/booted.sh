@@ -29,6 +29,9 @@ put() {
 }
 put "$(command -v busybox)" /usr/bin/busybox
 put /lib/systemd/systemd /usr/lib/systemd/systemd
+# From 254 on it is this that begins what units say.
+executor=/usr/lib/systemd/systemd-executor
+[ ! -e $executor ] || put $executor $executor
 put "$(command -v systemctl)" /usr/bin/systemctl
 put "$(command -v systemd-run)" /usr/bin/systemd-run
 put "$(command -v flock)" /usr/bin/flock
