@@ -325,6 +325,10 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
             "{id} cannot be confirmed: {why}; take it back: linerate tune rollback"
         )));
     }
+    if told.is_being_undone() {
+        let why = "it is partly taken back";
+        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; go on: linerate tune rollback")));
+    }
     if since_boot_ms() >= told.begin.deadline_since_boot_ms {
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
     }

@@ -239,6 +239,12 @@ impl Told {
         matches!(self.closed, Some((_, _, 0)))
     }
 
+    /// Whether a change that was made was tried to be taken back.
+    #[must_use]
+    pub fn is_being_undone(&self) -> bool {
+        self.made.iter().any(|made| made.became.is_some() && made.undone.is_some())
+    }
+
     /// Whether it waits: neither confirmed nor taken back.
     #[must_use]
     pub fn is_pending(&self) -> bool {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::journal::{Begin, By, Undo};
+use linerate_record::journal::{Begin, By};
 
 use crate::apply::{Ground, Rolled, Step, TuneError, lock, since_boot_ms, take_back};
 use crate::journal::Told;
@@ -64,7 +64,7 @@ fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Op
     }
     let mut rolled = take_back(ground, &told, By::Lapse, false, step)?;
     for _ in 1..ATTEMPTS {
-        if !rolled.undone.iter().any(|(_, undo)| matches!(undo, Undo::Failed { .. })) {
+        if !rolled.has_failed() {
             break;
         }
         std::thread::sleep(LOOK * 2);

@@ -6,9 +6,12 @@ use std::io;
 use linerate_record::journal::{By, Line, Undo};
 use linerate_record::knob::Place;
 
-use super::{Ground, Step, TuneError, boot, lock, now_ms};
+use super::{Ground, Step, TuneError, boot, lock, now_ms, since_boot_ms};
 use crate::journal::{Journal, Made, Told};
 use crate::setting;
+
+/// How long after the time to confirm is over a watch may still be at work, or be started again by systemd.
+const WATCH_MS_MAX: u64 = 120_000;
 
 /// What came of taking an application back.
 #[derive(Clone, Debug)]
@@ -28,6 +31,11 @@ impl Rolled {
     #[must_use]
     pub fn left(&self) -> u32 {
         u32::try_from(self.undone.iter().filter(|(_, undo)| undo.needs_a_look()).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a setting could not be restored that may be another time.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.undone.iter().any(|(_, undo)| matches!(undo, Undo::Failed { .. }))
     }
 }
 
@@ -53,7 +61,8 @@ pub fn rollback(
     take_back(ground, &told, By::Command, force, step)
 }
 
-/// The same for one that is known, under the lock.
+/// The same for one that is known, under the lock. While a watch still waits, an application of which the kernel
+/// refused something is not closed: the watch tries that again when its time comes.
 pub(crate) fn take_back(
     ground: &Ground<'_>,
     told: &Told,
@@ -88,6 +97,11 @@ pub(crate) fn take_back(
         rolled.undone.push((made.change.place.clone(), outcome.clone()));
         record(Line::Undone { number: made.number, outcome }, &mut rolled);
         step(Step::UndoRecorded);
+    }
+    let is_watched =
+        told.is_pending() && since_boot_ms() < told.begin.deadline_since_boot_ms.saturating_add(WATCH_MS_MAX);
+    if by != By::Lapse && is_watched && rolled.has_failed() {
+        return Ok(rolled);
     }
     let left = rolled.left();
     record(Line::Closed { by, at_ms: now_ms(), left }, &mut rolled);

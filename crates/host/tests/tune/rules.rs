@@ -2,7 +2,7 @@
 
 use linerate_host::apply::{Outcome, TuneError, apply, confirm, rollback};
 use linerate_host::watch::watch;
-use linerate_record::journal::Undo;
+use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{Change, Place, Space};
 
 use crate::machine::{Machine, ROWS, scratch};
@@ -167,6 +167,41 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     assert_eq!(machine.files(), before);
     machine.apply(&set, "3", &mut nothing).unwrap();
     assert!(matches!(machine.apply(&set, "4", &mut nothing), Err(TuneError::Pending(id)) if id == "3"));
+}
+
+#[test]
+fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
+    let (dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    let file = dir.path().join("root/proc/sys/vm/swappiness");
+    // A folder in the file's place is neither read nor written, and is not gone either.
+    let block = || std::fs::remove_file(&file).and_then(|()| std::fs::create_dir(&file)).unwrap();
+    block();
+    for _ in 0..2 {
+        let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+        assert_eq!(rolled.left(), 1, "{rolled:?}");
+        assert!(machine.state.read("1").unwrap().is_pending(), "the watch goes on");
+        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("partly taken back"));
+    }
+    std::fs::remove_dir(&file).unwrap();
+    machine.set("proc/sys/vm/swappiness", "10");
+    machine.let_time_pass("1");
+    let rolled = watch(&machine.ground(), "1", &mut nothing).unwrap().unwrap();
+    assert_eq!(rolled.left(), 0);
+    assert_eq!(machine.files(), before);
+    assert_eq!(machine.state.newest_open().unwrap(), None);
+
+    machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
+    block();
+    machine.let_time_pass("2");
+    assert_eq!(watch(&machine.ground(), "2", &mut nothing).unwrap().unwrap().left(), 1);
+    assert!(matches!(machine.state.read("2").unwrap().closed, Some((By::Lapse, _, 1))), "it has given up");
+    std::fs::remove_dir(&file).unwrap();
+    machine.set("proc/sys/vm/swappiness", "10");
+    assert_eq!(rollback(&machine.ground(), None, false, &mut nothing).unwrap().left(), 0);
+    assert_eq!(machine.state.newest_open().unwrap(), None);
+    assert_eq!(machine.files(), before);
 }
 
 #[test]

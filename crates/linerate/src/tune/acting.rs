@@ -72,7 +72,8 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
     let machine = machine_of(&state, flags.id.as_deref())?;
     let rolled = apply::rollback(&ground(&machine, &state), flags.id.as_deref(), flags.force, &mut |_| ())?;
-    if watch::systemd_runs() {
+    // What is left, the watch tries again.
+    if rolled.left() == 0 && watch::systemd_runs() {
         watch::stop_timer(&rolled.id);
     }
     report::print(&undone(&rolled))?;

@@ -86,6 +86,9 @@ fn standing(told: &Told, machine: &Root) -> String {
             let left_ms = told.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
             let whole = if told.is_applied { "" } else { "ended before all were made, " };
             match left_ms {
+                1.. if told.is_being_undone() => {
+                    format!("partly taken back: what is left is tried again in {} s", left_ms.div_ceil(1000))
+                }
                 0 => format!("{whole}not confirmed in time: being taken back; if not, linerate tune rollback"),
                 _ => format!("{whole}taken back in {} s unless confirmed", left_ms.div_ceil(1000)),
             }
