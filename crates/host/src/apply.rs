@@ -315,7 +315,7 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
         _ => return Err(TuneError::Nothing("nothing waits to be confirmed".to_owned())),
     };
     let id = &told.begin.id;
-    if told.begin.boot != boot(ground.root) {
+    if has_booted(ground.root, &told.begin) {
         let why = "the machine has booted since, and its run-time settings are gone";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; apply the file again")));
     }
@@ -345,7 +345,7 @@ pub(crate) fn lock(state: &State) -> Result<Lock, TuneError> {
 /// that has ended is taken back: its watch may not have begun.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
-        Some(told) if told.is_pending() && told.begin.boot == boot => {
+        Some(told) if told.is_pending() && !are_two_boots(&told.begin.boot, boot) => {
             match told.begin.owner {
                 // It takes them back itself when it is done.
                 Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
@@ -370,7 +370,7 @@ fn begin(root: &Root, set: &ChangeSet, terms: &Terms) -> Result<Begin, TuneError
         schema: JOURNAL_SCHEMA,
         id: terms.id.clone(),
         machine: machine_hash(root)?,
-        boot: boot(root),
+        boot: known_boot(boot(root), root.is_live())?,
         profile: set.profile.clone(),
         root: terms.root.clone(),
         began_ms: now_ms(),
@@ -395,11 +395,32 @@ pub fn machine_hash(root: &Root) -> Result<String, TuneError> {
     Ok(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The boot id; empty where there is none.
-#[must_use]
-pub fn boot(root: &Root) -> String {
+const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
+
+/// The boot id; empty where it cannot be read.
+fn boot(root: &Root) -> String {
     let mut bytes = Vec::new();
-    text(root, "proc/sys/kernel/random/boot_id", &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default()
+    text(root, BOOT_ID, &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// Whether the machine has booted since an application began. An id that cannot be read is none of another boot: then
+/// its changes are there, and are taken back.
+#[must_use]
+pub fn has_booted(root: &Root, begin: &Begin) -> bool {
+    are_two_boots(&begin.boot, &boot(root))
+}
+
+fn are_two_boots(then: &str, now: &str) -> bool {
+    !then.is_empty() && !now.is_empty() && then != now
+}
+
+/// Refuses to begin without a boot id on a machine that boots: a later boot could not be told from this one. A capture
+/// may lack it.
+fn known_boot(id: String, is_live: bool) -> Result<String, TuneError> {
+    if id.is_empty() && is_live {
+        return Err(TuneError::File(format!("cannot read /{BOOT_ID}, by which a later boot is told: mount /proc")));
+    }
+    Ok(id)
 }
 
 /// Milliseconds since this machine booted, time asleep included: one clock for all processes, which nobody sets.
@@ -413,4 +434,24 @@ pub fn since_boot_ms() -> u64 {
 pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_known_and_different_ids_are_a_boot() {
+        for (then, now, is_boot) in [("a", "b", true), ("a", "a", false), ("a", "", false), ("", "b", false)] {
+            assert_eq!(are_two_boots(then, now), is_boot, "{then:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_begun_on_a_live_machine_whose_boot_cannot_be_told() {
+        let why = known_boot(String::new(), true).unwrap_err().to_string();
+        assert!(why.contains("/proc/sys/kernel/random/boot_id"), "{why}");
+        assert_eq!(known_boot(String::new(), false).unwrap(), "", "a capture may lack it");
+        assert_eq!(known_boot("a".to_owned(), true).unwrap(), "a");
+    }
 }

@@ -6,7 +6,7 @@ use std::io;
 use linerate_record::journal::{By, Line, Undo};
 use linerate_record::knob::Place;
 
-use super::{Ground, Step, TuneError, boot, lock, now_ms, since_boot_ms};
+use super::{Ground, Step, TuneError, has_booted, lock, now_ms, since_boot_ms};
 use crate::journal::{Journal, Made, Told};
 use crate::setting;
 
@@ -81,7 +81,7 @@ pub(crate) fn take_back(
         };
         rolled.unrecorded = recorded.err();
     };
-    if told.begin.boot != boot(ground.root) {
+    if has_booted(ground.root, &told.begin) {
         rolled.after_reboot = true;
         record(Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }, &mut rolled);
         return Ok(rolled);

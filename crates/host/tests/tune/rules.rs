@@ -217,6 +217,24 @@ fn after_a_boot_nothing_is_restored_blindly() {
 }
 
 #[test]
+fn without_a_boot_id_changes_are_taken_back_and_not_taken_for_gone() {
+    let (dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    let id = dir.path().join("root/proc/sys/kernel/random/boot_id");
+    let text = std::fs::read(&id).unwrap();
+    std::fs::remove_file(&id).unwrap();
+    assert!(matches!(machine.apply(&machine.changes(), "2", &mut nothing), Err(TuneError::Pending(_))));
+    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    assert!(!rolled.after_reboot && rolled.left() == 0 && rolled.undone.len() == ROWS.len());
+    // A capture that never had one is changed and changed back too.
+    machine.apply(&machine.changes(), "3", &mut nothing).unwrap();
+    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    std::fs::write(&id, text).unwrap();
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
 fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let (_dir, machine) = made();
     let before = machine.files();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use linerate_host::apply::{boot, since_boot_ms};
+use linerate_host::apply::{has_booted, since_boot_ms};
 use linerate_host::journal::{Made, Told};
 use linerate_host::{Root, setting};
 use linerate_record::journal::{By, Undo};
@@ -19,7 +19,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         Some(told) => {
             let machine = root(told.begin.root.as_deref());
             let mut text = format!("{}\n", line(&told, &machine));
-            if told.begin.boot == boot(&machine) {
+            if !has_booted(&machine, &told.begin) {
                 for made in &told.made {
                     let _ = writeln!(text, "  {}", present(made, &machine));
                 }
@@ -67,7 +67,7 @@ fn line(told: &Told, machine: &Root) -> String {
 }
 
 fn standing(told: &Told, machine: &Root) -> String {
-    let is_of_this_boot = told.begin.boot == boot(machine);
+    let is_of_this_boot = !has_booted(machine, &told.begin);
     if let Some((by, _, left)) = told.closed {
         let who = match by {
             By::Command => "taken back",
