@@ -4,7 +4,7 @@
 //! runs (a transient service where there is an owner to look at), else a process in a session of its own whose parent
 //! is gone.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -31,14 +31,16 @@ pub const ARMED: &str = "armed";
 /// unless it is the last.
 ///
 /// # Errors
-/// Where its journal cannot be read.
+/// Where its journal is gone, or cannot be read until its time is over.
 pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
+    let mut deadline_ms = 0;
     loop {
-        let told = ground.state.read(id)?;
+        let told = read(ground, id, deadline_ms)?;
         if !told.is_pending() {
             return Ok(None);
         }
-        let left_ms = told.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
+        deadline_ms = told.begin.deadline_since_boot_ms;
+        let left_ms = deadline_ms.saturating_sub(since_boot_ms());
         let (look, is_owned) = told.begin.owner.map_or((LOOK, true), |owner| (OWNER_LOOK, !owner::is_gone(owner)));
         if left_ms == 0 || !is_owned {
             break;
@@ -57,8 +59,25 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Resul
     rolled
 }
 
+/// Reads a journal. What a disk or a full memory refuses at one moment it may give at the next, so that is tried until
+/// an instant, and for a while in any case; a journal that is gone will not come back.
+fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<Told, TuneError> {
+    let until_ms = until_ms.max(since_boot_ms() + PATIENCE_MS);
+    loop {
+        match ground.state.read(id) {
+            Err(TuneError::State { source, path }) if source.kind() == ErrorKind::NotFound => {
+                return Err(TuneError::State { source, path });
+            }
+            Err(TuneError::State { .. } | TuneError::Journal { .. }) if since_boot_ms() < until_ms => {
+                std::thread::sleep(LOOK);
+            }
+            other => return other,
+        }
+    }
+}
+
 fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
-    let mut told: Told = ground.state.read(id)?;
+    let mut told = read(ground, id, 0)?;
     if !told.is_pending() {
         return Ok(None);
     }
@@ -68,7 +87,7 @@ fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Op
             break;
         }
         std::thread::sleep(LOOK * 2);
-        told = ground.state.read(id)?;
+        told = read(ground, id, 0)?;
         rolled = take_back(ground, &told, By::Lapse, false, step)?;
     }
     Ok(Some(rolled))

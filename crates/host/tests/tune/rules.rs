@@ -205,6 +205,33 @@ fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
 }
 
 #[test]
+fn a_watch_outlasts_a_journal_that_cannot_be_read_for_a_while_and_not_one_that_is_gone() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    machine.let_time_pass("1");
+    let (journal, aside) = (machine.state.path().join("1.journal"), machine.state.path().join("aside"));
+    std::fs::copy(&journal, &aside).unwrap();
+    let rolled = std::thread::scope(|scope| {
+        // A link is not followed; it takes the journal's place at once, as the journal does then.
+        let link = machine.state.path().join("link");
+        std::os::unix::fs::symlink(&aside, &link).unwrap();
+        std::fs::rename(&link, &journal).unwrap();
+        let watching = scope.spawn(|| watch(&machine.ground(), "1", &mut nothing));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!watching.is_finished(), "it tries again");
+        std::fs::rename(&aside, &journal).unwrap();
+        watching.join().unwrap().unwrap()
+    });
+    assert_eq!(rolled.map(|rolled| rolled.left()), Some(0));
+    assert_eq!(machine.files(), before);
+    std::fs::remove_file(&journal).unwrap();
+    let began = std::time::Instant::now();
+    assert!(matches!(watch(&machine.ground(), "1", &mut nothing), Err(TuneError::State { .. })));
+    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[test]
 fn after_a_boot_nothing_is_restored_blindly() {
     let (_dir, machine) = made();
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
