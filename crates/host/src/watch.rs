@@ -113,21 +113,28 @@ pub fn unit(id: &str) -> String {
 /// # Errors
 /// What `systemd-run` says, or that the trial failed.
 pub fn start_timer(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
-    let said = systemd_run(&trial_arguments(&begin.id), program, trial)?;
-    if !said.status.success() {
-        return Err(untried(program, arguments, &begin.id, &String::from_utf8_lossy(&said.stderr)));
-    }
+    tried(program, arguments, trial, begin)?;
     let after_ms = begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
     done(&systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)?)
 }
 
 /// Starts a watch as a transient service of systemd, which waits by itself: a timer looks at no owner. The service is
-/// in the initial PID namespace, so the owner must be.
+/// in the initial PID namespace, so the owner must be. It counts as started before it has read anything, so the trial
+/// goes first here too.
 ///
 /// # Errors
-/// What `systemd-run` says, and where the program cannot be started.
-pub fn start_service(program: &Path, arguments: &[&str], begin: &Begin) -> Result<(), String> {
+/// What `systemd-run` says, that the trial failed, and where the program cannot be started.
+pub fn start_service(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
+    tried(program, arguments, trial, begin)?;
     done(&systemd_run(&service_arguments(&begin.id), program, arguments)?)
+}
+
+fn tried(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
+    let said = systemd_run(&trial_arguments(&begin.id), program, trial)?;
+    if said.status.success() {
+        return Ok(());
+    }
+    Err(untried(program, arguments, &begin.id, &String::from_utf8_lossy(&said.stderr)))
 }
 
 fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result<Output, String> {
@@ -261,6 +268,8 @@ pub fn let_go() -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::journal::JOURNAL_SCHEMA;
+
     use super::*;
 
     #[test]
@@ -294,6 +303,26 @@ mod tests {
         let why = untried(Path::new("/opt/linerate"), &arguments, "20260102T030405Z-1", "Job failed.\nSee below.\n");
         assert!(why.starts_with("systemd cannot run /opt/linerate tune watch --state /srv/tune: "), "{why}");
         assert!(why.ends_with("journalctl -u linerate-tune-20260102t030405z-1-trial says why (Job failed.)"), "{why}");
+    }
+
+    #[test]
+    fn a_timer_and_a_service_are_started_after_their_trial_alone() {
+        let begin = Begin {
+            schema: JOURNAL_SCHEMA,
+            id: "20260102T030405Z-1".to_owned(),
+            machine: String::new(),
+            boot: String::new(),
+            profile: String::new(),
+            root: None,
+            began_ms: 0,
+            deadline_since_boot_ms: 0,
+            owner: None,
+        };
+        // Only the trial has a word that is not given to systemd, so no other can be what is refused.
+        for start in [start_timer, start_service] {
+            let why = start(Path::new("/bin/true"), &["watch"], &["/srv/$TRIAL"], &begin).unwrap_err();
+            assert!(why.contains("$TRIAL"), "{why}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn id(now: &str, pid: u32, made_before: u32) -> String {
 /// Starts the watch of an application, which runs when this returns. It is systemd's where that runs, and where the
 /// watch would have the rights that this process has. An application with an owner is watched by a service in place of
 /// a timer, where the owner's number means the same to systemd; else, and where no service can be had (before systemd
-/// 240), by a process of its own.
+/// 240, or its trial failed), by a process of its own.
 ///
 /// # Errors
 /// Where none could be started, and why.
@@ -40,12 +40,12 @@ pub(crate) fn start(state: &State, begin: &Begin) -> Result<(), String> {
     let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
     let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
     let is_systemds = watch::systemd_runs() && rustix::process::geteuid().is_root();
+    let trial: Vec<&str> = arguments.iter().copied().chain(["--trial"]).collect();
     if is_systemds && begin.owner.is_none() {
-        let trial: Vec<&str> = arguments.iter().copied().chain(["--trial"]).collect();
         return watch::start_timer(&program, &arguments, &trial, begin);
     }
-    if is_systemds && owner::is_in_initial_pid_namespace() && watch::start_service(&program, &arguments, begin).is_ok()
-    {
+    let is_in_reach = is_systemds && owner::is_in_initial_pid_namespace();
+    if is_in_reach && watch::start_service(&program, &arguments, &trial, begin).is_ok() {
         return Ok(());
     }
     let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
