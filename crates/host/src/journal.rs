@@ -42,6 +42,16 @@ impl State {
         let folder = folder.into();
         let failed = |source| TuneError::State { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        State::existing(folder)
+    }
+
+    /// The journals in a folder that is there: a watch that made one would watch nothing.
+    ///
+    /// # Errors
+    /// Where it is not there, or others than its owner can write to it.
+    pub fn existing(folder: impl Into<PathBuf>) -> Result<State, TuneError> {
+        let folder = folder.into();
+        let failed = |source| TuneError::State { path: folder.clone(), source };
         let metadata = folder.symlink_metadata().map_err(failed)?;
         let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
         if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
@@ -70,6 +80,14 @@ impl State {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(failed(error.into())),
         }
+    }
+
+    /// Refuses where the lock or a journal could not be written to. Nothing is written, and nobody's lock is taken.
+    pub(crate) fn require_writable(&self, id: &str) -> Result<(), TuneError> {
+        for path in [self.0.join("lock"), self.file(id)?] {
+            private().write(true).open(&path).map_err(|source| TuneError::State { path, source })?;
+        }
+        Ok(())
     }
 
     /// The names of all journals, oldest first.
@@ -330,6 +348,18 @@ mod tests {
         assert_eq!(std::fs::metadata(state.path()).unwrap().mode() & 0o777, 0o700);
         std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(matches!(State::open(state.path()), Err(TuneError::Permissions { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_must_be_there_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("tune");
+        assert!(matches!(State::existing(&folder), Err(TuneError::State { .. })));
+        assert!(!folder.exists());
+        State::open(&folder).unwrap();
+        State::existing(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(State::existing(&folder), Err(TuneError::Permissions { .. })));
     }
 
     #[test]

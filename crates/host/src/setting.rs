@@ -16,6 +16,7 @@ mod sysfs;
 mod unchanging;
 
 use std::io;
+use std::os::fd::AsFd as _;
 
 use linerate_record::journal::Beside;
 use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space};
@@ -173,6 +174,17 @@ pub(crate) fn write(
         spot::write(inside, &spot, value)?;
         let (now, _) = spot::read(inside, &spot)?;
         Ok((now, beside::read(inside, &spot)))
+    })
+}
+
+/// Refuses a sysctl of the machine that this process could not write to. Nothing is written.
+///
+/// # Errors
+/// What the kernel says to that, or that there is no such sysctl.
+pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
+    let path = sysctl::path(sysctl)?;
+    within(root, &Space::Host, None, |inside| {
+        file::require_writable(inside.sysctls()?.as_fd(), &path, file::Links::None)
     })
 }
 

@@ -13,7 +13,7 @@ use linerate_record::journal::{Begin, By};
 
 use crate::apply::{Ground, Rolled, Step, TuneError, lock, since_boot_ms, take_back};
 use crate::journal::Told;
-use crate::owner;
+use crate::{owner, setting};
 
 /// How often a waiting watch looks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(500);
@@ -57,6 +57,19 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Resul
     let rolled = lapse(ground, id, step);
     drop(held);
     rolled
+}
+
+/// Does at once what the watch of an application does later, and changes nothing: reads its journal, opens that and the
+/// lock for writing, and a sysctl too where one is named.
+///
+/// # Errors
+/// What of this cannot be done.
+pub fn trial(ground: &Ground<'_>, id: &str, sysctl: Option<&str>) -> Result<(), TuneError> {
+    ground.state.read(id)?;
+    ground.state.require_writable(id)?;
+    let Some(name) = sysctl else { return Ok(()) };
+    setting::require_writable(ground.root, name)
+        .map_err(|error| TuneError::File(format!("cannot write to {name}, which is to be changed: {error}")))
 }
 
 /// Reads a journal. What a disk or a full memory refuses at one moment it may give at the next, so that is tried until

@@ -176,9 +176,12 @@ struct WatchFlags {
     /// Say on standard output when it watches, and let go of it.
     #[arg(long)]
     tell: bool,
-    /// Read what the watch reads, and end.
+    /// Open what the watch reads and writes, change nothing, and end.
     #[arg(long)]
     trial: bool,
+    /// In the trial, a sysctl that the watch must be able to write to.
+    #[arg(long, value_name = "NAME", requires = "trial")]
+    sysctl: Option<String>,
 }
 
 /// Does what the flags ask for.

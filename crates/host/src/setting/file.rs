@@ -47,6 +47,11 @@ pub(super) fn write(tree: BorrowedFd<'_>, path: &str, value: &str, links: Links)
     }
 }
 
+/// Refuses a file that could not be written to: it is opened as for that, and nothing is written.
+pub(super) fn require_writable(tree: BorrowedFd<'_>, path: &str, links: Links) -> io::Result<()> {
+    beneath(tree, path, OFlags::WRONLY | OFlags::NOCTTY, links).map(drop)
+}
+
 /// Replaces a captured file, which must be there, by another that is whole at any time.
 pub(super) fn replace(tree: BorrowedFd<'_>, path: &str, value: &str, links: Links) -> io::Result<()> {
     drop(beneath(tree, path, OFlags::WRONLY, links)?);

@@ -1,7 +1,7 @@
 //! What is applied, what is refused, whose value stays.
 
 use linerate_host::apply::{Outcome, TuneError, apply, confirm, rollback};
-use linerate_host::watch::watch;
+use linerate_host::watch::{trial, watch};
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{Change, Place, Space};
 
@@ -229,6 +229,28 @@ fn a_watch_outlasts_a_journal_that_cannot_be_read_for_a_while_and_not_one_that_i
     let began = std::time::Instant::now();
     assert!(matches!(watch(&machine.ground(), "1", &mut nothing), Err(TuneError::State { .. })));
     assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_trial_opens_for_writing_what_the_watch_writes_and_changes_nothing() {
+    let (dir, machine) = made();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    let lock = machine.state.lock().unwrap();
+    let (before, journal) = (machine.files(), machine.state.read("1").unwrap());
+    let tried = |sysctl| trial(&machine.ground(), "1", sysctl).map_err(|error| error.to_string());
+    assert_eq!(tried(None), Ok(()), "its applier has the lock");
+    assert_eq!(tried(Some("vm.swappiness")), Ok(()));
+    assert!(tried(Some("../etc/passwd")).unwrap_err().contains("is no name of a sysctl"));
+    let file = dir.path().join("root/proc/sys/vm/swappiness");
+    std::fs::rename(&file, dir.path().join("aside")).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    assert!(tried(Some("vm.swappiness")).unwrap_err().contains("cannot write to vm.swappiness"));
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(dir.path().join("aside"), &file).unwrap();
+    assert_eq!((machine.files(), machine.state.read("1").unwrap()), (before, journal));
+    drop(lock);
+    std::fs::remove_file(machine.state.path().join("lock")).unwrap();
+    assert!(tried(None).unwrap_err().contains("lock"), "it makes none");
 }
 
 #[test]

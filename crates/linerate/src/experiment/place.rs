@@ -91,7 +91,7 @@ fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
     let terms = Terms { id: watching::new_id(), root: None, within: most, owner };
-    let mut arm = |begin: &Begin| watching::start(state, begin);
+    let mut arm = |begin: &Begin| watching::start(state, begin, changes);
     let on = tune::ground(&ground.root, state);
     let applied = apply::apply(&on, &ground.set(changes), &terms, &mut arm, &mut |_| ())?;
     let refused = changes.iter().zip(&applied.outcomes).find_map(|(change, outcome)| match outcome {

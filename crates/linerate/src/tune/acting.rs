@@ -21,7 +21,7 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let folder = folder.map_err(|source| Failure::File { what: "find", path: flags.file.clone(), source })?;
     let machine = root(folder.as_deref());
     let terms = Terms { id: watching::new_id(), root: folder, within: flags.confirm, owner: None };
-    let mut arm = |begin: &Begin| watching::start(&state, begin);
+    let mut arm = |begin: &Begin| watching::start(&state, begin, &set.changes);
     let applied = apply::apply(&ground(&machine, &state), &set, &terms, &mut arm, &mut |_| ());
     if matches!(applied, Err(TuneError::Reverted { left: 0, .. })) && watch::systemd_runs() {
         watch::stop_timer(&terms.id);

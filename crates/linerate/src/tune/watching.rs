@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linerate_host::journal::State;
-use linerate_host::{owner, watch};
+use linerate_host::{Root, owner, setting, watch};
 use linerate_record::journal::Begin;
+use linerate_record::knob::{Change, Locator, Space};
 
 use super::acting::machine_of;
-use super::{WatchFlags, ground};
+use super::{WatchFlags, find, ground, root};
 use crate::failure::{Failure, code};
 
 /// A name for an application of changes, which no other of this machine has: second and process, and from the second
@@ -35,12 +36,14 @@ fn id(now: &str, pid: u32, made_before: u32) -> String {
 ///
 /// # Errors
 /// Where none could be started, and why.
-pub(crate) fn start(state: &State, begin: &Begin) -> Result<(), String> {
+pub(crate) fn start(state: &State, begin: &Begin, changes: &[Change]) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
     let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
     let is_systemds = watch::systemd_runs() && rustix::process::geteuid().is_root();
-    let trial: Vec<&str> = arguments.iter().copied().chain(["--trial"]).collect();
+    let sysctl = writable_sysctl(&root(begin.root.as_deref()), changes);
+    let trial = arguments.iter().copied().chain(["--trial"]).chain(sysctl.iter().flat_map(|name| ["--sysctl", *name]));
+    let trial: Vec<&str> = trial.collect();
     if is_systemds && begin.owner.is_none() {
         return watch::start_timer(&program, &arguments, &trial, begin);
     }
@@ -50,6 +53,16 @@ pub(crate) fn start(state: &State, begin: &Begin) -> Result<(), String> {
     }
     let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
     watch::start_process(&program, &detached)
+}
+
+/// A sysctl of the machine among changes that this process can write to, as the watch then must be able to.
+fn writable_sysctl(machine: &Root, changes: &[Change]) -> Option<&'static str> {
+    let of_host = changes.iter().filter(|change| change.place.space == Space::Host);
+    let mut names = of_host.filter_map(|change| match find(&change.place.knob)?.locator {
+        Locator::Sysctl { name } => Some(name),
+        _ => None,
+    });
+    names.find(|name| setting::require_writable(machine, name).is_ok())
 }
 
 /// The watch, as this process.
@@ -62,9 +75,10 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
         watch::detach(Path::new(&program), &arguments).map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let state = State::open(&flags.state)?;
+    let state = State::existing(&flags.state)?;
     let machine = machine_of(&state, Some(&flags.id))?;
     if flags.trial {
+        watch::trial(&ground(&machine, &state), &flags.id, flags.sysctl.as_deref())?;
         return Ok(ExitCode::SUCCESS);
     }
     if flags.tell {
