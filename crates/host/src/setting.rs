@@ -26,6 +26,7 @@ pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
 use space::{Inside, within};
 use spot::spot;
+pub use sysfs::require_device_name;
 
 /// The longest value that is written: a page, as the kernel's own files take.
 const LONGEST_VALUE_BYTES: usize = 4096;

@@ -60,13 +60,18 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
     if set.changes.len() > CHANGES_MAX {
         return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));
     }
+    for text in [&set.profile, &set.machine] {
+        if breaks_out(text) {
+            return refuse("the file's profile or machine has a line break or a control character".to_owned());
+        }
+    }
     let mut seen = HashSet::new();
     for change in &set.changes {
         let place = &change.place;
         let device = place.device.as_deref().unwrap_or_default();
         let namespace = if let Space::Netns(name) = &place.space { name.as_str() } else { "" };
         let texts = [&*place.knob, device, namespace, &*change.prior, &*change.new, &*change.why, &*change.risk];
-        if texts.iter().any(|text| text.chars().any(|c| c.is_control() && c != '\t')) {
+        if texts.iter().any(|text| breaks_out(text)) {
             return refuse(format!("the change of {:?} has a line break or a control character", place.knob));
         }
         if !seen.insert(place) {
@@ -74,4 +79,10 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
         }
     }
     Ok(())
+}
+
+/// Whether a text could do something to a terminal, or begin a line of a file made from it. The last two are line
+/// breaks of YAML 1.1, and no control characters.
+fn breaks_out(text: &str) -> bool {
+    text.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
 }

@@ -41,7 +41,7 @@ pub(super) fn spot(locator: &Locator, device: Option<&str>) -> io::Result<Spot> 
         return Err(invalid("a device is named, and the setting is of none"));
     }
     let of_device = || device.map(str::to_owned).ok_or_else(|| invalid("a setting of devices, and none is named"));
-    let interface = || of_device().and_then(|name| sysfs::device_name(&name).map(|()| name));
+    let interface = || of_device().and_then(|name| sysfs::require_device_name(&name).map(|()| name));
     Ok(match *locator {
         Locator::Sysctl { name } => Spot::Sysctl(sysctl::path(name)?),
         Locator::Sysfs { path } => Spot::Sysfs(match class {
@@ -69,7 +69,7 @@ pub(super) fn of_address(address: &Address) -> io::Result<Spot> {
         Address::Sysctl(name) => Spot::Sysctl(sysctl::path(name)?),
         Address::Sysfs(path) => Spot::Sysfs(path.clone()),
         Address::Feature { device, name } => {
-            sysfs::device_name(device)?;
+            sysfs::require_device_name(device)?;
             Spot::Feature(device.clone(), name.clone())
         }
     })

@@ -40,7 +40,7 @@ const OF_A_CNI: [&str; 20] = [
 
 /// Fills a device into a pattern.
 pub(super) fn fill(pattern: &str, device: &str) -> io::Result<String> {
-    device_name(device)?;
+    require_device_name(device)?;
     let (Some(open), Some(close)) = (pattern.find('{'), pattern.find('}')) else {
         return Err(invalid(format!("the pattern {pattern:?} has no place for a device")));
     };
@@ -48,7 +48,10 @@ pub(super) fn fill(pattern: &str, device: &str) -> io::Result<String> {
 }
 
 /// Refuses what is no name of a device: anything that could be more than one part of a path.
-pub(super) fn device_name(name: &str) -> io::Result<()> {
+///
+/// # Errors
+/// Always the same, with the name.
+pub fn require_device_name(name: &str) -> io::Result<()> {
     let is_name = !name.is_empty()
         && name.len() < 64
         && !name.starts_with('.')

@@ -137,6 +137,12 @@ fn files_of_another_machine_or_layout_and_those_with_traps_are_refused_whole() {
     let cases = [
         (with(&|set| set.machine = "0".repeat(32)), "another machine"),
         (with(&|set| set.schema = 99), "schema 99"),
+        (
+            with(&|set| set.profile = "p\nkernel.core_pattern = |/bin/x".to_owned()),
+            "profile or machine has a line break",
+        ),
+        (with(&|set| set.profile = "p\u{2028}x: y".to_owned()), "profile or machine has a line break"),
+        (with(&|set| set.machine.push('\n')), "profile or machine has a line break"),
         (with(&|set| set.changes.push(set.changes[0].clone())), "twice"),
         (with(&|set| set.changes[0].new = "1\n2".to_owned()), "line break"),
         (with(&|set| set.changes[0].why = "\u{1b}[2J".to_owned()), "control character"),

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use linerate_host::setting;
 use linerate_record::knob::{Change, ChangeSet, DeviceClass, Locator, Scope, Space};
 
 use super::{ExportFormat, find};
@@ -39,6 +40,9 @@ fn text(set: &ChangeSet, format: ExportFormat) -> Result<String, Failure> {
         None => Err(Failure::usage(format!("no knob is called {:?}: see linerate knobs", change.place.knob))),
     });
     let all: Vec<(&Change, Locator)> = located.collect::<Result<_, _>>()?;
+    for (change, locator) in &all {
+        require_device_name(change, *locator)?;
+    }
     if format != ExportFormat::Pod && all.iter().any(|(change, _)| change.place.space != Space::Host) {
         let why = "the file has changes of a process's or a named namespace, which are set where the pod is described";
         return Err(Failure::usage(format!("{why}: --format pod")));
@@ -50,6 +54,17 @@ fn text(set: &ChangeSet, format: ExportFormat) -> Result<String, Failure> {
         ExportFormat::Tuned => tuned(set, &all),
         ExportFormat::Pod => pod(set, &all),
     })
+}
+
+/// Refuses a device that would be more than one part of a path, as where it is changed. Mounts are named by paths, and
+/// no format has them but in comments.
+fn require_device_name(change: &Change, locator: Locator) -> Result<(), Failure> {
+    let Some(device) = change.place.device.as_deref() else { return Ok(()) };
+    if locator.device_class() == Some(DeviceClass::Mount) {
+        return Ok(());
+    }
+    let refused = |error| Failure::usage(format!("the change of {:?} cannot be written: {error}", change.place.knob));
+    setting::require_device_name(device).map_err(refused)
 }
 
 /// A line for each change that the format has words for, and a comment for each other.
@@ -123,16 +138,27 @@ fn udev_line(change: &Change, locator: Locator) -> Option<String> {
     ))
 }
 
+/// A value as TuneD takes it. It puts variables and the output of programs for `${…}`, and ends a value at `#`: what
+/// has any of that has no words there.
+fn tuned_value(value: &str) -> Option<String> {
+    (!value.contains(['$', '{', '}', '#', '\\'])).then(|| plain(value))
+}
+
 /// A profile: what is in sections of its own is written once each.
 fn tuned(set: &ChangeSet, all: &[(&Change, Locator)]) -> String {
     let of_sysctls: Vec<_> =
         all.iter().filter(|(_, locator)| matches!(locator, Locator::Sysctl { .. })).copied().collect();
     let others: Vec<_> =
         all.iter().filter(|(_, locator)| !matches!(locator, Locator::Sysctl { .. })).copied().collect();
-    let sysctl = |change: &Change, locator: Locator| sysctl_line(change, locator).map(|line| line.replace(" = ", "="));
-    let sysfs =
-        |change: &Change, locator: Locator| Some(format!("{}={}", sysfs_path(change, locator)?, plain(&change.new)));
-    let head = format!("[main]\nsummary={}, by linerate\n\n", set.profile);
+    let sysctl = |change: &Change, locator: Locator| {
+        let Locator::Sysctl { name } = locator else { return None };
+        Some(format!("{name}={}", tuned_value(&change.new)?))
+    };
+    let sysfs = |change: &Change, locator: Locator| {
+        Some(format!("{}={}", sysfs_path(change, locator)?, tuned_value(&change.new)?))
+    };
+    let summary = tuned_value(&set.profile).map(|profile| format!("{profile}, ")).unwrap_or_default();
+    let head = format!("[main]\nsummary={summary}by linerate\n\n");
     let mut text = lines(set, &of_sysctls, &format!("{head}[sysctl]\n"), sysctl);
     text.push_str(&lines(set, &others, "\n[sysfs]\n", sysfs));
     text
@@ -252,6 +278,31 @@ mod tests {
     fn a_value_that_would_be_more_than_a_value_is_not_written_into_a_rule() {
         let set = set(&[("block.scheduler", Some("sda"), "none\", RUN+=\"/bin/x", Scope::Device)]);
         assert!(!text(&set, ExportFormat::Udev).unwrap().lines().any(|line| line.starts_with("ACTION")));
+    }
+
+    #[test]
+    fn what_tuned_would_expand_is_left_out_of_its_profile() {
+        let rows =
+            ["${f:exec:/bin/x}", "$x", "{x}", "10 # x", "1\\"].map(|value| ("vm.swappiness", None, value, Scope::Host));
+        for row in rows {
+            let mut set = set(&[row, ("block.scheduler", Some("sda"), row.2, Scope::Device)]);
+            set.profile = row.2.to_owned();
+            let text = text(&set, ExportFormat::Tuned).unwrap();
+            let (written, told): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with('#'));
+            assert!(!written.iter().any(|line| line.contains(['$', '{', '}', '#', '\\']) || line.contains("/sda/")));
+            assert_eq!(told.iter().filter(|line| line.starts_with("# left out: ")).count(), 2, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_more_than_a_name_is_in_no_format() {
+        for device in ["../../etc", "sda queue", "a\tb", "", "*"] {
+            let set = set(&[("block.scheduler", Some(device), "none", Scope::Device)]);
+            for format in [ExportFormat::Udev, ExportFormat::Systemd, ExportFormat::Tuned, ExportFormat::Pod] {
+                let why = text(&set, format).unwrap_err().to_string();
+                assert!(why.contains("is no name of a device"), "{device:?} {format:?}: {why}");
+            }
+        }
     }
 
     #[test]
