@@ -307,7 +307,7 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[Outcome]) -> Vec
 /// Keeps the changes of the application that waits.
 ///
 /// # Errors
-/// Where none waits, it waits no more, or it was not gone through to its end.
+/// Where none waits, it waits no more, it has an owner, or it was not gone through to its end.
 pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     let _lock = lock(ground.state)?;
     let told = match ground.state.newest_open()? {
@@ -318,6 +318,13 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     if has_booted(ground.root, &told.begin) {
         let why = "the machine has booted since, and its run-time settings are gone";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; apply the file again")));
+    }
+    if let Some(owner) = told.begin.owner {
+        let pid = owner.pid;
+        let why = if owner::is_gone(owner) { "has ended: they are being taken back" } else { "takes them back itself" };
+        return Err(TuneError::Nothing(format!(
+            "{id} cannot be confirmed: its changes are process {pid}'s, which {why}"
+        )));
     }
     if !told.is_applied {
         let why = "it ended before all changes were made";

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use linerate_host::apply::{Rolled, Terms, TuneError, apply, rollback};
+use linerate_host::apply::{Rolled, Terms, TuneError, apply, confirm, rollback};
 use linerate_host::owner;
 use linerate_host::watch::watch;
 use linerate_record::journal::{By, Owner};
@@ -81,6 +81,23 @@ fn what_its_owner_takes_back_itself_needs_no_watch_any_more() {
         assert!(watching.join().unwrap().is_none());
     });
     assert!(began.elapsed() < WITHIN, "{:?}", began.elapsed());
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn what_has_an_owner_is_not_confirmed_by_anybody() {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    let before = machine.files();
+    let mut child = process();
+    applied(&machine, owner::of(child.id()).unwrap());
+    let why = || confirm(&machine.ground()).unwrap_err().to_string();
+    assert!(why().contains(&format!("process {}'s, which takes them back itself", child.id())), "{}", why());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(why().contains("has ended"), "{}", why());
+    assert_eq!(machine.state.read("1").unwrap().confirmed_ms, None);
+    assert!(watched(&machine).is_some_and(|rolled| rolled.left() == 0));
     assert_eq!(machine.files(), before);
 }
 
