@@ -119,7 +119,8 @@ fn tmpfiles_line(change: &Change, locator: Locator) -> Option<String> {
     Some(format!("w {path} - - - - {}", plain(&change.new).replace('%', "%%")))
 }
 
-/// A rule for a device that comes, or changes: the file below its folder is the attribute.
+/// A rule for a device that comes, changes, or gets its name, which the kernel calls `move`: the file below its folder
+/// is the attribute.
 fn udev_line(change: &Change, locator: Locator) -> Option<String> {
     let (device, value) = (change.place.device.as_deref()?, plain(&change.new));
     let path = sysfs_path(change, locator)?;
@@ -134,7 +135,7 @@ fn udev_line(change: &Change, locator: Locator) -> Option<String> {
         return None;
     }
     Some(format!(
-        "ACTION==\"add|change\", SUBSYSTEM==\"{subsystem}\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\""
+        "ACTION!=\"remove\", SUBSYSTEM==\"{subsystem}\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\""
     ))
 }
 
@@ -249,7 +250,7 @@ mod tests {
             ),
             (
                 ExportFormat::Udev,
-                "SUBSYSTEM==\"net\", KERNEL==\"eth0\", ATTR{mtu}=\"9000\"",
+                "ACTION!=\"remove\", SUBSYSTEM==\"net\", KERNEL==\"eth0\", ATTR{mtu}=\"9000\"",
                 "# left out: vm.swappiness",
             ),
             (
