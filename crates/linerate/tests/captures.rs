@@ -77,20 +77,27 @@ fn every_capture_is_audited_as_its_golden_file_says_within_a_second() {
     }
 }
 
-#[test]
-fn an_audit_of_this_machine_takes_little_of_it() {
-    const PROCESSOR_MS_MAX: u64 = 1000;
-    const MEMORY_KB_MAX: u64 = 30 * 1024;
+/// What one audit of this machine took.
+struct Taken {
+    processor_ms: u64,
+    /// The most that it had, as far as it was looked at.
+    memory_kb: u64,
+    looks: u32,
+    wall: Duration,
+}
+
+fn audit_of_this_machine() -> Taken {
     let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    let began = Instant::now();
     let mut child = command.args(["audit", "--all"]).stdout(Stdio::null()).spawn().expect("it runs");
     let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
-    let (mut memory_kb, mut samples) = (0, 0);
+    let (mut memory_kb, mut looks) = (0, 0);
     // Until it is waited for, a process that has ended keeps its times; its memory is gone, so that is looked at often.
     let fields = loop {
         let status = of("status");
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         if let Some(peak) = peak.and_then(|peak| peak.parse::<u64>().ok()) {
-            (memory_kb, samples) = (peak, samples + 1);
+            (memory_kb, looks) = (peak, looks + 1);
         }
         let stat = of("stat");
         let mut fields: Vec<String> =
@@ -99,16 +106,38 @@ fn an_audit_of_this_machine_takes_little_of_it() {
         if fields.first().is_none_or(|state| state == "Z") {
             break fields;
         }
-        assert!(samples < 20_000, "it does not end");
+        assert!(looks < 20_000, "it does not end");
         std::thread::sleep(Duration::from_millis(1));
     };
+    let wall = began.elapsed();
     assert!(child.wait().expect("it ends").success());
     // Fields 14 and 15 of proc(5), in hundredths of a second (USER_HZ).
     let ticks = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).expect("a time");
-    let processor_ms = (ticks(14) + ticks(15)) * 10;
-    println!("{processor_ms} ms of processor time, {memory_kb} kB at most in {samples} looks");
-    assert!(processor_ms < PROCESSOR_MS_MAX, "{processor_ms} ms of processor time");
-    assert!(samples >= 3 && memory_kb > 1000 && memory_kb < MEMORY_KB_MAX, "{memory_kb} kB in {samples} looks");
+    Taken { processor_ms: (ticks(14) + ticks(15)) * 10, memory_kb, looks, wall }
+}
+
+#[test]
+fn an_audit_of_this_machine_takes_little_of_it() {
+    const PROCESSOR_MS_MAX: u64 = 1000;
+    const WALL_MAX: Duration = Duration::from_secs(1);
+    // 30 MB in KiB, which the kernel calls kB.
+    const MEMORY_KB_MAX: u64 = 30_000_000 / 1024;
+    const LOOKS_MIN: u32 = 3;
+    const RUNS_MAX: usize = 10;
+    // It is over so soon that on a busy machine it may be hardly looked at: then another is.
+    let mut runs: Vec<Taken> = Vec::new();
+    while runs.len() < RUNS_MAX && runs.last().is_none_or(|taken| taken.looks < LOOKS_MIN) {
+        runs.push(audit_of_this_machine());
+    }
+    for Taken { processor_ms, memory_kb, looks, wall } in &runs {
+        println!("{processor_ms} ms of processor time, {wall:?}, {memory_kb} kB at most in {looks} looks");
+        assert!(*processor_ms < PROCESSOR_MS_MAX, "{processor_ms} ms of processor time");
+        assert!(*memory_kb < MEMORY_KB_MAX, "{memory_kb} kB");
+    }
+    let last = runs.last().expect("one at least");
+    assert!(last.looks >= LOOKS_MIN && last.memory_kb > 1000, "{} kB in {} looks", last.memory_kb, last.looks);
+    let least = runs.iter().map(|taken| taken.wall).min().expect("one at least");
+    assert!(least < WALL_MAX, "{least:?}");
 }
 
 #[test]
