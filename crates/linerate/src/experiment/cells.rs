@@ -272,7 +272,14 @@ pub(super) fn clear(scene: &Scene, progress: &Progress) {
     };
     for folder in entries.map(|entry| entry.path()).filter(is_objects) {
         progress.live("deleting the objects that were read");
-        if let Err(error) = cleared(scene, &folder) {
+        let until = Instant::now() + RESTARTING;
+        let mut done = cleared(scene, &folder);
+        // A target that was restarted for the last time may not serve yet.
+        while done.is_err() && scene.ground.restart.is_some() && Instant::now() < until {
+            std::thread::sleep(5 * LOOK);
+            done = cleared(scene, &folder);
+        }
+        if let Err(error) = done {
             say(&format!("warning: objects remain: {error}; linerate clean {}", folder.display()));
         }
     }

@@ -191,5 +191,6 @@ pub(crate) fn restarts() -> Result<(), Failed> {
     assert_eq!((processes.len(), restarted), (cells.len(), cells.len() + 5), "a process for each cell");
     assert!(told.report.blocks.iter().all(|block| block.spoiled.is_empty()), "{:?}", told.report.remarks);
     assert!(cells.iter().all(|done| done.outcome.secondary.contains_key("target_cpu_s_per_gib")), "of that process");
+    assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
     Ok(())
 }
