@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers bench soak fuzz lint dist test-dist
+.PHONY: demo test test-system servers bench soak series worlds test-series fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
@@ -55,12 +55,39 @@ SOAK_MINUTES ?= 60
 soak: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
 
+# Root, Debian 12: series of real servers in trouble, all scenes at once, into runs/series-DATE: SERIES_SECONDS.
+SERIES_SECONDS ?= 3600
+SERIES_SCENES ?= heal versions scrub foreign nodes writeback
+SERIES = xtask/series
+series: $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/ceph
+	$(CARGO) build -p linerate
+	go build -C $(SERIES) -o $(SERVERS)/series .
+	rm -rf target/series
+	staged=; for scene in $(SERIES_SCENES); do \
+	    $(SERIES)/stage $$scene target/series $(SERIES_SECONDS) & staged="$$staged $$!"; \
+	done; for one in $$staged; do wait $$one || exit 1; done
+	$(SERVERS)/series publish -from target/series -to runs/series-$$(date -u +%F)
+
+# Every estimator and every verdict in every world, as tables: about a quarter of an hour.
+WORLDS_RUNS ?= 1000
+worlds:
+	$(CARGO) xtask worlds runs/worlds-$$(date -u +%F) $(WORLDS_RUNS)
+
+test-series:
+	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
+
+$(SERVERS)/xfs:
+	.ci/unpack $@ xfsprogs libinih1 liburcu8
+
+$(SERVERS)/ceph:
+	$(SERIES)/unpack-ceph $@
+
 # What others send, made up by libFuzzer: each target for FUZZ_SECONDS. Needs a C++ compiler.
 FUZZ_SECONDS ?= 20
 fuzz:
 	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
 
-# Static binaries in dist/, with their checksums, manual pages and completions. Zig, from PyPI, is the C compiler and
+# Static binaries in dist/, with their parts (CycloneDX), checksums, manual pages and completions. Zig, from PyPI, is the C compiler and
 # linker for both architectures; ARCHITECTURES=amd64 builds one.
 dist: $(ZIG)/cargo-zigbuild
 	rustup target add $(TRIPLES)
@@ -73,7 +100,7 @@ test-dist: dist
 
 $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig
-	$(ZIG)/pip install --quiet cargo-zigbuild==0.24.0 ziglang==0.17.0
+	$(ZIG)/pip install --quiet --require-hashes --only-binary :all: --requirement .ci/zig-requirements.txt
 
 lint:
 	$(CARGO) fmt --check

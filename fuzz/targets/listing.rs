@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_load::failure::s3_code;
+use linerate_load::document::error_code;
 use linerate_load::listing;
 
 fuzz_target!(|body: &[u8]| {
@@ -14,7 +14,7 @@ fuzz_target!(|body: &[u8]| {
     for page in [listing::versions(body), listing::uploads(body)].into_iter().flatten() {
         assert!(page.entries.iter().map(|one| one.key.len() + one.id.len()).sum::<usize>() <= body.len());
     }
-    if let Some(code) = s3_code(body) {
+    if let Some(code) = error_code(body) {
         assert!(code.len() <= 64);
     }
 });

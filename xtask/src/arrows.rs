@@ -8,7 +8,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The rooms and what each may depend on, as ARCHITECTURE.md writes it. Rooms that are not built yet are here already.
-const ROOMS: [(&str, &str); 9] = [
+const ROOMS: [(&str, &str); 10] = [
     ("record", "nothing internal"),
     ("analysis", "record"),
     ("model", "record, analysis"),
@@ -17,13 +17,18 @@ const ROOMS: [(&str, &str); 9] = [
     ("host", "record"),
     ("load", "record, analysis"),
     ("kube", "record"),
+    ("worlds", "nothing internal"),
     ("linerate", "everything"),
 ];
+
+/// The room in which others are judged: anybody's tests may depend on it, and nothing else may.
+const JUDGE: &str = "worlds";
 
 /// Packages that are no rooms: nothing may depend on them, and they may depend on anything.
 const OUTSIDE: [&str; 2] = ["xtask", "bareloop"];
 
-/// A package of the workspace and the packages of the workspace that it depends on: normal, build and dev alike.
+/// A package of the workspace and the packages of the workspace that it depends on: normal, build and dev alike, but
+/// for the dev-dependency on [`JUDGE`].
 #[derive(Debug, PartialEq)]
 struct Package {
     room: String,
@@ -74,7 +79,8 @@ fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
         let mut depends_on = Vec::new();
         for dependency in package["dependencies"].as_array().ok_or("cargo metadata has no dependencies")? {
             let on = text(dependency, "name")?;
-            if names.contains(&on) && on != *name {
+            let judged_in_tests = room_of(&on) == JUDGE && dependency["kind"] == "dev";
+            if names.contains(&on) && on != *name && !judged_in_tests {
                 depends_on.push(room_of(&on).to_owned());
             }
         }
@@ -109,6 +115,9 @@ fn wrong_arrows(packages: &[Package]) -> Vec<String> {
 fn fault(room: &str, on: &str) -> Option<String> {
     if OUTSIDE.contains(&on) {
         return Some(format!("{on} is outside the rooms, nothing may depend on it"));
+    }
+    if on == JUDGE && !OUTSIDE.contains(&room) {
+        return Some(format!("{on} is for tests: make it a dev-dependency"));
     }
     match allowed(room)? {
         "everything" => None,
@@ -172,8 +181,14 @@ mod tests {
 
     #[test]
     fn an_arrow_that_the_table_does_not_have_is_told() {
-        let cases: [(&str, &[&str], &[&str]); 9] = [
+        let cases: [(&str, &[&str], &[&str]); 11] = [
             ("record", &[], &[]),
+            ("worlds", &["analysis"], &["crates/worlds depends on analysis: worlds may depend on nothing internal"]),
+            (
+                "linerate",
+                &["worlds"],
+                &["crates/linerate depends on worlds: worlds is for tests: make it a dev-dependency"],
+            ),
             ("record", &["analysis"], &["crates/record depends on analysis: record may depend on nothing internal"]),
             ("load", &["analysis", "record"], &[]),
             ("load", &["host"], &["crates/load depends on host: load may depend only on record, analysis"]),
@@ -206,17 +221,23 @@ mod tests {
                         dependency("linerate-host", json!("dev")),
                         dependency("linerate-report", json!("build")),
                         dependency("linerate-load", json!("dev")),
+                        dependency("linerate-worlds", json!("dev")),
                         dependency("serde", Value::Null),
                     ],
                 },
-                { "name": "linerate-record", "manifest_path": "/repo/crates/record/Cargo.toml", "dependencies": [] },
+                {
+                    "name": "linerate-record",
+                    "manifest_path": "/repo/crates/record/Cargo.toml",
+                    "dependencies": [dependency("linerate-worlds", Value::Null)],
+                },
+                { "name": "linerate-worlds", "manifest_path": "/repo/crates/worlds/Cargo.toml", "dependencies": [] },
                 { "name": "linerate-host", "manifest_path": "/repo/crates/host/Cargo.toml", "dependencies": [] },
                 { "name": "linerate-report", "manifest_path": "/repo/crates/report/Cargo.toml", "dependencies": [] },
             ],
         });
         let found = packages(&metadata).unwrap();
         assert_eq!(found[0], package("load", &["host", "record", "report"]));
-        assert_eq!(wrong_arrows(&found).len(), 2);
+        assert_eq!(wrong_arrows(&found).len(), 3);
     }
 
     #[test]

@@ -7,8 +7,10 @@ mod count;
 mod fuzz;
 mod knobs;
 mod purity;
+mod sbom;
 mod source;
 mod tidy;
+mod worlds;
 
 use std::env;
 use std::error::Error;
@@ -22,8 +24,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
   bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
+  sbom TRIPLE       what the binary for a target is made of, as CycloneDX
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
+  worlds FOLDER [N] estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags";
 
 fn main() -> ExitCode {
@@ -34,8 +38,11 @@ fn main() -> ExitCode {
         Some(("count", logs)) => count::run(logs),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),
+        Some(("sbom", [triple])) => sbom::run(triple),
         Some(("bench", flags)) => bench::run(flags).map(|()| ExitCode::SUCCESS),
         Some(("fuzz", flags)) => fuzz::run(flags),
+        Some(("worlds", [folder])) => worlds::run(folder, None),
+        Some(("worlds", [folder, runs])) => worlds::run(folder, Some(runs)),
         Some(("soak", flags)) => bench::soak::run(flags),
         Some((command, _)) => {
             Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())

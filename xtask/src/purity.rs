@@ -4,8 +4,8 @@ use crate::source::{self, Source, has_word};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The rooms that judge.
-const JUDGING: [&str; 4] = ["analysis", "model", "experiment", "report"];
+/// The rooms that judge, and the one in which they are judged.
+const JUDGING: [&str; 5] = ["analysis", "model", "experiment", "report", "worlds"];
 
 /// Modules of `std` that act on the world.
 const ACTING: [&str; 4] = ["fs", "net", "process", "thread"];

@@ -2,9 +2,12 @@
 
 mod code;
 mod content;
+mod links;
+mod promises;
 
 use crate::source::{self, Source};
 use crate::{Outcome, success_if};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
@@ -46,13 +49,24 @@ pub(crate) fn run() -> Outcome {
     let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     let root = Path::new(root.trim_end());
     let (mut seen, mut faults) = (0, 0);
-    for path in paths(root)? {
-        let Some(file) = read(root, &path)? else { continue };
+    let known = paths(root)?;
+    for path in known.iter().filter(|path| !is_data(path)) {
+        let Some(file) = read(root, path)? else { continue };
         seen += 1;
+        let markdown = file.text.as_deref().filter(|_| file.kind == Kind::Markdown).unwrap_or_default();
+        for line in links::lines_at_fault(path, markdown, &known) {
+            faults += 1;
+            println!("{path}:{line}: {}: {}", links::RULE, links::WHAT_TO_DO);
+        }
         for (line, rule, what_to_do) in faults_of(&file) {
             faults += 1;
             println!("{path}:{line}: {rule}: {what_to_do}");
         }
+    }
+    let page = fs::read_to_string(root.join(promises::PAGE))?;
+    for line in promises::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {
+        faults += 1;
+        println!("{}:{line}: {}: {}", promises::PAGE, promises::RULE, promises::WHAT_TO_DO);
     }
     println!("tidy: {faults} faults in {seen} files");
     Ok(success_if(faults == 0 && seen > 0))
@@ -76,16 +90,14 @@ fn git(folder: &Path, args: &[&str]) -> Result<String, Box<dyn Error>> {
 }
 
 /// Tracked files, and new ones that are not ignored: what is untidy should be seen before it is added.
-fn paths(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+fn paths(root: &Path) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let listed = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
-    // What a benchmark left is data: it is kept as it was written.
-    let listed = listed.split_terminator('\0').filter(|path| {
-        !["runs/bench-", "runs/knee-", "runs/soak-", "fuzz/seeds/"].iter().any(|kept| path.starts_with(kept))
-    });
-    let mut paths: Vec<String> = listed.map(str::to_owned).collect();
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
+    Ok(listed.split_terminator('\0').map(str::to_owned).collect())
+}
+
+/// What a benchmark left is data: it is kept as it was written.
+fn is_data(path: &str) -> bool {
+    ["runs/bench-", "runs/knee-", "runs/soak-", "fuzz/seeds/"].iter().any(|kept| path.starts_with(kept))
 }
 
 /// Nothing where git lists what is no file: deleted and not yet committed, or a link to a folder.

@@ -1,8 +1,9 @@
 //! Two runs, or two groups of runs, side by side: what differs, and what the data cannot tell apart.
 //!
-//! Points are matched by workload, size and requests in flight. A difference is called one only where a test says so
-//! and the family of all tests of the comparison is held to 5 % (Holm); otherwise the comparison says how large a
-//! difference it could have seen. docs/method/compare.md tells how, decision 0011 why it refuses so often.
+//! Points are matched by workload, size and requests in flight. A difference is called one only where both sides have
+//! three runs, a test over those says so, and the family of all tests of the comparison is held to 5 % (Holm);
+//! otherwise the comparison says how large a difference it could have seen, or that it could have seen none.
+//! docs/method/compare.md tells how, decision 0011 why it refuses so often.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -24,7 +25,10 @@ pub use setup::Difference;
 use samples::Figures;
 
 /// Version of [`Comparison`]'s JSON.
-pub const COMPARISON_SCHEMA: u32 = 1;
+pub const COMPARISON_SCHEMA: u32 = 2;
+
+/// Runs of each side from which a difference can be called one: what changes from run to run takes three to be seen.
+pub const RUNS_MIN: usize = 3;
 
 /// How often a comparison of equals may call any difference at all.
 pub const ALPHA: f64 = 0.05;
@@ -41,8 +45,10 @@ pub struct Comparison {
     pub a: Arm,
     /// What is compared.
     pub b: Arm,
-    /// What the intervals rest on.
-    pub unit: Unit,
+    /// Whether both sides have [`RUNS_MIN`] runs: without, figures are told and nothing is tested.
+    pub enough_runs: bool,
+    /// Whether all runs of one side began before those of the other: then time may be the difference.
+    pub apart_in_time: bool,
     /// Contrasts tested, over which Holm's correction is taken.
     pub tests: u32,
     /// One per workload and size that both arms measured.
@@ -77,16 +83,6 @@ pub struct ArmRun {
     pub complete: bool,
 }
 
-/// What is taken to vary independently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// The intervals of one run each: what changes from run to run is in no interval.
-    Interval,
-    /// Whole runs, of which an arm has more than one.
-    Run,
-}
-
 /// Points of one workload and size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesComparison {
@@ -100,16 +96,17 @@ pub struct SeriesComparison {
     pub a_bound: Option<Bound>,
     /// The same of B.
     pub b_bound: Option<Bound>,
-    /// Points of equal concurrency, by rising concurrency; then the least concurrency that was enough in each run,
-    /// where these differ.
+    /// In each run of A in which it was found, the least concurrency that was enough. It is told, and not tested.
+    pub a_knees: Vec<u32>,
+    /// The same of B.
+    pub b_knees: Vec<u32>,
+    /// Points of equal concurrency, by rising concurrency.
     pub points: Vec<PointComparison>,
 }
 
 /// A point of A beside one of B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointComparison {
-    /// Why the two are matched.
-    pub matched: Matched,
     /// Requests per second that both were asked for, in an open loop; absent in a closed one.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
@@ -123,16 +120,6 @@ pub struct PointComparison {
     pub b_errors: u64,
     /// Throughput, then latencies.
     pub contrasts: Vec<Contrast>,
-}
-
-/// Why two points are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Matched {
-    /// They kept as many requests in flight; in an open loop, they were asked for the same rate.
-    Concurrency,
-    /// Each is the point at which its run's throughput stopped paying for concurrency.
-    Knee,
 }
 
 /// What is compared.
@@ -161,7 +148,9 @@ pub struct Contrast {
     pub a: Side,
     /// That of B.
     pub b: Side,
-    /// B against A; absent where there is too little data for an interval.
+    /// B / A − 1: 0.05 is 5 % more.
+    pub share: f64,
+    /// What that varies by; absent where there are too few runs for an interval.
     pub change: Option<Change>,
     /// What may be said.
     pub verdict: Verdict,
@@ -178,12 +167,11 @@ pub struct Side {
     pub high_95: Option<f64>,
 }
 
-/// B against A, as shares: 0.05 is 5 % more.
+/// How sure B against A is, as shares: 0.05 is 5 % more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The estimate: B / A − 1.
-    pub share: f64,
-    /// Lower end of its 95 % interval, taken by itself.
+    /// Lower end of the 95 % interval, at the level at which the family of all tests holds this one: without 0 where a
+    /// difference is called, and with it where none is.
     pub low_95: f64,
     /// Upper end.
     pub high_95: f64,
@@ -211,6 +199,8 @@ pub enum Verdict {
     NotShown,
     /// There is too little data to say anything.
     TooFew,
+    /// A side has fewer than [`RUNS_MIN`] runs: two runs of one thing differ too, and nothing here says by how much.
+    FewRuns,
 }
 
 /// Whether B is slower than A by more than a share.
@@ -238,7 +228,6 @@ struct Run<'a> {
 /// [`DecodeError`] where a histogram of a folder is damaged.
 pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<Comparison, DecodeError> {
     let arms = [runs(a)?, runs(b)?];
-    let unit = if a.len() + b.len() > 2 { Unit::Run } else { Unit::Interval };
     let (mut series, mut unmatched) = (Vec::new(), Vec::new());
     for (workload, size) in names(&arms) {
         match one_series(&arms, &workload, &size)? {
@@ -257,13 +246,21 @@ pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<C
         schema: COMPARISON_SCHEMA,
         a: arm(&arms[0]),
         b: arm(&arms[1]),
-        unit,
+        enough_runs: a.len().min(b.len()) >= RUNS_MIN,
+        apart_in_time: apart_in_time(a, b),
         tests,
         series,
         unmatched,
         setup: setup::differences(a, b),
         threshold,
     })
+}
+
+/// Whether all runs of one side began before those of the other.
+fn apart_in_time(a: &[Records], b: &[Records]) -> bool {
+    let began = |runs: &[Records]| runs.iter().map(|run| run.manifest.started_unix_ms).collect::<Vec<u64>>();
+    let (a, b) = (began(a), began(b));
+    a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min()
 }
 
 fn runs(records: &[Records]) -> Result<Vec<Run<'_>>, DecodeError> {
@@ -339,8 +336,7 @@ fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<Place> {
 fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: Place| {
-        let same = |p: &&PointComparison| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency;
-        found.points.iter().filter(|p| p.matched == Matched::Concurrency).any(|p| same(&p))
+        found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
     };
     for (arm, name) in arms.iter().zip(["A", "B"]) {
         for place in places(arm, workload, size).into_iter().filter(|&place| !compared(place)) {
@@ -357,64 +353,56 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Op
     let both = places(&arms[1], workload, size);
     let mut points = Vec::new();
     for place in places(&arms[0], workload, size).into_iter().filter(|place| both.contains(place)) {
-        let at = |_: &Series| Some(place);
-        points.extend(pair(arms, workload, size, a.measure, Matched::Concurrency, at)?);
+        points.extend(pair(arms, workload, size, a.measure, place)?);
     }
-    let knees: Vec<Option<Place>> = arms.iter().flatten().map(|run| find(run, workload, size).and_then(knee)).collect();
-    if knees.windows(2).any(|pair| pair[0] != pair[1]) {
-        points.extend(pair(arms, workload, size, a.measure, Matched::Knee, knee)?);
-    }
+    let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, workload, size).and_then(knee)).collect();
     Ok(Some(SeriesComparison {
         workload: workload.to_owned(),
         size: size.to_owned(),
         measure: a.measure,
         a_bound: a.limit.map(|limit| limit.bound),
         b_bound: b.limit.map(|limit| limit.bound),
+        a_knees: knees(&arms[0]),
+        b_knees: knees(&arms[1]),
         points,
     }))
 }
 
 /// The concurrency at which a series' throughput stopped paying, where it did.
-fn knee(series: &Series) -> Option<Place> {
+fn knee(series: &Series) -> Option<u32> {
     let found = |knee: &&Knee| matches!(knee.outcome, Outcome::Found | Outcome::Retrograde);
-    series.knee.as_ref().filter(found).map(|knee| Place { rate_per_s: None, concurrency: knee.concurrency })
+    series.knee.as_ref().filter(found).map(|knee| knee.concurrency)
 }
 
-/// The points of both arms that are at the place that `at` names in their series; `None` where an arm has none.
+/// The points of both arms at a place; `None` where an arm has none.
 fn pair(
     arms: &[Vec<Run<'_>>; 2],
     workload: &str,
     size: &str,
     measure: Measure,
-    matched: Matched,
-    at: impl Fn(&Series) -> Option<Place>,
+    place: Place,
 ) -> Result<Option<PointComparison>, DecodeError> {
-    let mut sides = [Vec::<(Place, Figures)>::new(), Vec::new()];
+    let mut sides = [Vec::<Figures>::new(), Vec::new()];
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, workload, size) else { continue };
-            let Some(place) = at(series) else { continue };
             let points = series.points.iter().filter(|p| Place::of(p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
-            if let Some(figures) = samples::figures(&run.records, &numbers, measure)? {
-                side.push((place, figures));
-            }
+            side.extend(samples::figures(&run.records, &numbers, measure)?);
         }
     }
-    let [Some(&(a_place, _)), Some(&(b_place, _))] = sides.each_ref().map(|side| side.first()) else {
+    let [a, b] = sides;
+    if a.is_empty() || b.is_empty() {
         return Ok(None);
-    };
-    let by_runs = arms.iter().any(|arm| arm.len() > 1);
-    let [a, b] = sides.map(|side| side.into_iter().map(|(_, figures)| figures).collect::<Vec<_>>());
+    }
     let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
     Ok(Some(PointComparison {
-        matched,
-        rate_per_s: a_place.rate_per_s,
-        a_concurrency: a_place.concurrency,
-        b_concurrency: b_place.concurrency,
+        rate_per_s: place.rate_per_s,
+        a_concurrency: place.concurrency,
+        b_concurrency: place.concurrency,
         a_errors: errors(&a),
         b_errors: errors(&b),
-        contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b, by_runs)).collect(),
+        contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect(),
     }))
 }
 

@@ -26,6 +26,7 @@ mod not_steady;
 mod packet_loss;
 mod still_rising;
 mod stolen_time;
+mod stopped;
 mod target_lost;
 mod throttling;
 mod too_short;
@@ -57,11 +58,12 @@ const OF_SERIES: [OfSeries; 17] = [
 ];
 
 /// Checks of the whole run.
-const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 6] = [
+const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 7] = [
     errors::wrong_in_warmup,
     stolen_time::of_run,
     packet_loss::of_run,
     clock::of_run,
+    stopped::of_run,
     working_set::unknown,
     incomplete::of_run,
 ];
@@ -91,16 +93,25 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
 
 /// Whether so many requests failed that the figures should not be used.
 #[must_use]
-pub fn requests_failed(view: &View) -> bool {
-    use FindingKind::{EndedEarly, RequestErrors, TargetLost, WrongBody};
-    let grave = |f: &Finding| matches!(f.kind, EndedEarly | RequestErrors | TargetLost | WrongBody);
-    view.findings.iter().any(|f| f.severity == Severity::Serious && grave(f))
+pub fn requests_failed(view: &View) -> Option<&Finding> {
+    use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, WrongBody};
+    let grave = |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | WrongBody);
+    view.findings.iter().find(|f| f.severity == Severity::Serious && grave(f))
 }
 
-/// Whether something that the user set a threshold for was beyond it.
+/// What says that something of the run is known to be left at the target, or could not be looked for, though it was to
+/// go.
 #[must_use]
-pub fn threshold_missed(view: &View) -> bool {
-    view.findings.iter().any(|f| matches!(f.kind, FindingKind::SloMissed | FindingKind::CanaryTripped))
+pub fn left_behind(view: &View) -> Option<&Finding> {
+    let left = |f: &Finding| f.kind == FindingKind::LeftBehind && f.severity >= Severity::Warning;
+    view.findings.iter().find(|f| left(f) && f.confidence == Confidence::Certain)
+}
+
+/// What says that something that the user set a threshold for was beyond it, or is not shown to be within it.
+#[must_use]
+pub fn threshold_missed(view: &View) -> Option<&Finding> {
+    use FindingKind::{CanaryTripped, SloInDoubt, SloMissed};
+    view.findings.iter().find(|f| matches!(f.kind, SloMissed | SloInDoubt | CanaryTripped))
 }
 
 /// What checks look at.

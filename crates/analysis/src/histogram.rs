@@ -11,6 +11,9 @@ use crate::view::Latency;
 /// Nanoseconds up to which the resolution is 64 ns; above, two significant digits.
 const LOW_NS: u64 = 64;
 
+/// Significant digits.
+const DIGITS: u8 = 2;
+
 /// Longest latency told apart: one hour. Longer ones count as this.
 pub const HIGH_NS: u64 = 3_600_000_000_000;
 
@@ -27,7 +30,7 @@ pub type Latencies = Histogram<u64>;
 #[must_use]
 pub fn empty() -> Latencies {
     #[expect(clippy::expect_used, reason = "the bounds are constants that satisfy the crate's conditions")]
-    Histogram::new_with_bounds(LOW_NS, HIGH_NS, 2).expect("the bounds are valid")
+    Histogram::new_with_bounds(LOW_NS, HIGH_NS, DIGITS).expect("the bounds are valid")
 }
 
 /// A histogram that could not be read back.
@@ -56,9 +59,26 @@ pub fn add_encoded(sum: &mut Latencies, encoded: &EncodedHistogram) -> Result<()
         return Ok(());
     }
     let bytes = STANDARD.decode(&encoded.0).map_err(|e| DecodeError(e.to_string()))?;
+    require_own_resolution(&bytes)?;
     let other: Latencies =
         Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|e| DecodeError(e.to_string()))?;
     sum.add(&other).map_err(|e| DecodeError(e.to_string()))
+}
+
+/// Where HdrHistogram V2 has the significant digits and the highest value, as big-endian numbers.
+const DIGITS_AT: std::ops::Range<usize> = 12..16;
+const HIGHEST_AT: std::ops::Range<usize> = 24..32;
+
+/// Refuses what was recorded more finely, or up to more, than linerate does: memory and time depend on it.
+fn require_own_resolution(bytes: &[u8]) -> Result<(), DecodeError> {
+    let number = |at: std::ops::Range<usize>| {
+        bytes.get(at).map(|number| number.iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte)))
+    };
+    match (number(DIGITS_AT), number(HIGHEST_AT)) {
+        (Some(digits), _) if digits > u64::from(DIGITS) => Err(DecodeError(format!("{digits} significant digits"))),
+        (_, Some(highest)) if highest > HIGH_NS => Err(DecodeError(format!("values up to {highest} ns"))),
+        _ => Ok(()),
+    }
 }
 
 /// The times to last byte of rows, put together.
@@ -88,6 +108,8 @@ pub fn summarize(latencies: &Latencies) -> Latency {
         p90_ns: at(0.9),
         p99_ns: at(0.99),
         p999_ns: at(0.999),
+        p99_95_ns: None,
+        p999_95_ns: None,
         max_ns: latencies.max(),
         distribution: PERCENTILES.iter().map(|&p| [p, latencies.value_at_percentile(p) as f64]).collect(),
     }

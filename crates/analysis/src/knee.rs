@@ -28,6 +28,16 @@ pub const STEPS_MAX: usize = 48;
 /// Most visits of one concurrency.
 const VISITS_MAX: u32 = 8;
 
+/// Fewest visits of the knee, its neighbours and the best: what passes between visits is in the scatter of several, in
+/// turn and spread over the time of the search, and in no ± of a single one.
+const VISITS_LEAST: u32 = 3;
+
+/// A visit lasts this part of the longest time of a point: three short ones tell more than a long one.
+const VISITS_IN_A_POINT: u64 = 3;
+
+/// Half width of the interval of all visits, as a share of their mean, from which no knee is told.
+const UNSTEADY: f64 = 0.2;
+
 /// What a search may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -96,6 +106,8 @@ pub enum Outcome {
     Retrograde,
     /// The highest concurrency allowed is the only one that gives [`SHARE`] of the best: no knee was reached.
     StillRising,
+    /// Visits of the knee or of the best lie so far apart that nothing can be said.
+    Unsteady,
     /// Nothing succeeded at any concurrency.
     Nothing,
 }
@@ -182,8 +194,7 @@ impl Search {
         let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
-        let whole = if precision > self.limits.precision { self.limits.point_ms / 3 } else { self.limits.point_ms };
-        let at_most_ms = whole.min(left);
+        let at_most_ms = (self.limits.point_ms / VISITS_IN_A_POINT).min(left);
         (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
     }
 }
@@ -199,10 +210,14 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     let candidates = candidates::weigh(&rungs, &grid, TOLD_AT);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
-    let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean));
+    let best = best_of(&rungs);
     let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
     Knee {
-        outcome: outcome(&rungs, &best, knee, grid.len()),
+        outcome: if unsteady(&at) || unsteady(&best) {
+            Outcome::Unsteady
+        } else {
+            outcome(&rungs, &best, knee, grid.len())
+        },
         concurrency: at.concurrency,
         lowest: grid[candidates.lowest],
         highest: grid[candidates.highest],
@@ -215,6 +230,24 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
         points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
         spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
     }
+}
+
+/// Throughput at each concurrency, by rising concurrency: all visits of one together, with what they differ by.
+#[must_use]
+pub fn together(visits: &[Measured]) -> Vec<(u32, Estimate)> {
+    let mut grid: Vec<u32> = visits.iter().map(|v| v.concurrency).collect();
+    grid.sort_unstable();
+    grid.dedup();
+    visits::rungs(visits, &grid).into_iter().map(|rung| (rung.concurrency, rung.throughput)).collect()
+}
+
+/// The rung with the highest mean.
+fn best_of(rungs: &[Rung]) -> Option<&Rung> {
+    rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))
+}
+
+fn unsteady(rung: &Rung) -> bool {
+    rung.throughput.half_width_95.is_some_and(|half| half > UNSTEADY * rung.throughput.mean)
 }
 
 fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> Outcome {
@@ -241,30 +274,34 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
     (last.index < end && last.index < apparent.index + 4).then(|| ((last.index + 2).min(end), CLIMB_PRECISION))
 }
 
-/// The rung that would tell most: one never measured between candidates, else the one that decides between them, else
-/// one that decided and was visited once.
+/// The rung that would tell most: one never measured between candidates or beside the best, else one of those that
+/// decide which was visited too seldom, else the one that decides between candidates.
 fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
     let found = candidates::weigh(rungs, grid, SURE);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
     // Between two rungs the curve may lie above the line, so the index below is looked at too.
     let near = found.lowest.saturating_sub(1)..=found.highest;
-    let unseen = near.filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    // And before a cliff the best of the curve lies beside the best of what was measured.
+    let (best, last) = (best_of(rungs)?.index, rungs.last()?.index);
+    let beside = best.saturating_sub(1)..=(best + 1).min(last);
+    let unseen = near.chain(beside).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {
         return Some((index, limits.precision));
     }
-    if found.highest - found.lowest > 1
-        && let Some(index) = candidates::telling(rungs, grid, limits.precision, VISITS_MAX)
-    {
-        return Some((index, limits.precision));
-    }
-    once(rungs, &found).map(|index| (index, limits.precision))
+    let doubt = || {
+        let wide = found.highest - found.lowest > 1;
+        wide.then(|| candidates::telling(rungs, grid, limits.precision, VISITS_MAX)).flatten()
+    };
+    seldom(rungs, &found).or_else(doubt).map(|index| (index, limits.precision))
 }
 
-/// The knee or the best rung, where it was visited but once: a visit does not know of what lasts longer than it does.
-fn once(rungs: &[Rung], found: &Candidates) -> Option<usize> {
-    let best = rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))?;
-    let knee = rungs.iter().find(|r| r.index == found.median);
-    [Some(best), knee].into_iter().flatten().find(|r| r.visits < 2).map(|r| r.index)
+/// Of the knee, its neighbours and the best rung the one that was visited least, where that is too seldom.
+fn seldom(rungs: &[Rung], found: &Candidates) -> Option<usize> {
+    let best = best_of(rungs)?;
+    let knee = rungs.iter().position(|r| r.index >= found.median)?;
+    let near = &rungs[knee.saturating_sub(1)..(knee + 2).min(rungs.len())];
+    let few = near.iter().chain([best]).filter(|r| r.visits < VISITS_LEAST);
+    few.min_by_key(|r| r.visits).map(|r| r.index)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ const MORE_CLIENT: &str = "raise --threads if processors are free, or drive the 
 #[must_use]
 pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, samples: &[MachineSample]) -> Option<Limit> {
     let measure = series.measure;
-    let best = series.points.iter().max_by(|a, b| a.throughput(measure).mean.total_cmp(&b.throughput(measure).mean))?;
+    let best = series.typical()?;
     // Without the client's processor time, nothing can be said of who waited for whom.
     if best.requests == 0 || best.client_busy.is_none() {
         return None;

@@ -35,13 +35,16 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
     Some(Mean { mean, variance, df: f64::from(cosines) })
 }
 
+/// Most cosines: beyond, Student's t is the normal distribution, and each costs a look at all values.
+const COSINES_MAX: u32 = 256;
+
 /// How many cosines the estimator's authors advise: few enough to be of the frequency of the mean.
 fn cosines(values: usize) -> u32 {
-    ((0.4 * (values as f64).powf(2.0 / 3.0)).round() as u32).max(2)
+    ((0.4 * (values as f64).powf(2.0 / 3.0)).round() as u32).clamp(2, COSINES_MAX)
 }
 
 /// Variance of the mean as the lowest cosines have it.
-fn low_frequencies(deviations: &[f64], cosines: u32) -> f64 {
+pub(crate) fn low_frequencies(deviations: &[f64], cosines: u32) -> f64 {
     let n = deviations.len() as f64;
     let weight = |j: u32| {
         let turn = std::f64::consts::PI * f64::from(j) / n;

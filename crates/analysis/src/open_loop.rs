@@ -15,6 +15,9 @@ const RATE_REACHED: f64 = 0.98;
 /// Growth of what is outstanding, as a share of what fell due, from which a target does not keep up.
 const GROWTH_SHARE: f64 = 0.01;
 
+/// How many times as long a point may have to be to be worth advising.
+const LONGER_MAX: f64 = 100.0;
+
 /// Late starts matter from this share of the 99th percentile of latencies on.
 const LATE_SHARE: f64 = 0.10;
 
@@ -24,18 +27,32 @@ const LATE_MIN_NS: u64 = 100_000;
 /// Share of their time from which linerate's threads are to be suspected first.
 const THREADS_BUSY: f64 = 0.85;
 
-/// The open loop of the measured intervals of a point; `None` for a closed one. `ttfb` and `total` are from when
-/// requests were due.
+/// What an open loop is judged by.
+pub struct Measuring<'a> {
+    /// Requests per second that were asked for.
+    pub asked_per_s: f64,
+    /// Whether they fell due at random, and not evenly.
+    pub at_random: bool,
+    /// The last interval of the warm-up.
+    pub before: Option<&'a Interval>,
+    /// Those that were measured.
+    pub measured: &'a [&'a Interval],
+}
+
+/// The open loop of a point; `None` for a closed one. `ttfb` and `total` are from when requests were due.
 ///
 /// # Errors
 /// [`DecodeError`] where a histogram is damaged.
 pub(crate) fn figures(
     spec: &PointSpec,
     slo: Option<&Slo>,
-    measured: &[&Interval],
+    of: &Measuring<'_>,
     (ttfb, total): (Latency, Latency),
 ) -> Result<Option<OpenLoop>, DecodeError> {
-    let Some(asked_per_s) = spec.rate_per_s else { return Ok(None) };
+    if spec.rate_per_s.is_none() {
+        return Ok(None);
+    }
+    let (measured, asked_per_s) = (of.measured, of.asked_per_s);
     let of_intervals: Vec<_> = measured.iter().filter_map(|i| i.open.as_ref()).collect();
     let (Some(first), Some(last)) = (of_intervals.first(), of_intervals.last()) else { return Ok(None) };
     let mut late = histogram::empty();
@@ -44,11 +61,12 @@ pub(crate) fn figures(
     }
     let mut bounds = Vec::new();
     for bound in slo.iter().flat_map(|slo| &slo.0) {
-        bounds.push(bound_figures(*bound, asked_per_s, measured)?);
+        bounds.push(bound_figures(*bound, of)?);
     }
     let outstanding = |backlog: u64, in_flight: u32| backlog + u64::from(in_flight);
     Ok(Some(OpenLoop {
         asked_per_s,
+        at_random: of.at_random,
         due: of_intervals.iter().map(|o| o.due).sum(),
         bounds,
         backlog: last.backlog,
@@ -63,41 +81,70 @@ pub(crate) fn figures(
     }))
 }
 
-/// How one bound fared: of the requests answered, failed and left unanswered, how many took longer.
-fn bound_figures(bound: LatencyBound, asked_per_s: f64, measured: &[&Interval]) -> Result<BoundFigures, DecodeError> {
+/// How one bound fared. A request's fate is known when it ends within the bound, when it fails, and when it has been
+/// due for as long as the bound: one that is outstanding then took longer, whatever becomes of it, and one that is
+/// younger at the end is not counted. So a stall counts the same in the middle of a point and at its end.
+///
+/// # Errors
+/// [`DecodeError`] where a histogram is damaged.
+pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFigures, DecodeError> {
     let mut of_intervals = Vec::new();
-    for interval in measured {
+    let mut older_before = of.before.map_or(Ok(Some(0)), |i| older(i, bound))?;
+    for interval in of.measured {
         let mut intended = histogram::empty();
         for row in &interval.rows {
             row.total_intended.as_ref().map_or(Ok(()), |e| histogram::add_encoded(&mut intended, e))?;
         }
         let failed: u64 = interval.rows.iter().flat_map(|r| r.errors.values()).sum();
         let longer = intended.count_between(bound.bound_ns.saturating_add(1), u64::MAX);
-        of_intervals.push((intended.len() + failed, longer + failed));
+        let older_now = older(interval, bound)?;
+        // Those that were counted when they grew too old are not counted again when they end.
+        let grown = older_now.zip(older_before).map_or((0, 0), |(now, before)| (now, before));
+        let settled = |n: u64| n.saturating_add(grown.0).saturating_sub(grown.1);
+        of_intervals.push((settled(intended.len() + failed), settled(longer + failed)));
+        older_before = older_now;
     }
-    let outstanding =
-        |i: Option<&&Interval>| i.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight));
-    let due: u64 = measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
-    let growth = outstanding(measured.last()).saturating_sub(outstanding(measured.first()));
-    // That a few more are under way at one end than at the other is chance.
-    let unanswered = if is_trend(growth as f64, due) { growth } else { 0 };
-    let ended: u64 = of_intervals.iter().map(|i| i.0).sum();
-    let over = of_intervals.iter().map(|i| i.1).sum::<u64>() + unanswered;
-    let count = ended + unanswered;
-    let mut figures = BoundFigures { bound, count, over, effective: slo::effective(&of_intervals), held: false };
-    let spent_s = measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
-    let visit = visit(asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], 0);
+    // Folders of older versions do not say how old what is outstanding is: it counts where it grew.
+    let growth = match older_before {
+        Some(_) => 0,
+        None => outstanding(of.measured.last()).saturating_sub(outstanding(of.measured.first())),
+    };
+    let due: u64 = of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
+    let chance = slo::chance(of.at_random, due, outstanding(of.measured.first()));
+    if let Some(last) = of_intervals.last_mut().filter(|_| growth as f64 > GROWTH_SHARE * due as f64 + chance) {
+        *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
+    }
+    let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
+    let (effective, share_95) = (slo::effective(&of_intervals), Some(slo::share_interval(&of_intervals)));
+    let mut figures = BoundFigures { bound, count, over, effective, held: false, share_95 };
+    let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
+    let rows = of.measured.iter().flat_map(|i| &i.rows);
+    let ended: u64 = rows.map(|r| r.requests + r.errors.values().sum::<u64>()).sum();
+    let visit = visit(of.asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], chance, 0);
     figures.held = slo::judge(&[visit], &Limits::new(vec![bound.share_over()])).rate_per_s.is_some();
     Ok(figures)
 }
 
-fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], spent_ms: u64) -> Measured {
+/// Requests that have been outstanding for longer than the bound at the end of an interval, where that is known.
+fn older(interval: &Interval, bound: LatencyBound) -> Result<Option<u64>, DecodeError> {
+    let Some(encoded) = interval.open.as_ref().and_then(|open| open.ages.as_ref()) else { return Ok(None) };
+    let mut ages = histogram::empty();
+    histogram::add_encoded(&mut ages, encoded)?;
+    Ok(Some(ages.count_between(bound.bound_ns.saturating_add(1), u64::MAX)))
+}
+
+fn outstanding(interval: Option<&&Interval>) -> u64 {
+    interval.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight))
+}
+
+fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> Measured {
     Measured {
         rate_per_s,
         achieved_per_s,
         count: bounds.iter().map(|b| b.count).max().unwrap_or(0),
         effective: bounds.iter().map(|b| b.effective).collect(),
         over: bounds.iter().map(|b| b.over).collect(),
+        chance,
         spent_ms,
     }
 }
@@ -108,7 +155,8 @@ pub fn visit_of(point: &Point) -> Option<Measured> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let spent_ms = point.warmup_ms + point.measured_ms;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
-    Some(visit(open.asked_per_s, point.requests_per_s.mean + failed_per_s, &open.bounds, spent_ms))
+    let chance = slo::chance(open.at_random, open.due, open.outstanding_first);
+    Some(visit(open.asked_per_s, point.requests_per_s.mean + failed_per_s, &open.bounds, chance, spent_ms))
 }
 
 /// How far the search for the highest rate may go.
@@ -127,23 +175,36 @@ pub(crate) fn sustained(series: &Series, asked: &Asked) -> Option<Sustained> {
     (!visits.is_empty()).then(|| slo::judge(&visits, &limits(slo, search, asked.duration_ms)))
 }
 
-/// That bounds were missed: by each rate that was asked for, or by the lowest that a search may try.
+/// By what factor a point should be longer to show that a bound holds, if requests stay as slow as they were; `None`
+/// where their share is so near to what is allowed that no usual time would.
+fn longer(bound: &BoundFigures) -> Option<f64> {
+    let (allowed, [_, high]) = (bound.bound.share_over(), bound.share_95?);
+    let share = bound.over as f64 / bound.count.max(1) as f64;
+    let factor = if bound.over == 0 { high / allowed } else { ((high - share) / (allowed - share)).powi(2) };
+    (share < allowed && factor.is_finite() && factor <= LONGER_MAX).then_some(factor.max(1.0))
+}
+
+/// That bounds were missed, or kept without a proof: by each rate that was asked for, or by the lowest that a search
+/// may try.
 pub(crate) fn missed(label: &str, series: &Series, asked: &Asked) -> Vec<Finding> {
     let Some(slo) = &asked.slo else { return Vec::new() };
-    let share = |b: &BoundFigures| format!("{:.3} % over {}", 100.0 * b.over as f64 / b.count.max(1) as f64, b.bound);
-    let finding = |point: &Point, claim| {
-        let bounds = point.open.iter().flat_map(|open| &open.bounds);
-        Finding {
-            kind: FindingKind::SloMissed,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            points: vec![point.point],
-            claim,
-            evidence: bounds.map(share).collect::<Vec<_>>().join(", "),
-            remedy: "see when on the timeline, and what the target did then; or ask for less".into(),
-        }
+    let share = |b: &BoundFigures| {
+        let interval = b.share_95.map_or(String::new(), |[low, high]| {
+            let doubt = if b.is_shown() { "" } else { ", in which what is allowed lies" };
+            format!(" ({:.3} to {:.3} %{doubt})", 100.0 * low, 100.0 * high)
+        });
+        format!("{:.3} % over {}{interval}", 100.0 * b.over as f64 / b.count.max(1) as f64, b.bound)
     };
-    let misses = |p: &&Point| p.open.as_ref().is_some_and(|open| open.bounds.iter().any(|b| !b.held));
+    let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
+    let finding = |point: &Point, claim| Finding {
+        kind: FindingKind::SloMissed,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: vec![point.point],
+        claim,
+        evidence: bounds(point).iter().map(share).collect::<Vec<_>>().join(", "),
+        remedy: "see when on the timeline, and what the target did then; or ask for less".into(),
+    };
     match &series.sustained {
         Some(sustained) if sustained.outcome == Outcome::NoneHolds => {
             series.points.first().map_or(Vec::new(), |lowest| {
@@ -153,21 +214,39 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &Asked) -> Vec<Finding
         Some(_) => Vec::new(),
         None => {
             let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
-            let told = |p| finding(p, format!("{slo} did not hold at {}/s ({label})", count(rate(p))));
-            series.points.iter().filter(misses).map(told).collect()
+            let missed = |p: &Point| finding(p, format!("{slo} did not hold at {}/s ({label})", count(rate(p))));
+            let doubted = |p: &Point| Finding {
+                kind: FindingKind::SloInDoubt,
+                remedy: in_doubt(&bounds(p)),
+                ..finding(p, format!("{slo} is not shown to hold at {}/s ({label})", count(rate(p))))
+            };
+            let told = |p: &Point| match bounds(p).as_slice() {
+                bounds if bounds.iter().any(|b| !b.held) => Some(missed(p)),
+                bounds if bounds.iter().any(|b| !b.is_shown()) => Some(doubted(p)),
+                _ => None,
+            };
+            series.points.iter().filter_map(told).collect()
         }
     }
 }
 
-/// Whether requests fell due faster than they were answered: more were outstanding at the end than at the beginning,
-/// by more than chance (a Poisson process scatters by the root of its count) and by more than a trifle.
-fn fell_behind(open: &OpenLoop) -> bool {
-    let growth = open.outstanding_last as f64 - open.outstanding_first as f64;
-    is_trend(growth, open.due)
+/// What helps where bounds were kept and are not shown to hold.
+fn in_doubt(bounds: &[BoundFigures]) -> String {
+    let factors: Option<Vec<f64>> = bounds.iter().filter(|b| !b.is_shown()).map(longer).collect();
+    match factors {
+        Some(factors) => {
+            let factor = factors.into_iter().fold(1.0, f64::max);
+            format!("measure longer: with --duration {factor:.1} times as long, if requests stay as slow as they were")
+        }
+        None => "as many requests are slow as are just allowed: ask for less, or allow more".to_owned(),
+    }
 }
 
-fn is_trend(growth: f64, due: u64) -> bool {
-    growth > GROWTH_SHARE * due as f64 + 3.0 * (due as f64).sqrt()
+/// Whether requests fell due faster than they were answered: more were outstanding at the end than at the beginning,
+/// by more than chance, and by more than a trifle.
+fn fell_behind(open: &OpenLoop) -> bool {
+    let growth = open.outstanding_last as f64 - open.outstanding_first as f64;
+    growth > GROWTH_SHARE * open.due as f64 + slo::chance(open.at_random, open.due, open.outstanding_first)
 }
 
 /// The verdict on a point that reached the rate asked for.
@@ -254,6 +333,7 @@ mod tests {
     fn open(due: u64, first: u64, last: u64) -> OpenLoop {
         OpenLoop {
             asked_per_s: 100.0,
+            at_random: true,
             due,
             backlog: last,
             backlog_max: last,
@@ -274,6 +354,57 @@ mod tests {
     fn at(open: OpenLoop, per_s: f64) -> Point {
         let requests_per_s = Estimate { mean: per_s, intervals: 10, ..Estimate::default() };
         Point { open: Some(open), requests_per_s, ..point(1024, 0.0) }
+    }
+
+    fn of<'a>(asked_per_s: f64, measured: &'a [&'a Interval]) -> Measuring<'a> {
+        Measuring { asked_per_s, at_random: true, before: None, measured }
+    }
+
+    /// A hundred intervals of 0.1 s of eighty requests a second that take 5 ms, but for a stall.
+    fn stalled(from: u64, to: u64) -> Vec<Interval> {
+        let mut waiting: Vec<u64> = Vec::new();
+        let one = |i: u64| {
+            let due = |k: u64| i * 100 + k * 100 / 8;
+            waiting.extend((0..8).map(due));
+            let (mut intended, mut ages) = (histogram::empty(), histogram::empty());
+            let end_ms = (i + 1) * 100;
+            if (from..to).contains(&i) {
+                waiting.iter().for_each(|due_ms| ages.record((end_ms - due_ms) * 1_000_000).unwrap());
+            } else {
+                let ended = |due_ms: u64| if due_ms < i * 100 { i * 100 - due_ms } else { 5 };
+                waiting.drain(..).for_each(|due_ms| intended.record(ended(due_ms) * 1_000_000).unwrap());
+            }
+            let row = Row {
+                total_intended: Some(histogram::encode(&intended)),
+                ..crate::view::tests::row(0, intended.len(), 0, 1_000_000)
+            };
+            let open = OpenInterval {
+                due: 8,
+                backlog: 0,
+                in_flight: ages.len() as u32,
+                late: histogram::encode(&histogram::empty()),
+                ages: Some(histogram::encode(&ages)),
+            };
+            let (from_ms, to_ms) = (i * 100, end_ms);
+            Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::view::tests::interval() }
+        };
+        (0..100).map(one).collect()
+    }
+
+    #[test]
+    fn a_stall_counts_the_same_in_the_middle_of_a_point_and_at_its_end() {
+        let slo: Slo = "p99=100ms".parse().unwrap();
+        for from in [0, 20, 50, 80, 91, 92] {
+            let intervals = stalled(from, from + 8);
+            let measured: Vec<&Interval> = intervals.iter().collect();
+            let of = Measuring { asked_per_s: 80.0, at_random: false, before: None, measured: &measured };
+            let none = (Latency::default(), Latency::default());
+            let open = figures(&spec(Some(80.0)), Some(&slo), &of, none).unwrap().unwrap();
+            let [bound] = open.bounds[..] else { panic!("one bound") };
+            assert!((54..=58).contains(&bound.over) && !bound.held, "{from}: {bound:?}");
+            assert!((785..=800).contains(&bound.count), "{from}: {bound:?}");
+            assert_eq!(fell_behind(&open), from == 92, "{from}");
+        }
     }
 
     fn kinds(point: &Point) -> Vec<FindingKind> {
@@ -325,15 +456,15 @@ mod tests {
             histogram::encode(&late)
         };
         let interval = |backlog, in_flight| Interval {
-            open: Some(OpenInterval { due: 50, backlog, in_flight, late: late.clone() }),
+            open: Some(OpenInterval { due: 50, backlog, in_flight, late: late.clone(), ages: None }),
             ..crate::view::tests::interval()
         };
         let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
         let none = || (Latency::default(), Latency::default());
-        let open = figures(&spec(Some(100.0)), None, &[&a, &b, &c], none()).unwrap().unwrap();
+        let open = figures(&spec(Some(100.0)), None, &of(100.0, &[&a, &b, &c]), none()).unwrap().unwrap();
         assert_eq!((open.due, open.backlog, open.backlog_max, open.intervals_with_backlog), (150, 2, 9, 2));
         assert_eq!((open.outstanding_first, open.outstanding_last, open.late.count), (3, 6, 15));
-        assert_eq!(figures(&spec(None), None, &[&a], none()).unwrap(), None);
+        assert_eq!(figures(&spec(None), None, &of(100.0, &[&a]), none()).unwrap(), None);
     }
 
     #[test]
@@ -351,19 +482,27 @@ mod tests {
         let interval = |in_flight| Interval {
             from_ms: 0,
             to_ms: 1_000,
-            open: Some(OpenInterval { due: 100, backlog: 0, in_flight, late: histogram::encode(&histogram::empty()) }),
+            open: Some(OpenInterval {
+                due: 100,
+                backlog: 0,
+                in_flight,
+                late: histogram::encode(&histogram::empty()),
+                ages: None,
+            }),
             rows: vec![row.clone()],
             ..crate::view::tests::interval()
         };
         let none = || (Latency::default(), Latency::default());
         let (steady, grown) = (interval(3), interval(53));
-        let bounds = |of: &[&Interval]| figures(&spec(Some(100.0)), Some(&slo), of, none()).unwrap().unwrap().bounds;
+        let bounds = |measured: &[&Interval]| {
+            figures(&spec(Some(100.0)), Some(&slo), &of(100.0, measured), none()).unwrap().unwrap().bounds
+        };
         let kept = bounds(&[&steady, &steady]);
         assert_eq!((kept[0].count, kept[0].over, kept[0].held), (198, 18, true), "nine of ninety-nine");
         assert_eq!((kept[1].count, kept[1].over, kept[1].held), (198, 78, true));
         let lost = bounds(&[&steady, &grown]);
         assert_eq!((lost[0].count, lost[0].over, lost[0].held), (248, 68, false), "fifty were left unanswered");
-        let slow = figures(&spec(Some(300.0)), Some(&slo), &[&steady], none()).unwrap().unwrap();
+        let slow = figures(&spec(Some(300.0)), Some(&slo), &of(300.0, &[&steady]), none()).unwrap().unwrap();
         assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
     }
 }

@@ -2,11 +2,15 @@
 
 use linerate_record::run::Row;
 
+use crate::estimate;
 use crate::histogram::{self, DecodeError, Latencies};
 use crate::long_run::{self, Mean};
 
 /// Buckets of latencies are up to this share wide; a value lies anywhere in its bucket.
 const BUCKET_SHARE: f64 = 1.0 / 128.0;
+
+/// Standard errors of a 95 % interval whose variance is known.
+const Z_95: f64 = 1.96;
 
 /// A quantile of all requests of a time.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,42 @@ pub(crate) fn of<const N: usize>(
     Ok(found)
 }
 
+/// The 95 % interval of each of these quantiles of `merged`, which holds what `intervals` do. The share of requests
+/// beyond a quantile varies as any mean does, and no less than that of independent requests would; the latencies at
+/// which the distribution reaches so much less and more are the interval's ends (Woodruff, JASA 47, 1952). `None` where
+/// requests are too few to tell one of the ends, or intervals to tell of what varies.
+pub(crate) fn intervals_95<const N: usize>(
+    merged: &Latencies,
+    intervals: impl Iterator<Item = Result<Latencies, DecodeError>>,
+    q: [f64; N],
+) -> Result<[Option<[u64; 2]>; N], DecodeError> {
+    if merged.is_empty() {
+        return Ok([None; N]);
+    }
+    let beyond = |all: &Latencies, ns: u64| all.count_between(ns.saturating_add(1), u64::MAX) as f64;
+    let at_ns = q.map(|q| merged.value_at_quantile(q));
+    let shares = at_ns.map(|ns| beyond(merged, ns) / merged.len() as f64);
+    let mut off = [const { Vec::new() }; N];
+    for one in intervals {
+        let one = one?;
+        for (i, off) in off.iter_mut().enumerate() {
+            off.push(beyond(&one, at_ns[i]) - shares[i] * one.len() as f64);
+        }
+    }
+    Ok(std::array::from_fn(|i| interval_95(merged, q[i], &off[i])))
+}
+
+/// The interval of one quantile, given by how many requests more or fewer than usual each interval had beyond it.
+fn interval_95(merged: &Latencies, q: f64, off: &[f64]) -> Option<[u64; 2]> {
+    let requests = merged.len() as f64;
+    let per_interval = requests / off.len() as f64;
+    let shares: Vec<f64> = off.iter().map(|off| off / per_interval).collect();
+    let independent = Z_95 * (q * (1.0 - q) / requests).sqrt();
+    let half = estimate::mean_with_interval(&shares).half_width_95?.max(independent);
+    let at = |q| merged.value_at_quantile(q);
+    (q > half && q + half < 1.0).then(|| [merged.lowest_equivalent(at(q - half)), at(q + half)])
+}
+
 fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Option<Mean> {
     if requests == 0 {
         return None;
@@ -60,4 +100,54 @@ fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Optio
     let half = (log_at(q + error) - log_at(q - error)) / 2.0;
     let variance = half * half + BUCKET_SHARE * BUCKET_SHARE / 12.0;
     Some(Mean { mean: 0.0, variance, df: share.df })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::long_run::tests::uniform;
+
+    /// Intervals of a hundred requests: exponential latencies around 1 ms, `slow` times as long in every tenth.
+    fn intervals(seed: u64, count: usize, slow: f64) -> Vec<Latencies> {
+        let mut uniform = uniform(seed);
+        let mut one = |i: usize| {
+            let mut all = histogram::empty();
+            let factor = if i.is_multiple_of(10) { slow } else { 1.0 };
+            (0..100).for_each(|_| all.record((-1e6 * factor * uniform().max(1e-9).ln()) as u64 + 1).unwrap());
+            all
+        };
+        (0..count).map(&mut one).collect()
+    }
+
+    fn told(all: &[Latencies]) -> [Option<[u64; 2]>; 2] {
+        let mut merged = histogram::empty();
+        all.iter().for_each(|one| merged.add(one).unwrap());
+        intervals_95(&merged, all.iter().map(|one| Ok(one.clone())), [0.99, 0.999]).unwrap()
+    }
+
+    #[test]
+    fn intervals_of_a_p99_hold_it_as_often_as_they_say() {
+        // The 99th percentile of an exponential law is its mean times ln 100.
+        let truth = (1e6 * 100f64.ln()) as u64;
+        let holds = |seed: &u64| {
+            let [p99, _] = told(&intervals(*seed, 40, 1.0));
+            p99.is_some_and(|[low, high]| (low..=high).contains(&truth))
+        };
+        let held = (0..400).filter(holds).count();
+        assert!((368..=398).contains(&held), "{held} of 400");
+    }
+
+    #[test]
+    fn slow_requests_that_come_together_widen_it_and_few_requests_leave_it_out() {
+        let width = |slow: f64| {
+            let [p99, _] = told(&intervals(5, 80, slow));
+            let [low, high] = p99.unwrap();
+            high as f64 / low as f64
+        };
+        assert!(width(8.0) > width(1.0), "{} {}", width(8.0), width(1.0));
+        let [p99, p999] = told(&intervals(5, 20, 1.0));
+        assert!(p99.is_some() && p999.is_none(), "two thousand requests tell of a p99, not of a p99.9");
+        let [p99, _] = told(&intervals(5, 3, 1.0));
+        assert_eq!(p99, None);
+    }
 }

@@ -13,11 +13,14 @@ use crate::estimate;
 /// one rate, since a search looks at many.
 const Z: f64 = 2.576;
 
+/// The same of an interval at 95 %.
+const Z_95: f64 = 1.96;
+
 /// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
 /// or above it is then told from it.
 const OVER_EXPECTED: f64 = 50.0;
 
-/// A rate counts as not reached below this share of it, less three standard errors of a Poisson count.
+/// A rate counts as not reached below this share of it, less what chance does to the count of what ended.
 const REACHED: f64 = 0.98;
 
 /// Shares beyond this multiple of that allowed are not averaged as what they are: one overload would outweigh all.
@@ -97,6 +100,8 @@ pub struct Measured {
     pub effective: Vec<f64>,
     /// For each bound, how many took longer from their intended start; those that failed or were never sent included.
     pub over: Vec<u64>,
+    /// By how many requests what ended may fall short of what was asked by chance: [`chance`].
+    pub chance: f64,
     /// Time that the point took, warm-up included, in milliseconds.
     pub spent_ms: u64,
 }
@@ -147,6 +152,39 @@ pub fn effective(intervals: &[(u64, u64)]) -> f64 {
     let n = off.len() as f64;
     let variance = off.iter().map(|e| e * e).sum::<f64>() / (n - 1.0) / worth;
     (share * (1.0 - share) / variance.max(f64::MIN_POSITIVE)).clamp(1.0, count as f64)
+}
+
+/// By how many requests a count of `due` may be off by chance, at three standard errors. Requests that fall due at
+/// random scatter by the root of their number. Those that fall due evenly do not scatter at all: only how many are
+/// outstanding at either end does.
+#[must_use]
+pub fn chance(at_random: bool, due: u64, outstanding: u64) -> f64 {
+    3.0 * ((if at_random { due } else { outstanding } + 1) as f64).sqrt()
+}
+
+/// The 95 % interval of the share of requests over a bound, given `(requests, requests over the bound)` of intervals.
+/// What the share varies by is read off its slow movements, as that of any mean; the interval is Wilson's (JASA 22,
+/// 1927) for as many independent requests as that is worth, so that it has ends where none or all were over.
+#[must_use]
+pub fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
+    let (count, over) = intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
+    if count == 0 {
+        return [0.0, 1.0];
+    }
+    let (n, share) = (count as f64, over as f64 / count as f64);
+    let per_interval = n / intervals.len() as f64;
+    let off: Vec<f64> = intervals.iter().map(|&(n, o)| (o as f64 - share * n as f64) / per_interval).collect();
+    let known = estimate::mean_with_interval(&off).half_width_95;
+    // None or all over tells nothing of how they come together.
+    let known = known.filter(|_| over > 0 && over < count);
+    let t = if known.is_some() { estimate::student_t_975(estimate::freedom(off.len())) } else { Z_95 };
+    let worth = known.map_or(n, |half| {
+        let variance = (half / t).powi(2).max(f64::MIN_POSITIVE);
+        (share * (1.0 - share) / variance).clamp(1.0, n)
+    });
+    let middle = (share + t * t / (2.0 * worth)) / (1.0 + t * t / worth);
+    let half = t / (1.0 + t * t / worth) * (share * (1.0 - share) / worth + (t / (2.0 * worth)).powi(2)).sqrt();
+    [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,7 +303,8 @@ fn highest_leaning(levels: &[Level]) -> Option<f64> {
 fn level(rate: f64, at: &[&Measured], shares_over: &[f64], worths: &[f64]) -> Level {
     let count: u64 = at.iter().map(|v| v.count).sum();
     let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
-    let reached = achieved >= rate * (REACHED - 3.0 / (count.max(1) as f64).sqrt());
+    let chance = at.iter().map(|v| v.chance.powi(2)).sum::<f64>().sqrt();
+    let reached = achieved >= rate * (REACHED - chance / count.max(1) as f64);
     let (mut verdict, mut exceeds) = (Verdict::Holds, 0.0_f64);
     for (bound, &allowed) in shares_over.iter().enumerate() {
         let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
@@ -352,6 +391,7 @@ mod tests {
                     count: 10_000,
                     effective: vec![10_000.0],
                     over: vec![over(rate_per_s)],
+                    chance: chance(true, 10_000, 0),
                     spent_ms: at_most_ms,
                 }),
             }
@@ -395,11 +435,28 @@ mod tests {
             count: 10_000,
             effective: vec![10_000.0],
             over: vec![0],
+            chance: chance(true, 10_000, 0),
             spent_ms: 1,
         };
         let limits = Limits::new(vec![0.01]);
         assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
         assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
+    }
+
+    #[test]
+    fn a_share_has_an_interval_that_knows_of_clumps_and_of_none() {
+        let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
+        let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
+        let width = |of: &[(u64, u64)]| share_interval(of)[1] - share_interval(of)[0];
+        assert!(width(&clumped) > 2.0 * width(&scattered), "{} {}", width(&clumped), width(&scattered));
+        let [low, high] = share_interval(&[(100, 0); 20]);
+        assert!(low < 1e-9 && (0.001..0.004).contains(&high), "{low} {high}");
+        assert_eq!(share_interval(&[]), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn what_falls_due_evenly_is_allowed_no_scatter_of_its_own() {
+        assert!(chance(false, 10_000, 3) < 7.0 && chance(true, 10_000, 3) > 300.0);
     }
 
     #[test]

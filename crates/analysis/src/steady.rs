@@ -24,6 +24,9 @@ const LATE_MIN: usize = 3;
 /// Standard errors by which a warm-up must differ from the rest.
 const DIFFERS: f64 = 3.0;
 
+/// Share of a warm-up's distance from the rest at which a later part counts as its level again.
+const COMES_BACK: f64 = 0.6;
+
 /// Values from which a late change is looked for: fewer move by chance.
 const LATE_LOOK: usize = 30;
 
@@ -43,11 +46,24 @@ pub struct WarmUp {
 /// Finds the warm-up of a point in the throughputs of its intervals, in order.
 #[must_use]
 pub fn warm_up(values: &[f64]) -> WarmUp {
-    let cut = least(values, REST_MIN, true).filter(|&cut| gap(values, cut, DIFFERS).is_some()).unwrap_or(0);
+    let cut = least(values, REST_MIN, true).filter(|&cut| gap(values, cut, DIFFERS).is_some());
+    let cut = cut.filter(|&cut| !comes_back(values, cut)).unwrap_or(0);
     let rest = &values[cut..];
     let late = least(rest, LATE_MIN, false).filter(|&late| rest.len() >= LATE_LOOK && 2 * late > rest.len());
     let changed = late.and_then(|late| gap(rest, late, LATE_DIFFERS)).is_some_and(|gap| gap >= LATE_SHARE);
     WarmUp { cut, settled: !changed }
+}
+
+/// Whether the level of what a cut leaves out is seen again later, for as long a time.
+fn comes_back(values: &[f64], cut: usize) -> bool {
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (before, after) = values.split_at(cut);
+    if before.is_empty() || after.is_empty() {
+        return false;
+    }
+    let (level, rest) = (mean(before), mean(after));
+    // Looked for at every half of its length, since a phase begins where it likes.
+    after.windows(cut).step_by(cut.div_ceil(2)).any(|part| (mean(part) - rest) / (level - rest) >= COMES_BACK)
 }
 
 /// The cut that leaves the least standard error, at least `leave` batches, and before the middle where `half`.
@@ -137,6 +153,17 @@ mod tests {
                 assert!(near && settled > 0.9, "{name}, {n} at {correlation}: settled {settled}, cut {cut}");
             }
         }
+    }
+
+    #[test]
+    fn a_slow_phase_that_comes_back_is_no_warm_up() {
+        // 1.5 s at half the pace in every 12, from the beginning on, in intervals of 0.1 s.
+        let slow = |t: f64| if (t * 30.0).rem_euclid(12.0) < 1.5 { 0.5 } else { 1.0 };
+        let (_, cut) = found(300, 0.3, slow);
+        assert_eq!(cut, 0.0);
+        let once = |t: f64| if t * 30.0 < 1.5 { 0.5 } else { 1.0 };
+        let (settled, cut) = found(300, 0.3, once);
+        assert!(settled > 0.9 && (0.03..0.1).contains(&cut), "{settled} {cut}");
     }
 
     #[test]

@@ -12,12 +12,14 @@ use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
-use crate::knee::{Knee, Measured};
+use crate::estimate::REACH;
+use crate::knee::{self, Knee, Measured};
 use crate::slo::Sustained;
 use crate::usl::Fit;
 
 mod build;
 mod shape;
+mod tails;
 pub mod timeline;
 
 pub use build::{Records, build};
@@ -220,10 +222,48 @@ impl Point {
         }
     }
 
+    /// Up to which period a disturbance is in the intervals of its figures, in milliseconds: what comes back more
+    /// seldom, or is remembered for longer, a point of this length cannot know.
+    #[must_use]
+    pub const fn reach_ms(&self) -> u64 {
+        self.measured_ms / REACH
+    }
+
     /// Requests that failed.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+}
+
+impl Series {
+    /// The throughput at the concurrency that gives most, all of its visits together; that of the best point where
+    /// there is no curve.
+    #[must_use]
+    pub fn best(&self) -> Option<Estimate> {
+        let of_all = self.knee.as_ref().map(|knee| knee.best);
+        of_all.or_else(|| self.typical().map(|point| *point.throughput(self.measure)))
+    }
+
+    /// Throughput at each concurrency of a closed loop, all of its visits together.
+    #[must_use]
+    pub fn together(&self) -> Vec<(u32, Estimate)> {
+        let closed = self.points.iter().filter(|point| point.open.is_none());
+        knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>())
+    }
+
+    /// The visit that stands for the concurrency that gives most: the one whose throughput is nearest to that of all
+    /// its visits together. The highest would be the luckiest.
+    #[must_use]
+    pub fn typical(&self) -> Option<&Point> {
+        let mean = |point: &Point| point.throughput(self.measure).mean;
+        match &self.knee {
+            Some(knee) => {
+                let visits = self.points.iter().filter(|p| p.concurrency == knee.best_concurrency);
+                visits.min_by(|a, b| (mean(a) - knee.best.mean).abs().total_cmp(&(mean(b) - knee.best.mean).abs()))
+            }
+            None => self.points.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))),
+        }
     }
 }
 
@@ -232,6 +272,9 @@ impl Point {
 pub struct OpenLoop {
     /// Requests per second that were asked for.
     pub asked_per_s: f64,
+    /// Whether requests fell due at random, and not evenly.
+    #[serde(default)]
+    pub at_random: bool,
     /// Requests that fell due in the time measured.
     pub due: u64,
     /// Requests that were due and not started at the end.
@@ -261,14 +304,26 @@ pub struct BoundFigures {
     /// The bound.
     #[serde(flatten)]
     pub bound: LatencyBound,
-    /// Requests that it is about: answered, failed, and left unanswered by a target that did not keep up.
+    /// Requests whose fate was known at the end: answered, failed, or outstanding for longer than the bound.
     pub count: u64,
-    /// Those of them that took longer than the bound, or failed, or were left unanswered.
+    /// Those of them that took longer than the bound, or failed, or were still outstanding after it.
     pub over: u64,
     /// How many independent requests `count` is worth.
     pub effective: f64,
     /// Whether no more than the share allowed took longer, and the rate was reached.
     pub held: bool,
+    /// The 95 % interval of the share that took longer, from 0 to 1; absent in views of versions without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_95: Option<[f64; 2]>,
+}
+
+impl BoundFigures {
+    /// Whether the interval of the share leaves no doubt that the bound was held, or missed.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        let allowed = self.bound.share_over();
+        self.share_95.is_some_and(|[low, high]| high <= allowed || low > allowed)
+    }
 }
 
 /// A mean over intervals with its uncertainty.
@@ -276,7 +331,8 @@ pub struct BoundFigures {
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval; absent with fewer than three effective intervals.
+    /// Half the width of its 95 % confidence interval, which knows of what comes back within a quarter of the time
+    /// measured; absent with fewer than eight intervals, or where the point was not steady.
     pub half_width_95: Option<f64>,
     /// Intervals averaged.
     pub intervals: u32,
@@ -301,6 +357,13 @@ pub struct Latency {
     pub p99_ns: u64,
     /// 99.9th percentile.
     pub p999_ns: u64,
+    /// The 95 % interval of the 99th percentile; absent where requests are too few to bound it on either side, and for
+    /// latencies of which none is made: to the first byte, and of one operation or host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_95_ns: Option<[u64; 2]>,
+    /// The same of the 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_95_ns: Option<[u64; 2]>,
     /// Largest.
     pub max_ns: u64,
     /// The distribution as `[percentile, nanoseconds]`, percentile rising from 0 to 100.

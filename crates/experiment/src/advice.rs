@@ -1,21 +1,55 @@
 //! The profile that results: the changes that were shown to help.
 
-use linerate_record::experiment::{Decision, Experiment, Report, Role};
+use linerate_record::experiment::{Decision, Effect, Experiment, Remark, RemarkKind, Report, Role, Secondary};
 use linerate_record::knob::Change;
 
+use crate::answer::percent;
+
+/// How much longer the 99th percentile may come to be, at the far end of its interval, for a faster arm to be advised.
+const P99_MARGIN: f64 = 0.1;
+
+/// How improbable it must be that as many more blocks have more failed requests, for errors to count as more.
+const MORE_ERRORS: f64 = 0.05;
+
+/// Whether an arm was shown to be faster.
+fn is_faster(effect: &Effect) -> bool {
+    effect.role == Role::Trial && effect.decision == Decision::Shown && effect.share.is_some_and(|share| share > 0.0)
+}
+
+/// Why an arm that was shown to be faster is not advised all the same: its 99th percentile is not known to be no worse
+/// (a test of non-inferiority: the upper end of its interval), or more of its requests fail.
+pub(crate) fn unguarded(effect: &Effect, secondary: &[Secondary]) -> Option<Remark> {
+    if !is_faster(effect) {
+        return None;
+    }
+    let figure = |name: &str| secondary.iter().find(|row| row.arm == effect.arm && row.figure == name);
+    let most = percent(P99_MARGIN);
+    let latency = match figure("total_p99_ns").map(|row| row.high_share) {
+        Some(Some(high)) if high <= P99_MARGIN => None,
+        Some(Some(high)) => {
+            Some(format!("its p99 may be up to {} longer, and {most} is the most for advice", percent(high)))
+        }
+        _ => Some(format!("its p99 is not known to be no more than {most} longer")),
+    };
+    let errors =
+        figure("errors").filter(|row| row.value > row.baseline && row.p_more.is_some_and(|p| p <= MORE_ERRORS));
+    let errors = errors.map(|row| {
+        format!("more of its requests fail: {:.1} a block, where the baseline has {:.1}", row.value, row.baseline)
+    });
+    let why: Vec<String> = latency.into_iter().chain(errors).collect();
+    (!why.is_empty()).then(|| Remark {
+        kind: RemarkKind::NotAdvised,
+        about: effect.arm.clone(),
+        sentence: format!("faster, and not advised: {}", why.join("; ")),
+    })
+}
+
 /// The changes of every arm that was shown to be faster, as far as it differs from the baseline in them: what both have
-/// was not compared. Where two arms change one setting, that of the larger effect. Nothing where the baseline differs
-/// from itself: then no effect can be trusted.
+/// was not compared. Where two arms change one setting, that of the larger effect. Nothing of an arm whose latency or
+/// errors may pay for it.
 #[must_use]
 pub fn advice(experiment: &Experiment, report: &Report) -> Vec<Change> {
-    if report.effects.iter().any(|effect| effect.role == Role::Same && effect.decision == Decision::Shown) {
-        return Vec::new();
-    }
-    let helps = |effect: &&linerate_record::experiment::Effect| {
-        effect.role == Role::Trial
-            && effect.decision == Decision::Shown
-            && effect.share.is_some_and(|share| share > 0.0)
-    };
+    let helps = |effect: &&Effect| is_faster(effect) && unguarded(effect, &report.secondary).is_none();
     let mut helpful: Vec<_> = report.effects.iter().filter(helps).collect();
     helpful.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
     let mut advised: Vec<Change> = Vec::new();
@@ -54,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_values_that_help_the_better_is_advised_and_none_where_the_baseline_differs_from_itself() {
+    fn of_two_values_that_help_the_better_is_advised_and_none_whose_latency_or_errors_may_pay_for_it() {
         let design =
             design(&crate::design::Asked { trials: vec!["4".to_owned(), "8".to_owned(), "16".to_owned()], ..asked() })
                 .unwrap();
@@ -74,16 +108,27 @@ mod tests {
             flags: Vec::new(),
             restart: None,
             space: Space::Host,
+            spaces: Vec::new(),
         };
         let mut report = state::report(&state::begin(design));
-        for (effect, (share, decision)) in report.effects.iter_mut().zip([
-            (0.0, Decision::NotShown),
-            (0.1, Decision::Shown),
-            (0.3, Decision::Shown),
-            (-0.5, Decision::Shown),
-        ]) {
+        for (effect, (share, decision)) in
+            report.effects.iter_mut().zip([(0.1, Decision::Shown), (0.3, Decision::Shown), (-0.5, Decision::Shown)])
+        {
             (effect.share, effect.decision) = (Some(share), decision);
         }
+        assert_eq!(advice(&experiment, &report), [], "nothing is known of the latency");
+        let row = |arm: &str, figure: &str, high: Option<f64>| Secondary {
+            arm: arm.to_owned(),
+            figure: figure.to_owned(),
+            blocks: 9,
+            baseline: 1.0,
+            value: 4.0,
+            share: high,
+            low_share: high.map(|high| high - 0.1),
+            high_share: high,
+            p_more: high.is_none().then_some(0.01),
+        };
+        report.secondary = ["4", "8", "16"].map(|arm| row(arm, "total_p99_ns", Some(0.04))).into();
         let advised = advice(&experiment, &report);
         assert_eq!(advised.iter().map(|change| change.new.as_str()).collect::<Vec<_>>(), ["8"]);
         let mut other = change("1");
@@ -91,7 +136,22 @@ mod tests {
         let mut shared = experiment.clone();
         shared.means.iter_mut().for_each(|means| means.changes.push(other.clone()));
         assert_eq!(advice(&shared, &report), advised, "what the baseline has too was not compared");
-        report.effects[0].decision = Decision::Shown;
-        assert_eq!(advice(&experiment, &report), []);
+        for (at, spoil) in [row("8", "total_p99_ns", Some(0.3)), row("8", "errors", None)].into_iter().enumerate() {
+            let mut guarded = report.clone();
+            if at == 0 {
+                guarded.secondary[1] = spoil
+            } else {
+                guarded.secondary.push(spoil)
+            }
+            let advised = advice(&experiment, &guarded);
+            assert_eq!(advised.iter().map(|change| change.new.as_str()).collect::<Vec<_>>(), ["4"], "{guarded:?}");
+            let told = unguarded(&guarded.effects[1], &guarded.secondary).expect("it is told");
+            assert!(told.sentence.starts_with("faster, and not advised: "), "{told:?}");
+        }
+        for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm] {
+            let mut voided = report.clone();
+            voided.effects.iter_mut().for_each(|effect| effect.decision = decision);
+            assert_eq!(advice(&experiment, &voided), [], "{decision:?}");
+        }
     }
 }

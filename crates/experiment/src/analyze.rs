@@ -1,22 +1,34 @@
 //! What a table of somebody's runs supports: the statistics of an experiment, where there is enough to have any.
 //!
 //! Rows of one series and concurrency are compared with each other. In blocks, differences are taken within them and
-//! given signs; else it is rearranged which runs were of the arm. All tests of the table are one family, held by
-//! Benjamini and Hochberg.
+//! given signs; else it is rearranged which runs were of the arm, by studentised differences. All tests of the table
+//! are one family, held by Benjamini and Hochberg. A difference is an effect of the arm only where the order of runs is
+//! said to have been drawn, is in the table, and looks like a draw; and nothing is compared of which one arm lacks more
+//! than the other.
 
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
     Decision, EXPERIMENT_SCHEMA, Effect, Remark, RemarkKind, Role, TableReport, TableSeries,
 };
-use linerate_record::units::{bits_per_s, count};
+use linerate_record::units::bits_per_s;
 
-use crate::randomisation::{Pool, arrangements, interval, p_value, pool, pool_of_groups};
+use crate::answer::{self, Unit};
+use crate::groups::{self, arrangements};
+use crate::missing::{Cells, lacking};
+use crate::positions::{self, Order};
+use crate::randomisation::{interval, p_value, pool};
 use crate::table::{Row, Table};
-use crate::{answer, design, drift, modality, state};
+use crate::{design, drift, state};
+
+mod remarks;
 
 /// Names that say that an arm is the baseline.
 const BASELINES: [&str; 3] = ["baseline", "default", "control"];
+
+/// Figures rearranged for a whole table, about: some seconds. What a level needs at least is drawn whatever comes of
+/// it.
+const FIGURES_MAX: f64 = 1e9;
 
 /// What is asked of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +41,8 @@ pub struct Asked {
     pub alpha: f64,
     /// Of draws, where there are too many rearrangements to go through.
     pub seed: u64,
+    /// Whether the order of runs was drawn: in each block where there are blocks, else of all.
+    pub drawn: bool,
 }
 
 /// A table that holds nothing to analyse.
@@ -48,8 +62,24 @@ pub enum AnalyzeError {
 /// Rows of one series at one concurrency.
 struct Stratum<'a> {
     label: String,
-    rows: Vec<&'a Row>,
-    refused: Vec<&'a Row>,
+    series: &'a str,
+    cells: Cells<'a>,
+}
+
+/// What all comparisons of a table share.
+struct Family<'a> {
+    baseline: &'a str,
+    blocked: bool,
+    draws: u32,
+    asked: &'a Asked,
+}
+
+/// An arm against the baseline, with what its decision takes beside the figures.
+struct Compared {
+    effect: Effect,
+    order: Order,
+    lacking: [usize; 2],
+    testable: bool,
 }
 
 /// Analyses a table.
@@ -58,21 +88,25 @@ struct Stratum<'a> {
 /// [`AnalyzeError`] where there is nothing to compare.
 pub fn analyze(table: &Table, asked: &Asked) -> Result<TableReport, AnalyzeError> {
     let first = table.rows.first().ok_or(AnalyzeError::Empty)?;
-    if table.rows.iter().all(|row| row.arm == first.arm) {
+    let all = || table.rows.iter().chain(&table.missing);
+    if all().all(|row| row.arm == first.arm) {
         return Err(AnalyzeError::OneArm(first.arm.clone()));
     }
     if asked.link_bits_per_s.is_some() && !table.bits_per_s {
         return Err(AnalyzeError::NoUnit);
     }
-    let named = table.rows.iter().find(|row| BASELINES.contains(&row.arm.to_ascii_lowercase().as_str()));
-    let baseline = &named.unwrap_or(first).arm;
+    let named = all().find(|row| BASELINES.contains(&row.arm.to_ascii_lowercase().as_str()));
+    let baseline = named.unwrap_or(first).arm.as_str();
     let strata = strata(table, asked.link_bits_per_s);
-    let mut series: Vec<TableSeries> =
-        strata.iter().map(|stratum| one_series(stratum, baseline, table.blocked, asked)).collect();
-    judge(&mut series, &strata, asked);
-    let mut remarks: Vec<Remark> = strata.iter().flat_map(|s| of_stratum(s, table.bits_per_s, asked)).collect();
-    remarks.extend(arms_apart(&strata, baseline, table.blocked));
-    remarks.extend(always_rising(table));
+    let others = |stratum: &Stratum<'_>| arms(stratum).into_iter().filter(|arm| *arm != baseline).count();
+    let tests: usize = strata.iter().map(others).sum();
+    let family = Family { baseline, blocked: table.blocked, draws: draws(table, tests, asked.alpha), asked };
+    let mut compared: Vec<Vec<Compared>> = (0..strata.len()).map(|at| one_series(&strata, at, &family)).collect();
+    judge(&mut compared, &strata, &family);
+    let mut remarks: Vec<Remark> =
+        strata.iter().flat_map(|s| remarks::of_stratum(s, table.bits_per_s, asked)).collect();
+    remarks.extend(uneven(&compared));
+    remarks.extend(remarks::always_rising(table));
     remarks.sort_by_key(|remark| remark.kind);
     Ok(TableReport {
         schema: EXPERIMENT_SCHEMA,
@@ -81,35 +115,47 @@ pub fn analyze(table: &Table, asked: &Asked) -> Result<TableReport, AnalyzeError
         link_bits_per_s: asked.link_bits_per_s,
         seed: asked.seed,
         bits_per_s: table.bits_per_s,
-        series,
+        drawn: asked.drawn,
+        series: strata.iter().zip(compared).map(|(stratum, found)| told(stratum, found, &family)).collect(),
         remarks,
     })
 }
 
+/// Rearrangements drawn of each comparison: as many as the least level takes that one of the family is held against.
+fn draws(table: &Table, tests: usize, alpha: f64) -> u32 {
+    let afforded = FIGURES_MAX / table.rows.len().max(1) as f64;
+    design::draws(alpha / tests.max(1) as f64).min(afforded as u32).max(design::draws(alpha))
+}
+
 fn strata(table: &Table, link_bits_per_s: Option<f64>) -> Vec<Stratum<'_>> {
     let mut strata: Vec<Stratum<'_>> = Vec::new();
-    for row in &table.rows {
+    let is_missing = |row: &Row| row.value <= 0.0;
+    for row in table.rows.iter().chain(&table.missing) {
         let at = row.concurrency.map_or_else(String::new, |n| format!("× {n}"));
         let label = format!("{} {at}", row.series).trim().to_owned();
         let known = strata.iter().position(|stratum| stratum.label == label).unwrap_or_else(|| {
-            strata.push(Stratum { label, rows: Vec::new(), refused: Vec::new() });
+            strata.push(Stratum { label, series: &row.series, cells: Cells::default() });
             strata.len() - 1
         });
-        let impossible = link_bits_per_s.is_some_and(|link| row.value > link);
-        let rows = if impossible { &mut strata[known].refused } else { &mut strata[known].rows };
-        rows.push(row);
+        let cells = &mut strata[known].cells;
+        let is_impossible = link_bits_per_s.is_some_and(|link| row.value > link);
+        match (is_missing(row), is_impossible) {
+            (true, _) => cells.missing.push(row),
+            (_, true) => cells.refused.push(row),
+            _ => cells.rows.push(row),
+        }
     }
     strata
 }
 
 /// Logarithms of an arm's figures.
 fn figures(stratum: &Stratum<'_>, arm: &str) -> Vec<f64> {
-    stratum.rows.iter().filter(|row| row.arm == arm).map(|row| row.value.ln()).collect()
+    stratum.cells.rows.iter().filter(|row| row.arm == arm).map(|row| row.value.ln()).collect()
 }
 
-/// Arms of a stratum, refused ones too, in the order of the table.
+/// Arms of a stratum, those without a figure that counts too, in the order of the table.
 fn arms<'a>(stratum: &Stratum<'a>) -> Vec<&'a str> {
-    let mut rows: Vec<&Row> = stratum.rows.iter().chain(&stratum.refused).copied().collect();
+    let mut rows: Vec<&Row> = stratum.cells.all().collect();
     rows.sort_by_key(|row| row.line);
     let mut arms: Vec<&str> = Vec::new();
     for row in rows {
@@ -120,71 +166,115 @@ fn arms<'a>(stratum: &Stratum<'a>) -> Vec<&'a str> {
     arms
 }
 
-fn one_series(stratum: &Stratum<'_>, baseline: &str, blocked: bool, asked: &Asked) -> TableSeries {
-    let of_baseline = figures(stratum, baseline);
-    let others = arms(stratum).into_iter().filter(|arm| *arm != baseline);
+fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Compared> {
+    let stratum = &strata[at];
+    let elsewhere: Vec<&Cells<'_>> = strata
+        .iter()
+        .enumerate()
+        .filter(|(i, other)| *i != at && other.series == stratum.series)
+        .map(|(_, other)| &other.cells)
+        .collect();
+    let others = arms(stratum).into_iter().filter(|arm| *arm != family.baseline);
+    others.map(|arm| compared(stratum, &elsewhere, arm, family)).collect()
+}
+
+fn told(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
+    let of_baseline = figures(stratum, family.baseline);
     TableSeries {
         label: stratum.label.clone(),
-        baseline: baseline.to_owned(),
+        baseline: family.baseline.to_owned(),
         baseline_runs: of_baseline.len() as u32,
         baseline_value: (!of_baseline.is_empty()).then(|| drift::mean(&of_baseline).exp()),
-        blocked,
-        effects: others.map(|arm| effect(stratum, baseline, arm, blocked, asked)).collect(),
+        blocked: family.blocked,
+        effects: found.into_iter().map(|one| one.effect).collect(),
     }
 }
 
-/// Differences of an arm from the baseline within blocks.
-fn within_blocks(stratum: &Stratum<'_>, baseline: &str, arm: &str) -> Vec<f64> {
-    let of = |row: &&&Row| row.arm == arm;
-    let other = |run: &str| stratum.rows.iter().find(|row| row.arm == baseline && row.run == run);
-    stratum.rows.iter().filter(of).filter_map(|row| Some(row.value.ln() - other(&row.run)?.value.ln())).collect()
+/// The arm's row of each block beside the baseline's.
+fn pairs<'a>(stratum: &Stratum<'a>, baseline: &str, arm: &str) -> Vec<(&'a Row, &'a Row)> {
+    let of = |name: &str| -> BTreeMap<&'a str, &'a Row> {
+        stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| (row.run.as_str(), *row)).collect()
+    };
+    let base = of(baseline);
+    let of_arm = stratum.cells.rows.iter().filter(|row| row.arm == arm);
+    of_arm.filter_map(|row| Some((*row, *base.get(row.run.as_str())?))).collect()
+}
+
+/// What the figures of an arm come to, by either test.
+struct Tested {
+    share: f64,
+    p: f64,
+    /// Whether any figures of this number could have been called.
+    testable: bool,
+    ends: (Option<f64>, Option<f64>),
 }
 
 /// An arm against the baseline, not yet judged: that takes the whole family.
-fn effect(stratum: &Stratum<'_>, baseline: &str, arm: &str, blocked: bool, asked: &Asked) -> Effect {
-    let (of_arm, of_baseline) = (figures(stratum, arm), figures(stratum, baseline));
-    let draws = design::draws(asked.alpha);
-    let (pool, ways, error, df, sd, runs) = if blocked {
-        let d = within_blocks(stratum, baseline, arm);
-        let n = d.len() as u32;
-        let sd = state::deviation(&d);
+fn compared(stratum: &Stratum<'_>, elsewhere: &[&Cells<'_>], arm: &str, family: &Family<'_>) -> Compared {
+    let (asked, blocked) = (family.asked, family.blocked);
+    let pairs = pairs(stratum, family.baseline, arm);
+    let (of_arm, of_baseline) = (figures(stratum, arm), figures(stratum, family.baseline));
+    let (tested, sd, error, df, runs, order) = if blocked {
+        let d: Vec<f64> = pairs.iter().map(|(own, base)| own.value.ln() - base.value.ln()).collect();
+        let (n, sd) = (d.len() as u32, state::deviation(&d));
+        let places: Vec<_> = pairs.iter().map(|(own, base)| own.order.zip(base.order)).collect();
+        let order = positions::within_blocks(&places, family.baseline);
         let error = sd.map(|sd| sd / f64::from(n).sqrt());
-        (pool(&d, &[n], n, draws, asked.seed), f64::from(n).exp2(), error, d.len() as f64 - 1.0, sd, [n, n])
+        (by_blocks(&d, family), sd, error, f64::from(n) - 1.0, [n, n], order)
     } else {
         let (within, df) = pooled(stratum);
+        let groups = groups::groups(&of_arm, &of_baseline, family.draws, asked.seed);
+        let places = |name: &str| -> Vec<Option<u32>> {
+            stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| row.order).collect()
+        };
+        let order = positions::of_runs(&places(arm), &places(family.baseline), family.baseline, asked.seed);
+        let error = groups.as_ref().map(groups::Groups::error);
         let runs = [of_arm.len() as u32, of_baseline.len() as u32];
-        let error = within.map(|sd| sd * runs.iter().map(|&n| 1.0 / f64::from(n)).sum::<f64>().sqrt());
         // A difference within a block has two figures' worth of spread.
-        let sd = within.map(|sd| sd * f64::sqrt(2.0));
-        let ways = arrangements(of_arm.len() + of_baseline.len(), of_arm.len());
-        (pool_of_groups(&of_arm, &of_baseline, draws, asked.seed), ways, error, df, sd, runs)
+        (by_groups(groups, asked.alpha), within.map(|sd| sd * f64::sqrt(2.0)), error, df, runs, order)
     };
-    let has = runs.iter().all(|&n| n > 0);
-    let testable = has && ways * asked.alpha / 2.0 >= 1.0 - 1e-9;
-    let (low, high) = if testable { interval(&pool, &[asked.alpha / 2.0]) } else { (None, None) };
-    let needed = sd.map(|sd| design::needed(asked.matters_share.ln_1p(), sd, asked.alpha));
-    Effect {
+    let testable = tested.as_ref().is_some_and(|tested| tested.testable);
+    let (low, high) = tested.as_ref().map_or((None, None), |tested| tested.ends);
+    // A known spread and a test that could have used it; else there is none to tell.
+    let detectable = error.filter(|error| testable && sd.is_some() && *error > 0.0);
+    let effect = Effect {
         arm: arm.to_owned(),
         role: Role::Trial,
         runs: runs[0],
         baseline_runs: runs[1],
-        share: has.then(|| pool.estimate().exp_m1()),
+        share: tested.as_ref().map(|tested| tested.share.exp_m1()),
         low_share: low.map(f64::exp_m1),
         high_share: high.map(f64::exp_m1),
-        p: has.then(|| p_of(&pool)),
-        detectable_share: error
-            .filter(|error| has && *error > 0.0)
-            .map(|error| design::detectable(error, df, asked.alpha).exp_m1()),
-        runs_needed: needed,
+        p: tested.as_ref().map(|tested| tested.p),
+        detectable_share: detectable.map(|error| design::detectable(error, df, asked.alpha).exp_m1()),
+        runs_needed: sd.map(|sd| design::needed(asked.matters_share.ln_1p(), sd, asked.alpha)),
         needed_ns: None,
         effective: None,
-        decision: if has || stratum.refused.is_empty() { Decision::CannotTell } else { Decision::Refused },
+        decision: Decision::CannotTell,
         sentence: String::new(),
-    }
+    };
+    let lacking = lacking(&stratum.cells, elsewhere, arm, family.baseline, blocked);
+    Compared { effect, order, lacking, testable }
 }
 
-fn p_of(pool: &Pool) -> f64 {
-    p_value(pool, |alpha| vec![alpha / 2.0])
+fn by_blocks(d: &[f64], family: &Family<'_>) -> Option<Tested> {
+    let (n, alpha) = (d.len() as u32, family.asked.alpha);
+    let pool = pool(d, &[n], n, family.draws, family.asked.seed);
+    let testable = f64::from(n).exp2() * alpha / 2.0 >= 1.0 - 1e-9;
+    (n > 0).then(|| Tested {
+        share: pool.estimate(),
+        p: p_value(&pool, |alpha| vec![alpha / 2.0]),
+        testable,
+        ends: if testable { interval(&pool, &[alpha / 2.0]) } else { (None, None) },
+    })
+}
+
+fn by_groups(groups: Option<groups::Groups>, alpha: f64) -> Option<Tested> {
+    groups.map(|groups| {
+        let testable = groups.can_reject(alpha);
+        let ends = if testable { groups.interval(alpha) } else { (None, None) };
+        Tested { share: groups.estimate(), p: groups.p_value(), testable, ends }
+    })
 }
 
 /// Standard deviation of runs of one arm, over all arms that ran more than once, and its degrees of freedom. Runs
@@ -202,208 +292,117 @@ fn pooled(stratum: &Stratum<'_>) -> (Option<f64>, f64) {
 }
 
 /// Judges the family: Benjamini and Hochberg over every arm, series and concurrency that could have shown anything.
-fn judge(series: &mut [TableSeries], strata: &[Stratum<'_>], asked: &Asked) {
-    let mut tested: Vec<f64> =
-        series.iter().flat_map(|s| &s.effects).filter(|e| testable(e)).filter_map(|e| e.p).collect();
+fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family<'_>) {
+    let asked = family.asked;
+    let candidates = compared.iter().flatten().filter(|one| one.testable && one.lacking[0] == one.lacking[1]);
+    let mut tested: Vec<f64> = candidates.filter_map(|one| one.effect.p).collect();
     tested.sort_by(f64::total_cmp);
-    let family = tested.len() as f64;
-    let within = tested.iter().zip(1_u32..).filter(|(p, k)| **p <= asked.alpha * f64::from(*k) / family + 1e-9);
-    let bound = within.map(|(p, _)| *p).fold(0.0, f64::max);
-    for (series, stratum) in series.iter_mut().zip(strata) {
-        let (baseline, blocked) = (series.baseline.clone(), series.blocked);
-        for effect in &mut series.effects {
-            if testable(effect) {
-                let called = effect.p.is_some_and(|p| p <= bound);
-                let inside = |end: Option<f64>| end.is_some_and(|end| end.abs() < asked.matters_share);
-                let bounded = inside(effect.low_share) && inside(effect.high_share);
-                let by_time = !blocked && apart(stratum, &baseline, &effect.arm);
-                effect.decision = match (called, bounded, by_time) {
-                    (false, false, _) => Decision::NotShown,
-                    (_, _, true) => Decision::Confounded,
-                    (true, ..) => Decision::Shown,
-                    _ => Decision::RuledOut,
-                };
-            }
-            let unit = if blocked { "block" } else { "run" };
-            effect.sentence = match effect.decision {
-                Decision::Refused => refusal(stratum, &baseline, &effect.arm, asked),
-                _ => answer::sentence(effect, &baseline, asked.alpha, asked.matters_share, unit),
-            };
+    let level = |k: usize| asked.alpha * k as f64 / tested.len() as f64;
+    let bound = (1..).zip(&tested).filter(|(k, p)| **p <= level(*k) + 1e-9).map(|(_, p)| *p).fold(0.0, f64::max);
+    for (found, stratum) in compared.iter_mut().zip(strata) {
+        for one in found {
+            let called = one.effect.p.is_some_and(|p| p <= bound);
+            let none_can_be = one.effect.share.is_none() && !stratum.cells.refused.is_empty();
+            one.effect.decision = if none_can_be { Decision::Refused } else { decision(one, called, asked) };
+            // What its own place in the family asks, where it is not enough by itself.
+            let asks = one.effect.p.map_or(0.0, |p| level(tested.partition_point(|other| *other <= p)));
+            one.effect.sentence = sentence(one, stratum, family, (tested.len(), asks));
         }
     }
 }
 
-/// Whether a test could have shown anything: then there is an interval.
-const fn testable(effect: &Effect) -> bool {
-    effect.low_share.is_some() || effect.high_share.is_some()
+fn decision(one: &Compared, called: bool, asked: &Asked) -> Decision {
+    let effect = &one.effect;
+    if one.lacking[0] != one.lacking[1] {
+        return Decision::Refused;
+    }
+    if !one.testable {
+        return Decision::CannotTell;
+    }
+    let inside = |end: Option<f64>| end.is_some_and(|end| end.abs() < asked.matters_share);
+    let bounded = inside(effect.low_share) && inside(effect.high_share);
+    match (&one.order, asked.drawn) {
+        _ if !called && !bounded => Decision::NotShown,
+        (Order::Uneven(_), _) => Decision::Confounded,
+        (Order::Even, true) if called => Decision::Shown,
+        (Order::Even, true) => Decision::RuledOut,
+        _ => Decision::Association,
+    }
 }
 
-fn refusal(stratum: &Stratum<'_>, baseline: &str, arm: &str, asked: &Asked) -> String {
-    let link = asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
-    let of = |arm: &str| stratum.refused.iter().filter(|row| row.arm == arm).map(|row| row.value).fold(0.0, f64::max);
-    let (own, other) = (of(arm), of(baseline));
-    let told = |name: &str, most: f64| {
+fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, asks): (usize, f64)) -> String {
+    let (effect, asked, baseline) = (&one.effect, family.asked, family.baseline);
+    let unit = if family.blocked { Unit::Block } else { Unit::Run };
+    let plain = || answer::sentence(effect, baseline, asked.alpha, asked.matters_share, unit);
+    let by_chance = effect.p.is_some_and(|p| p <= asked.alpha);
+    match (effect.decision, &one.order) {
+        (Decision::Refused, _) => refusal(one, stratum, family),
+        (Decision::CannotTell, order) => {
+            let ways = arrangements((effect.runs + effect.baseline_runs) as usize, effect.runs as usize);
+            let ways = if family.blocked { f64::from(effect.runs).exp2() } else { ways };
+            let spread = pooled(stratum).0.filter(|_| !family.blocked);
+            let order = if let Order::Uneven(how) = order { Some(how.as_str()) } else { None };
+            answer::cannot_tell(effect, ways, spread, order, asked.alpha, unit)
+        }
+        (Decision::NotShown, _) if by_chance => answer::lost_in_family(effect, baseline, asked.alpha, tests, asks),
+        (Decision::Confounded, Order::Uneven(how)) => format!("{}, but {how}: {}", plain(), answer::OR_TIME),
+        (Decision::Association, order) => {
+            let why = match (asked.drawn, order) {
+                (true, _) => "the places of its runs in time are not in the table (column \"order\")",
+                _ => "nothing states that the order of runs was drawn (--drawn)",
+            };
+            format!("association: {}; {why}, and {}", plain(), answer::OR_BESIDE)
+        }
+        _ => plain(),
+    }
+}
+
+/// Why nothing is said of an arm.
+fn refusal(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>) -> String {
+    let (arm, baseline, [own, other]) = (one.effect.arm.as_str(), family.baseline, one.lacking);
+    let link = family.asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
+    let most = |arm: &str| {
+        let of_arm = stratum.cells.refused.iter().filter(|row| row.arm == arm);
+        of_arm.map(|row| row.value).max_by(f64::total_cmp)
+    };
+    let above = |name: &str, most: f64| {
         format!("refused: {name} is told at {}, above the link's {link}; it did not cross that link", bits_per_s(most))
     };
-    match figures(stratum, baseline).as_slice() {
-        _ if own == 0.0 => told(baseline, other),
-        [] => told(arm, own),
-        of_baseline => {
-            let mean = bits_per_s(drift::mean(of_baseline).exp());
-            format!("{}, and is not comparable with {baseline}'s {mean}", told(arm, own))
-        }
+    match (most(arm), most(baseline)) {
+        (Some(most), _) => match figures(stratum, baseline).as_slice() {
+            [] => above(arm, most),
+            of_baseline => {
+                let mean = bits_per_s(drift::mean(of_baseline).exp());
+                format!("{}, and is not comparable with {baseline}'s {mean}", above(arm, most))
+            }
+        },
+        (_, Some(most)) => above(baseline, most),
+        _ => format!(
+            "refused: {} and {} lack a figure that the other has; runs that failed may be the slow ones, so that what \
+             is left says nothing of the arm: measure them again",
+            answer::counted(own, arm, family.blocked),
+            answer::counted(other, baseline, family.blocked)
+        ),
     }
 }
 
-/// Whether all runs of an arm came before or after all of the baseline.
-fn apart(stratum: &Stratum<'_>, baseline: &str, arm: &str) -> bool {
-    let orders = |name: &str| -> Vec<u32> {
-        stratum.rows.iter().filter(|row| row.arm == name).filter_map(|row| row.order).collect()
-    };
-    let (a, b) = (orders(arm), orders(baseline));
-    let ends = |orders: &[u32]| Some((*orders.iter().min()?, *orders.iter().max()?));
-    match (ends(&a), ends(&b)) {
-        (Some((a_first, a_last)), Some((b_first, b_last))) => a_first > b_last || a_last < b_first,
-        _ => false,
-    }
-}
-
-/// What one series hides or cannot be.
-fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &Asked) -> Vec<Remark> {
-    let told = |value: f64| if bits { bits_per_s(value) } else { count(value) };
-    let about = if stratum.label.is_empty() { "the table" } else { stratum.label.as_str() };
-    let remark = |kind, sentence: String| Remark { kind, about: about.to_owned(), sentence };
-    let run = |row: &Row| if row.run.is_empty() { row.arm.clone() } else { format!("{} (run {})", row.arm, row.run) };
-    let mut found = Vec::new();
-    for row in &stratum.refused {
-        let link = asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
-        let sentence = format!(
-            "line {}: {} of {} is above the link's {link}: left out, with whatever was compared with it",
-            row.line,
-            told(row.value),
-            run(row)
-        );
-        found.push(remark(RemarkKind::Impossible, sentence));
-    }
-    let values: Vec<f64> = stratum.rows.iter().map(|row| row.value.ln()).collect();
-    if let Some(groups) = modality::groups(&values, asked.seed) {
-        let [(low, at_low), (high, at_high)] = [groups.low, groups.high];
-        found.push(remark(
-            RemarkKind::Bimodal,
-            format!(
-                "two kinds of runs whatever the arm: {low} around {}, {high} around {}; find what switches between \
-                 them before comparing arms, a mean hides both",
-                told(at_low.exp()),
-                told(at_high.exp())
-            ),
-        ));
-    }
-    for i in modality::outlying(&values) {
-        let row = stratum.rows[i];
-        found.push(remark(RemarkKind::Outlying, format!("{} of {} is far from the others", told(row.value), run(row))));
-    }
-    found
-}
-
-/// Arms whose runs are not interleaved with the baseline's.
-fn arms_apart(strata: &[Stratum<'_>], baseline: &str, blocked: bool) -> Option<Remark> {
-    let (mut all, mut separate) = (0, 0);
-    for stratum in strata {
-        for arm in arms(stratum).into_iter().filter(|arm| *arm != baseline && !figures(stratum, arm).is_empty()) {
-            all += 1;
-            separate += u32::from(apart(stratum, baseline, arm));
-        }
-    }
-    (separate > 0 && !blocked).then(|| Remark {
+/// Arms whose runs did not come when a draw would have put them.
+fn uneven(compared: &[Vec<Compared>]) -> Option<Remark> {
+    let with_figures = compared.iter().flatten().filter(|one| one.effect.share.is_some());
+    let all = with_figures.clone().count();
+    let found: Vec<&str> = with_figures
+        .filter_map(|one| if let Order::Uneven(how) = &one.order { Some(how.as_str()) } else { None })
+        .collect();
+    found.first().map(|how| Remark {
         kind: RemarkKind::ConfoundedWithTime,
         about: "arms".to_owned(),
         sentence: format!(
-            "in {separate} of {all} comparisons all runs of the arm came before or after all of {baseline}: an effect \
-             of the arm and one of time look the same; interleave them"
-        ),
-    })
-}
-
-/// Whether concurrency rose with time in every sweep of at least three steps, or fell.
-fn always_rising(table: &Table) -> Option<Remark> {
-    let mut sweeps: BTreeMap<[&str; 3], Vec<(u32, u32)>> = BTreeMap::new();
-    for row in &table.rows {
-        let (Some(order), Some(concurrency)) = (row.order, row.concurrency) else { continue };
-        sweeps.entry([&row.series, &row.arm, &row.run]).or_default().push((order, concurrency));
-    }
-    let mut all: Vec<Vec<(u32, u32)>> = sweeps.into_values().filter(|steps| steps.len() > 2).collect();
-    all.iter_mut().for_each(|steps| steps.sort_unstable());
-    let each = |way: fn(&u32, &u32) -> bool| {
-        let rises = |steps: &Vec<(u32, u32)>| steps.windows(2).all(|pair| way(&pair[0].1, &pair[1].1));
-        !all.is_empty() && all.iter().all(rises)
-    };
-    let way = if each(|a, b| a < b) { "rose" } else { "fell" };
-    (way == "rose" || each(|a, b| a > b)).then(|| Remark {
-        kind: RemarkKind::ConfoundedWithTime,
-        about: "concurrency".to_owned(),
-        sentence: format!(
-            "concurrency {way} with time in all {} sweeps: what concurrency does and what time does (caches, thermal \
-             limits, what earlier steps left behind) cannot be told apart; draw its order",
-            all.len()
+            "in {} of {all} comparisons runs did not come when a draw puts them (the first: {how}): an effect of the \
+             arm and one of time or place look the same; draw the order",
+            found.len()
         ),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::table::read;
-
-    fn asked() -> Asked {
-        Asked { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: 1 }
-    }
-
-    fn of(text: &str) -> TableReport {
-        analyze(&read(text).unwrap(), &asked()).unwrap()
-    }
-
-    /// Blocks of two arms: the second is `share` faster, give or take a spread that changes sign each block.
-    fn blocks(n: u32, share: f64, spread: f64, column: &str) -> String {
-        let row = |i: u32| {
-            let (level, away) = (100.0 + f64::from(i), if i.is_multiple_of(2) { spread } else { -spread });
-            format!("default,{i},{},{level}\nlarger,{i},{},{}\n", 2 * i, 2 * i + 1, level * (1.0 + share + away))
-        };
-        format!("arm,{column},order,value\n{}", (0..n).map(row).collect::<String>())
-    }
-
-    #[test]
-    fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
-        for (n, share, spread, decision, part) in [
-            (12, 0.05, 0.01, Decision::Shown, "5.0 % higher than default (+"),
-            (12, 0.0, 0.005, Decision::RuledOut, "no effect larger than 0."),
-            (12, 0.0, 0.05, Decision::NotShown, "no effect shown (−"),
-            (5, 0.05, 0.01, Decision::CannotTell, "cannot tell; detectable effect"),
-        ] {
-            let report = of(&blocks(n, share, spread, "block"));
-            let effect = &report.series[0].effects[0];
-            assert!(effect.decision == decision && effect.sentence.contains(part), "{effect:?}");
-        }
-    }
-
-    #[test]
-    fn interleaved_runs_without_blocks_are_tested_less_sharply_and_separated_ones_are_confounded() {
-        let report = of(&blocks(12, 0.3, 0.01, "run"));
-        assert_eq!(report.series[0].effects[0].decision, Decision::Shown, "{report:?}");
-        let rows = |arm: &str, from: u32, level: u32| -> String {
-            (0..6).map(|i| format!("{arm},{},{}\n", from + i, level + i)).collect()
-        };
-        let text = format!("arm,order,value\n{}{}", rows("default", 0, 100), rows("larger", 6, 150));
-        let report = of(&text);
-        assert_eq!(report.series[0].effects[0].decision, Decision::Confounded, "{report:?}");
-        assert!(report.remarks.iter().any(|r| r.kind == RemarkKind::ConfoundedWithTime && r.about == "arms"));
-    }
-
-    #[test]
-    fn nothing_to_compare_is_an_error() {
-        let table = |text: &str| read(text).unwrap();
-        assert_eq!(analyze(&table("arm,value\n"), &asked()), Err(AnalyzeError::Empty));
-        assert_eq!(analyze(&table("arm,value\na,1\na,2\n"), &asked()), Err(AnalyzeError::OneArm("a".to_owned())));
-        let link = Asked { link_bits_per_s: Some(1e9), ..asked() };
-        assert_eq!(analyze(&table("arm,value\na,1\nb,2\n"), &link), Err(AnalyzeError::NoUnit));
-    }
-}
+mod tests;

@@ -21,56 +21,154 @@ pub(crate) fn confidence(alpha: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The sentence of a decided effect. `unit` is what is counted: `block`, or `run` of an arm.
-pub(crate) fn sentence(effect: &Effect, baseline: &str, alpha: f64, matters_share: f64, unit: &str) -> String {
-    let at = confidence(alpha);
-    let interval = match (effect.low_share, effect.high_share) {
-        (Some(low), Some(high)) => format!(" ({} to {} at {at})", signed(low), signed(high)),
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Blocks that hold every arm once.
+    Block,
+    /// Runs of an arm.
+    Run,
+}
+
+/// What else an effect may be.
+pub(crate) const OR_TIME: &str = "by the arm or by time, cannot tell";
+pub(crate) const OR_BESIDE: &str = "whatever else changed with the arm shows in it";
+
+/// The interval of an effect in brackets, with a space before it.
+fn interval(effect: &Effect, alpha: f64) -> String {
+    match (effect.low_share, effect.high_share) {
+        (Some(low), Some(high)) => format!(" ({} to {} at {})", signed(low), signed(high), confidence(alpha)),
         _ => String::new(),
-    };
+    }
+}
+
+/// `5.0 % higher than default (+4.1 % to +5.9 % at 95 %)`.
+fn differs(effect: &Effect, baseline: &str, alpha: f64) -> String {
     let share = effect.share.unwrap_or(0.0);
     let way = if share < 0.0 { "lower" } else { "higher" };
+    format!("{} {way} than {baseline}{}", percent(share.abs()), interval(effect, alpha))
+}
+
+/// The sentence of a decided effect.
+pub(crate) fn sentence(effect: &Effect, baseline: &str, alpha: f64, matters_share: f64, unit: Unit) -> String {
+    let is_zero_inside =
+        effect.low_share.is_none_or(|low| low <= 0.0) && effect.high_share.is_none_or(|high| high >= 0.0);
     match effect.decision {
-        Decision::Shown => format!("{} {way} than {baseline}{interval}", percent(share.abs())),
+        Decision::Shown => differs(effect, baseline, alpha),
         Decision::RuledOut => {
             let most = effect.low_share.into_iter().chain(effect.high_share).map(f64::abs).fold(0.0, f64::max);
-            format!("no effect larger than {} at {at}", percent(most))
+            format!("no effect larger than {} at {}", percent(most), confidence(alpha))
         }
+        Decision::Confounded | Decision::Association if is_zero_inside => {
+            let most = effect.low_share.into_iter().chain(effect.high_share).map(f64::abs).fold(0.0, f64::max);
+            format!("no difference larger than {} at {}", percent(most), confidence(alpha))
+        }
+        Decision::Confounded | Decision::Association => differs(effect, baseline, alpha),
         Decision::Futile => format!(
             "dropped early: neither an effect of {} nor its absence could be shown in the blocks that were left{}",
             percent(matters_share),
             takes(effect, matters_share, unit)
         ),
         Decision::NotShown => {
-            let seen = effect.detectable_share.map_or_else(String::new, |share| {
+            // What was measured must not be beyond what is said to be seen.
+            let seen = effect.detectable_share.filter(|seen| effect.share.is_none_or(|share| share.abs() < *seen));
+            let seen = seen.map_or_else(String::new, |share| {
                 format!("; one of {} would have been, in four of five", percent(share))
             });
-            format!("no effect shown{interval}{seen}{}", takes(effect, matters_share, unit))
+            format!("no effect shown{}{seen}{}", interval(effect, alpha), takes(effect, matters_share, unit))
         }
-        Decision::CannotTell => cannot_tell(effect, matters_share, unit),
-        Decision::Confounded => format!(
-            "{} {way} than {baseline}{interval}, but all its runs came before or after all of {baseline}: \
-             by the arm or by time, cannot tell",
-            percent(share.abs())
-        ),
+        Decision::CannotTell => {
+            format!("cannot tell from {}{}", counted_runs(effect.runs, unit), takes(effect, matters_share, unit))
+        }
+        // Told with their reasons by `void`.
+        Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled => "cannot tell".to_owned(),
         Decision::Refused => "refused: no figure of it can be what it is said to be".to_owned(),
     }
 }
 
-fn cannot_tell(effect: &Effect, matters_share: f64, unit: &str) -> String {
-    let runs = |n: u32| if n == 1 { format!("1 {unit}") } else { format!("{n} {unit}s") };
-    let detectable = effect.detectable_share.map_or_else(
-        || "detectable effect unknown: nothing ran twice and differed".to_owned(),
-        |share| format!("detectable effect {}", percent(share)),
-    );
-    let against = if unit == "block" { String::new() } else { format!(" against {}", effect.baseline_runs) };
-    format!("cannot tell; {detectable} ({}{against}){}", runs(effect.runs), takes(effect, matters_share, unit))
+/// What the blocks show, and why it does not hold.
+pub(crate) fn void(effect: &Effect, baseline: &str, alpha: f64, why: &str) -> String {
+    format!("cannot tell: it measured {}, but {why}", differs(effect, baseline, alpha))
+}
+
+/// Where no figures whatever could have been called: why, what would do, and what is known all the same. `ways` is how
+/// many rearrangements there are, `spread` the standard deviation of runs of one arm, `order` how its runs came.
+pub(crate) fn cannot_tell(
+    effect: &Effect,
+    ways: f64,
+    spread: Option<f64>,
+    order: Option<&str>,
+    alpha: f64,
+    unit: Unit,
+) -> String {
+    let at = confidence(alpha);
+    let (own, base) = (counted_runs(effect.runs, unit), effect.baseline_runs);
+    if effect.share.is_none() {
+        return format!("cannot tell: {own} of it{}, nothing to compare", against(base, unit));
+    }
+    let least = match unit {
+        Unit::Block => crate::design::least_blocks(alpha),
+        Unit::Run => (2..).find(|&n| least_of_runs(n) <= alpha / 2.0).unwrap_or(u32::MAX),
+    };
+    let chance = if ways > 2.0 { format!(", 1 in {:.0}", ways / 2.0) } else { String::new() };
+    let needs = match unit {
+        Unit::Block => format!("{least} blocks are the fewest"),
+        Unit::Run => format!("{least} interleaved runs each are the fewest"),
+    };
+    let spread =
+        spread.map_or_else(String::new, |sd| format!("; runs of one arm differ by {} (sd)", percent(sd.exp_m1())));
+    let order = order.map_or_else(String::new, |how| format!("; {how}: {OR_TIME}"));
+    format!(
+        "cannot tell: {own}{} can differ by chance whatever they measure{chance}, which is no {at}; \
+         {needs}{spread}{order}",
+        against(base, unit)
+    )
+}
+
+/// The probability of the most extreme of all ways to part two groups of `n` runs each.
+fn least_of_runs(n: u32) -> f64 {
+    1.0 / crate::groups::arrangements(2 * n as usize, n as usize)
+}
+
+/// Where a difference is beyond chance by itself, and not beyond that of all that were looked at.
+pub(crate) fn lost_in_family(effect: &Effect, baseline: &str, alpha: f64, tests: usize, asks: f64) -> String {
+    format!(
+        "by itself {}, but one of {tests} comparisons: its p of {} is not below the {} that is asked of it among those",
+        differs(effect, baseline, alpha),
+        probability(effect.p.unwrap_or(1.0)),
+        probability(asks)
+    )
+}
+
+/// `0.031`, `0.00045`: two digits.
+fn probability(p: f64) -> String {
+    let decimals = if p > 0.0 { (1.0 - p.log10().floor()).clamp(2.0, 9.0) as usize } else { 2 };
+    format!("{p:.decimals$}")
+}
+
+/// `2 blocks of larger`, `no block of default`.
+pub(crate) fn counted(n: usize, arm: &str, blocked: bool) -> String {
+    let unit = if blocked { "block" } else { "run" };
+    match n {
+        0 => format!("no {unit} of {arm}"),
+        1 => format!("1 {unit} of {arm}"),
+        n => format!("{n} {unit}s of {arm}"),
+    }
+}
+
+fn counted_runs(n: u32, unit: Unit) -> String {
+    let unit = if unit == Unit::Block { "block" } else { "run" };
+    if n == 1 { format!("1 {unit}") } else { format!("{n} {unit}s") }
+}
+
+fn against(baseline_runs: u32, unit: Unit) -> String {
+    if unit == Unit::Block { String::new() } else { format!(" against {baseline_runs}") }
 }
 
 /// What it would take to show what matters. Of runs without blocks it is the same for all arms, and told once by the
 /// report.
-fn takes(effect: &Effect, matters_share: f64, unit: &str) -> String {
-    if unit != "block" {
+fn takes(effect: &Effect, matters_share: f64, unit: Unit) -> String {
+    if unit != Unit::Block {
         return String::new();
     }
     let Some(needed) = effect.runs_needed else { return String::new() };

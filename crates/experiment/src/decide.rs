@@ -3,7 +3,7 @@
 use linerate_record::experiment::Design;
 
 use crate::looks;
-use crate::randomisation::{Pool, Side, crosses, pool};
+use crate::randomisation::{Pool, Side, crosses, pool_of_cells};
 
 /// Chance below which neither of two answers is expected any more.
 const FUTILE: f64 = 0.1;
@@ -30,10 +30,11 @@ pub fn spent(looks_done: &[u32], blocks_max: u32, last: bool, alpha: f64) -> Vec
     looks_done.iter().enumerate().map(share).map(|share| looks::spent_one_sided(share, alpha)).collect()
 }
 
-/// The pool of an arm's differences.
+/// The pool of an arm's differences; `others` is what each would be with a cell of the baseline in the arm's place.
 #[must_use]
-pub fn pool_of(design: &Design, differences: &[f64], looks_done: &[u32], arm: u32) -> Pool {
-    pool(differences, looks_done, design.blocks_max, design.draws, design.seed ^ u64::from(arm) << 48)
+pub fn pool_of(design: &Design, differences: &[f64], others: &[Vec<f64>], looks_done: &[u32], arm: u32) -> Pool {
+    let seed = design.seed ^ u64::from(arm) << 48;
+    pool_of_cells(differences, others, looks_done, design.blocks_max, design.draws, seed)
 }
 
 /// Weighs the differences of an arm (logarithms, one a block) of `family` under test after the looks done.
@@ -126,7 +127,8 @@ mod tests {
         ] {
             let differences: Vec<f64> = spread(mean, sd).collect();
             let looks = [16, 22, 28];
-            let pool = pool_of(&design, &differences, &looks, 1);
+            let others: Vec<Vec<f64>> = differences.iter().map(|d| vec![-d]).collect();
+            let pool = pool_of(&design, &differences, &others, &looks, 1);
             let weighed = weigh(&design, &pool, &differences, &looks, false, 1);
             assert_eq!((weighed.rank.is_some(), weighed.ruled_out), (shown, ruled_out), "{name}: {weighed:?}");
             assert_eq!(weighed.futile && !shown && !ruled_out, futile, "{name}: {weighed:?}");

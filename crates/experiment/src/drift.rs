@@ -27,6 +27,11 @@ pub(crate) fn figure(block: &Block, arm: u32) -> Option<f64> {
     block.cells.iter().find(|cell| cell.arm == arm).and_then(|cell| cell.throughput_per_s).map(f64::ln)
 }
 
+/// Logarithms of what several arms measured in a block, those that have a figure.
+pub(crate) fn figures_in(block: &Block, arms: &[u32]) -> Vec<f64> {
+    arms.iter().filter_map(|&arm| figure(block, arm)).collect()
+}
+
 /// A trend of the baseline over the blocks: the slope of a line, by the t test.
 pub(crate) fn trend(blocks: &[Block]) -> Option<Remark> {
     let figures = figures(blocks, 0);
@@ -48,6 +53,47 @@ pub(crate) fn trend(blocks: &[Block]) -> Option<Remark> {
             "the baseline drifted by {} from the first block to the last (p {p:.4}); arms are compared within blocks, \
              where it is next to nothing",
             signed((slope * (n - 1.0)).exp_m1())
+        ),
+    })
+}
+
+/// Whether the place of a cell in its block shows in it: figures less the means of their arm and block, by place.
+/// Places are exchanged within blocks.
+pub(crate) fn position(blocks: &[Block], arms: usize, seed: u64) -> Option<Remark> {
+    let counted: Vec<&Block> = blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
+    if counted.len() < BLOCKS_MIN {
+        return None;
+    }
+    let means: Vec<f64> = (0..arms).map(|arm| mean(&figures(blocks, arm as u32))).collect();
+    let left = |block: &Block| {
+        let cells = block.cells.iter();
+        let of_arms: Vec<Option<f64>> =
+            cells.map(|cell| Some(cell.throughput_per_s?.ln() - means[cell.arm as usize])).collect();
+        let middle = mean(&of_arms.iter().flatten().copied().collect::<Vec<_>>());
+        of_arms.into_iter().map(|v| v.map_or(0.0, |v| v - middle)).collect::<Vec<f64>>()
+    };
+    let mut rows: Vec<Vec<f64>> = counted.into_iter().map(left).collect();
+    let by_place = |rows: &[Vec<f64>]| {
+        let at = |place: usize| mean(&rows.iter().filter_map(|row| row.get(place)).copied().collect::<Vec<_>>());
+        let most = (0..arms).max_by(|&a, &b| at(a).abs().total_cmp(&at(b).abs())).unwrap_or(0);
+        ((0..arms).map(|place| at(place).powi(2)).sum::<f64>(), most, at(most))
+    };
+    let (seen, place, share) = by_place(&rows);
+    let mut dice = Dice::new(seed, 1 << 44);
+    let as_large = (0..SHUFFLES)
+        .filter(|_| {
+            rows.iter_mut().for_each(|row| shuffle(row, &mut dice));
+            by_place(&rows).0 >= seen
+        })
+        .count();
+    let p = (as_large + 1) as f64 / (SHUFFLES + 1) as f64;
+    (p <= CHANCE).then(|| Remark {
+        kind: RemarkKind::Position,
+        about: format!("cell {} of blocks", place + 1),
+        sentence: format!(
+            "it measures {} whichever arm it is of (p {p:.3}); the order is drawn, so that no arm gains by it, and \
+             every difference spreads more",
+            signed(share.exp_m1())
         ),
     })
 }
@@ -130,6 +176,8 @@ mod tests {
                 ended_ns: 0,
                 throughput_per_s: Some(value),
                 settled_ns: None,
+                trend: None,
+                faulty: false,
                 secondary: BTreeMap::new(),
             }
         };
@@ -159,5 +207,16 @@ mod tests {
         assert!(drifts >= 195, "{drifts}");
         let (_, carries) = told(|_, _, last| if last == Some(1) { -0.03 } else { 0.0 });
         assert!(carries >= 190, "{carries}");
+        let placed = |shift: f64| {
+            let seen = |seed: &u64| {
+                let mut blocks = blocks(*seed, |_, _, _| 0.0);
+                blocks.iter_mut().for_each(|block| {
+                    block.cells[0].throughput_per_s = block.cells[0].throughput_per_s.map(|v| v * shift);
+                });
+                position(&blocks, 3, *seed).is_some_and(|r| r.about == "cell 1 of blocks" || shift == 1.0)
+            };
+            (0..200).filter(seen).count()
+        };
+        assert!(placed(1.0) <= 8 && placed(0.97) >= 190, "{} {}", placed(1.0), placed(0.97));
     }
 }

@@ -82,6 +82,8 @@ mod tests {
                 ended_ns: 1,
                 throughput_per_s: got,
                 settled_ns: Some(0),
+                trend: None,
+                faulty: false,
                 secondary: BTreeMap::new(),
             };
             let outcome = Outcome { fingerprint: now, ..Outcome::default() };

@@ -3,7 +3,7 @@
 use crate::chance::Dice;
 
 /// Least share of the figures that make a group, and their least number.
-const GROUP_SHARE: f64 = 0.2;
+pub(crate) const GROUP_SHARE: f64 = 0.2;
 const GROUP_MIN: usize = 3;
 
 /// Figures below which nothing is said of groups.
@@ -13,8 +13,13 @@ const FIGURES_MIN: usize = 8;
 const DRAWS: usize = 999;
 const AS_SPLIT_MAX: usize = 9;
 
-/// Beyond this many quartile ranges from the quartiles a figure is far from the others (Tukey).
+/// Beyond this many quartile ranges from the quartiles a figure is left out before groups are looked for (Tukey).
 const FENCES: f64 = 1.5;
+
+/// Of how many samples without one, one is said to have figures far from the others, and the samples drawn for that.
+/// Tukey's fences alone would say it of two in five of ten or twenty figures.
+const CLEAN_CALLED: f64 = 0.05;
+const CLEAN_DRAWS: usize = 999;
 
 /// Blocks below which none is called far from the others, and the ranges for those: half a range is all that six have.
 const OUTLYING_MIN: usize = 6;
@@ -32,8 +37,9 @@ pub(crate) struct Groups {
 /// standard deviations (Ashman's D) against that of samples of an even distribution, of which every other with one
 /// peak splits less well (as in Hartigan's dip test). Outlying figures are left out first.
 pub(crate) fn groups(figures: &[f64], seed: u64) -> Option<Groups> {
-    let outside = outlying(figures);
-    let kept = figures.iter().enumerate().filter(|(i, _)| !outside.contains(i)).map(|(_, v)| *v);
+    let distances = distances(figures);
+    let is_outside = |i: usize| distances.as_ref().is_some_and(|distances| distances[i] > FENCES);
+    let kept = figures.iter().enumerate().filter(|(i, _)| !is_outside(*i)).map(|(_, v)| *v);
     let mut sorted: Vec<f64> = kept.collect();
     if sorted.len() < FIGURES_MIN {
         return None;
@@ -70,10 +76,30 @@ fn best_split(sorted: &[f64]) -> Option<(usize, f64)> {
     splits.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Indices of figures that lie far from the others.
-pub(crate) fn outlying(figures: &[f64]) -> Vec<usize> {
-    if figures.len() < OUTLYING_MIN {
+/// Indices of figures that lie far from the others: further out than the furthest of nearly every sample of as many
+/// from a normal distribution.
+pub(crate) fn outlying(figures: &[f64], seed: u64) -> Vec<usize> {
+    let Some(distances) = distances(figures) else { return Vec::new() };
+    if distances.iter().all(|distance| *distance <= FENCES) {
         return Vec::new();
+    }
+    let mut dice = Dice::new(seed, 1 << 46);
+    let mut furthest: Vec<f64> = (0..CLEAN_DRAWS)
+        .filter_map(|_| {
+            let sample: Vec<f64> = figures.iter().map(|_| normal(&mut dice)).collect();
+            Some(self::distances(&sample)?.into_iter().fold(0.0, f64::max))
+        })
+        .collect();
+    furthest.sort_by(f64::total_cmp);
+    let at = ((1.0 - CLEAN_CALLED) * furthest.len() as f64) as usize;
+    let fence = furthest.get(at).copied().unwrap_or(f64::INFINITY);
+    (0..figures.len()).filter(|&i| distances[i] > fence).collect()
+}
+
+/// How far each figure lies outside the quartiles, in quartile ranges; absent of few figures and of equal ones.
+fn distances(figures: &[f64]) -> Option<Vec<f64>> {
+    if figures.len() < OUTLYING_MIN {
+        return None;
     }
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -83,9 +109,12 @@ pub(crate) fn outlying(figures: &[f64]) -> Vec<usize> {
         sorted[below] * (1.0 - part) + sorted[(below + 1).min(sorted.len() - 1)] * part
     };
     let (low, high) = (at(0.25), at(0.75));
-    let fence = FENCES * (high - low);
-    let outside = |v: f64| high > low && (v < low - fence || v > high + fence);
-    figures.iter().enumerate().filter(|(_, v)| outside(**v)).map(|(i, _)| i).collect()
+    (high > low).then(|| figures.iter().map(|v| (v - high).max(low - v) / (high - low)).collect())
+}
+
+/// A figure of a normal distribution (Box and Muller).
+fn normal(dice: &mut Dice) -> f64 {
+    (-2.0 * (1.0 - dice.unit()).ln()).sqrt() * (std::f64::consts::TAU * dice.unit()).cos()
 }
 
 #[cfg(test)]
@@ -97,7 +126,7 @@ mod tests {
         let two = [136.0, 151.0, 136.0, 149.0, 151.0, 137.0, 101.0, 135.0, 136.0, 134.0, 149.0, 137.0, 151.0, 150.0];
         let found = groups(&two, 1).expect("135 and 150");
         assert!(found.low.0 == 7 && found.high.0 == 6 && (found.high.1 - 150.0).abs() < 1.0, "{found:?}");
-        assert_eq!(outlying(&two), [6]);
+        assert_eq!(outlying(&two.map(f64::ln), 1), [6]);
         let mut flagged = 0;
         for seed in 0..400 {
             let mut dice = Dice::new(seed, 9);
@@ -109,10 +138,21 @@ mod tests {
     }
 
     #[test]
+    fn one_clean_sample_in_twenty_has_figures_far_from_the_others() {
+        let mut called = 0;
+        for seed in 0..300 {
+            let mut dice = Dice::new(seed, 11);
+            let clean: Vec<f64> = (0..8 + seed as usize % 24).map(|_| normal(&mut dice)).collect();
+            called += usize::from(!outlying(&clean, seed).is_empty());
+        }
+        assert!((3..=26).contains(&called), "{called} of 300");
+    }
+
+    #[test]
     fn few_and_equal_figures_are_not_judged() {
         for figures in [&[][..], &[1.0; 30], &[1.0, 1.0, 1.0, 9.0, 9.0, 9.0]] {
             assert_eq!(groups(figures, 1), None, "{figures:?}");
         }
-        assert_eq!(outlying(&[1.0; 9]), Vec::<usize>::new());
+        assert_eq!(outlying(&[1.0; 9], 1), Vec::<usize>::new());
     }
 }

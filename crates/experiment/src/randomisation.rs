@@ -9,8 +9,11 @@
 //! the probability that it ever crosses is at most what was spent: exactly, with any number of draws (Hemerik and
 //! Goeman, TEST 27, 2018, for a drawn subset that holds the data's own). The sums of differences less an effect θ are
 //! linear in θ, which makes inverting cheap.
+//!
+//! Where the baseline ran more than once in a block, its cells are one figure, their mean, and which of the cells was
+//! the arm's is what was drawn: a rearrangement then chooses one of them.
 
-use crate::chance::{Dice, shuffle};
+use crate::chance::Dice;
 
 /// Sums of rearranged differences up to each look.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct Pool {
     signs: Vec<Vec<f64>>,
     /// Below this, sums are equal.
     tie: f64,
+    /// Rearrangements of another kind, by which what crosses must cross too.
+    also: Option<Box<Pool>>,
 }
 
 /// Which side an effect is tested on.
@@ -66,55 +71,65 @@ pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, see
         }
     }
     let tie = 1e-12 * differences.iter().map(|d| d.abs()).sum::<f64>();
-    Pool { looks: at.len(), mirrored: true, blocks: at.iter().map(|&n| n as f64).collect(), sums, signs, tie }
+    Pool {
+        looks: at.len(),
+        mirrored: true,
+        blocks: at.iter().map(|&n| n as f64).collect(),
+        sums,
+        signs,
+        tie,
+        also: None,
+    }
 }
 
-/// Rearranges which of the values were of the arm and which of the baseline, for runs without blocks: one look at the
-/// difference of the two means. All rearrangements are gone through where they are not more than `draws`.
+/// The same where blocks have several cells of the baseline. For each block, the arm's difference from the mean of the
+/// baseline's cells, and what that would be with each of these in the arm's place. Where the arm is less steady than
+/// the baseline, its cell exchanged for one of the baseline's makes too little of the spread: what crosses must cross
+/// by signs too, which keep that of each difference.
 #[must_use]
-pub fn pool_of_groups(arm: &[f64], baseline: &[f64], draws: u32, seed: u64) -> Pool {
-    let (n, chosen) = (arm.len() + baseline.len(), arm.len());
-    if chosen == 0 || chosen == n {
-        return Pool { looks: 0, mirrored: false, blocks: Vec::new(), sums: Vec::new(), signs: Vec::new(), tie: 0.0 };
+pub fn pool_of_cells(own: &[f64], others: &[Vec<f64>], looks: &[u32], blocks_max: u32, draws: u32, seed: u64) -> Pool {
+    if others.iter().all(|others| others.len() < 2) {
+        return pool(own, looks, blocks_max, draws, seed);
     }
-    let values: Vec<f64> = arm.iter().chain(baseline).copied().collect();
-    let (mut sums, mut signs) = (Vec::new(), Vec::new());
-    let mut push = |of_arm: &dyn Fn(usize) -> bool| {
-        let (mut sums_of, mut arms_of) = ([0.0; 2], [0.0; 2]);
-        for (i, value) in values.iter().enumerate() {
-            let side = usize::from(!of_arm(i));
-            sums_of[side] += value;
-            arms_of[side] += f64::from(u8::from(i < chosen));
-        }
-        let (a, b) = (chosen as f64, (n - chosen) as f64);
-        sums.push(sums_of[0] / a - sums_of[1] / b);
-        signs.push(arms_of[0] / a - arms_of[1] / b);
-    };
-    if arrangements(n, chosen) <= f64::from(draws) && n < 40 {
-        // Gosper's successor of a set of bits, from the lowest on: the data's own comes first.
-        let mut set = (1_u64 << chosen) - 1;
-        while set < 1 << n {
-            push(&|i| set >> i & 1 == 1);
-            let lowest = set & set.wrapping_neg();
-            let ripple = set + lowest;
-            set = ripple | (((set ^ ripple) >> 2) / lowest);
-        }
-    } else {
-        push(&|i| i < chosen);
-        let (mut dice, mut of_arm) = (Dice::new(seed, 0), (0..n).map(|i| i < chosen).collect::<Vec<bool>>());
-        for _ in 1..draws {
-            shuffle(&mut of_arm, &mut dice);
-            push(&|i| of_arm[i]);
+    let last = looks.last().map_or(0, |&n| n as usize).min(own.len());
+    let widest = others.iter().map(|others| others.len() as f64 + 1.0).fold(1.0, f64::max);
+    let all = widest.powi(blocks_max as i32) <= f64::from(draws);
+    let count =
+        if all { others[..last].iter().map(|others| others.len() + 1).product() } else { draws.max(1) as usize };
+    let at: Vec<usize> = looks.iter().map(|&n| (n as usize).min(last)).collect();
+    let mut sums = vec![Vec::with_capacity(count); at.len()];
+    let mut signs = sums.clone();
+    for number in 0..count {
+        let (mut dice, mut rest) = (Dice::new(seed, number as u64), number);
+        let (mut sum, mut sign_sum, mut look) = (0.0, 0.0, 0);
+        for block in 0..last {
+            let ways = others[block].len() + 1;
+            // The first is the data's own. Where all are counted through, a number's digits are the choices.
+            let choice = if all {
+                rest % ways
+            } else if number > 0 {
+                dice.below(ways)
+            } else {
+                0
+            };
+            rest /= ways;
+            let (value, sign) = match choice {
+                0 => (own[block], 1.0),
+                n => (others[block][n - 1], -1.0 / (ways - 1) as f64),
+            };
+            sum += value;
+            sign_sum += sign;
+            while look < at.len() && at[look] == block + 1 {
+                sums[look].push(sum);
+                signs[look].push(sign_sum);
+                look += 1;
+            }
         }
     }
-    let tie = 1e-12 * values.iter().map(|v| v.abs()).sum::<f64>();
-    Pool { looks: 1, mirrored: false, blocks: vec![1.0], sums: vec![sums], signs: vec![signs], tie }
-}
-
-/// In how many ways `chosen` of `n` can be had.
-#[must_use]
-pub fn arrangements(n: usize, chosen: usize) -> f64 {
-    (0..chosen.min(n - chosen)).map(|i| (n - i) as f64 / (i + 1) as f64).product::<f64>().round()
+    let tie = 1e-12 * own.iter().chain(others.iter().flatten()).map(|d| d.abs()).sum::<f64>();
+    let blocks = at.iter().map(|&n| n as f64).collect();
+    let also = Some(Box::new(pool(own, looks, blocks_max, draws, seed)));
+    Pool { looks: at.len(), mirrored: false, blocks, sums, signs, tie, also }
 }
 
 impl Pool {
@@ -129,9 +144,30 @@ impl Pool {
 /// `spent_one_sided` up to each look.
 #[must_use]
 pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) -> Option<usize> {
+    let mut crossed = None;
+    let also = match &pool.also {
+        Some(also) => crosses(also, effect, side, spent_one_sided)?,
+        None => 0,
+    };
+    walk(pool, effect, side, spent_one_sided, |look, own, bound| {
+        crossed = (own > bound).then_some(look);
+        crossed.is_none()
+    });
+    crossed.map(|look: usize| look.max(also))
+}
+
+/// Goes through the looks with the data's own sum, turned to the side, and the bound above which sums cross there,
+/// until `goes_on` says no. A look that may spend nothing more is left out.
+fn walk(
+    pool: &Pool,
+    effect: f64,
+    side: Side,
+    spent_one_sided: &[f64],
+    mut goes_on: impl FnMut(usize, f64, f64) -> bool,
+) {
     let turn = if side == Side::Above { 1.0 } else { -1.0 };
     let tie = pool.tie + 1e-12 * effect.abs() * pool.blocks.last().copied().unwrap_or(0.0);
-    let kept = pool.sums.first().map(Vec::len)?;
+    let Some(kept) = pool.sums.first().map(Vec::len) else { return };
     let count = if pool.mirrored { 2 * kept } else { kept };
     let mut gone = vec![false; count];
     let mut crossed = 0_usize;
@@ -156,13 +192,14 @@ pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) ->
             sorted.extend(alive());
         }
         if more >= sorted.len() {
-            return Some(look);
+            goes_on(look, values[0], f64::NEG_INFINITY);
+            return;
         }
         // The largest that may not cross. What equals it may not either, so that at most `more` do.
         let (_, bound, _) = sorted.select_nth_unstable_by(more, |a, b| b.total_cmp(a));
         let bound = *bound + tie;
-        if values[0] > bound {
-            return Some(look);
+        if !goes_on(look, values[0], bound) {
+            return;
         }
         for (value, gone) in values.iter().zip(&mut gone) {
             if !*gone && *value > bound {
@@ -171,7 +208,54 @@ pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) ->
             }
         }
     }
-    None
+}
+
+/// The effect of which the data is as likely to have come out higher as lower, the looks taken into account: the mean
+/// of what stopped early was lucky, and is too far out on average. Outcomes are ordered by stages (Tsiatis, Rosner and
+/// Mehta, Biometrics 40, 1984): who crossed earlier is further out, and at one look who has the larger sum. Noise is
+/// what the rearrangements make of the differences less the effect.
+#[must_use]
+pub fn median_unbiased(pool: &Pool, spent_one_sided: &[f64]) -> f64 {
+    let Some(last) = pool.looks.checked_sub(1).filter(|last| *last > 0) else { return pool.estimate() };
+    let bounds = |side: Side| {
+        let mut bounds = vec![f64::INFINITY; pool.looks];
+        walk(pool, 0.0, side, spent_one_sided, |look, _, bound| {
+            bounds[look] = bound;
+            true
+        });
+        bounds
+    };
+    let (above, below) = (bounds(Side::Above), bounds(Side::Below));
+    let own = pool.sums[last][0];
+    let centre = pool.estimate();
+    // Shares of paths that come out further up than the data, if the effect is this.
+    let further = |effect: f64| {
+        let (kept, mut up, mut count) = (pool.sums[0].len(), 0.0, 0.0);
+        let turns: &[f64] = if pool.mirrored { &[1.0, -1.0] } else { &[1.0] };
+        for path in 0..kept {
+            for turn in turns {
+                let at = |look: usize| {
+                    let noise = turn * (pool.sums[look][path] - centre * pool.signs[look][path]);
+                    noise + effect * pool.blocks[look]
+                };
+                let left = (0..last).find(|&look| at(look) > above[look] || -at(look) > below[look]);
+                up += match left {
+                    Some(look) => f64::from(u8::from(at(look) > above[look])),
+                    None => f64::from(u8::from(at(last) >= own)),
+                };
+                count += 1.0;
+            }
+        }
+        up / count
+    };
+    let noise: Vec<f64> = pool.sums[last].iter().zip(&pool.signs[last]).map(|(s, n)| s - centre * n).collect();
+    let reach = (4.0 * spread(&noise) / pool.blocks[last]).max(1e-9);
+    let (mut low, mut high) = (centre - reach, centre + reach);
+    for _ in 0..16 {
+        let middle = f64::midpoint(low, high);
+        if further(middle) < 0.5 { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
 }
 
 /// The effects that the data rejects at no look so far: its ends, on the scale of the differences. An end is absent
@@ -251,18 +335,33 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_runs_are_rearranged_in_every_way() {
-        let pool = pool_of_groups(&[4.0, 5.0, 6.0], &[1.0, 2.0, 3.0], 4096, 1);
-        assert_eq!(pool.sums[0].len(), 20);
-        assert!((p_value(&pool, |alpha| vec![alpha / 2.0]) - 0.1).abs() < 1e-3, "one of 20 on each side");
-        assert_eq!(interval(&pool, &[0.05 + 1e-9]).0.map(|low| (low * 1e3).round()), Some(1e3));
-        for (arm, baseline) in [(&[][..], &[1.0, 2.0][..]), (&[1.0], &[]), (&[], &[])] {
-            let none = pool_of_groups(arm, baseline, 4096, 1);
-            assert_eq!((p_value(&none, |_| vec![0.5]), interval(&none, &[0.5])), (1.0, (None, None)));
-        }
-        for (n, chosen, ways) in [(4, 1, 4.0), (6, 3, 20.0), (10, 5, 252.0), (5, 0, 1.0)] {
-            assert_eq!(arrangements(n, chosen), ways, "{n} over {chosen}");
-        }
+    fn with_two_cells_of_the_baseline_the_level_is_that_of_counting_three() {
+        // Six blocks in which the arm is the highest of three cells: one way of 729, and one of 64 by signs.
+        let (own, others) = ([0.3, 0.33, 0.27, 0.31, 0.3, 0.29], vec![vec![-0.1, -0.2]; 6]);
+        let mut pool = pool_of_cells(&own, &others, &[6], 6, 4096, 1);
+        assert_eq!(pool.sums[0].len(), 729);
+        assert!((p_value(&pool, |alpha| vec![alpha / 2.0]) - 2.0 / 64.0).abs() < 1e-3);
+        let (low, high) = interval(&pool, &[0.025]);
+        assert!(
+            low.is_some_and(|low| low > 0.0 && low < 0.3) && high.is_some_and(|high| high > 0.3),
+            "{low:?} {high:?}"
+        );
+        pool.also = None;
+        assert!((p_value(&pool, |alpha| vec![alpha / 2.0]) - 2.0 / 729.0).abs() < 1e-3);
+        let one: Vec<Vec<f64>> = own.iter().map(|d| vec![-d]).collect();
+        let (cells, signs) = (pool_of_cells(&own, &one, &[6], 6, 4096, 1), super::pool(&own, &[6], 6, 4096, 1));
+        assert_eq!(cells.sums, signs.sums, "one cell of the baseline leaves signs");
+    }
+
+    #[test]
+    fn what_stopped_early_is_brought_back_and_what_did_not_is_left() {
+        let noise = [0.01, -0.012, 0.02, -0.015, 0.005, -0.01, 0.017, -0.02, 0.012, -0.004];
+        let differences: Vec<f64> = noise.iter().map(|noise| 0.03 + noise).collect();
+        let one = pool(&differences, &[10], 20, 4000, 1);
+        assert_eq!(median_unbiased(&one, &[0.025]), one.estimate());
+        let early = pool(&differences, &[8, 10], 20, 4000, 1);
+        let brought = median_unbiased(&early, &[0.001, 0.002]);
+        assert!(brought < early.estimate() && brought > 0.5 * early.estimate(), "{brought} of {}", early.estimate());
     }
 
     proptest! {

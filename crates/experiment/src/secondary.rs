@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use linerate_analysis::student;
-use linerate_record::experiment::{Block, Measured, Secondary};
+use linerate_record::experiment::{Block, Role, Secondary};
 
 use crate::drift::mean;
 use crate::state::{State, deviation};
@@ -14,22 +14,40 @@ pub(crate) fn secondary(state: &State) -> Vec<Secondary> {
     let counted: Vec<&Block> = state.blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
     let cells = counted.iter().flat_map(|block| &block.cells);
     let figures: BTreeSet<&String> = cells.flat_map(|cell| cell.secondary.keys()).collect();
-    let arms = (1_u32..).zip(state.design.arms.iter().skip(1));
+    let baselines: Vec<u32> =
+        (0..).zip(&state.design.arms).filter(|(_, arm)| arm.role != Role::Trial).map(|(number, _)| number).collect();
+    let arms = (0_u32..).zip(&state.design.arms).filter(|(_, arm)| arm.role == Role::Trial);
     arms.flat_map(|(number, arm)| figures.iter().map(move |figure| (number, arm, *figure)))
         .filter_map(|(number, arm, figure)| {
-            let pairs: Vec<(f64, f64)> = counted.iter().filter_map(|block| pair(block, number, figure)).collect();
+            let pairs: Vec<(f64, f64)> =
+                counted.iter().filter_map(|block| pair(block, number, &baselines, figure)).collect();
             of_pairs(&arm.name, figure, &pairs, state.design.alpha)
         })
         .collect()
 }
 
-/// The baseline's and the arm's figure of one block.
-fn pair(block: &Block, arm: u32, figure: &str) -> Option<(f64, f64)> {
-    let of = |arm: u32| {
-        let cell: &Measured = block.cells.iter().find(|cell| cell.arm == arm)?;
-        cell.secondary.get(figure).copied().filter(|value| value.is_finite())
+/// The baseline's and the arm's figure of one block; of a baseline that ran twice, the mean.
+fn pair(block: &Block, arm: u32, baselines: &[u32], figure: &str) -> Option<(f64, f64)> {
+    let of = |arms: &[u32]| {
+        let cells = block.cells.iter().filter(|cell| arms.contains(&cell.arm));
+        let values = cells.filter_map(|cell| cell.secondary.get(figure).copied()).filter(|value| value.is_finite());
+        Some(values.collect::<Vec<f64>>()).filter(|values| !values.is_empty()).map(|values| mean(&values))
     };
-    Some((of(0)?, of(arm)?))
+    Some((of(baselines)?, of(&[arm])?))
+}
+
+/// How probable it is that in as many of the blocks in which they differ the arm has more (a one-sided sign test).
+fn more(pairs: &[(f64, f64)]) -> Option<f64> {
+    let up = pairs.iter().filter(|(baseline, value)| value > baseline).count() as u32;
+    let down = pairs.iter().filter(|(baseline, value)| value < baseline).count() as u32;
+    let n = up + down;
+    let mut log = -f64::from(n) * std::f64::consts::LN_2;
+    let mut tail = 0.0;
+    for k in 0..=down {
+        tail += log.exp();
+        log += (f64::from(n - k) / f64::from(k + 1)).ln();
+    }
+    (n > 0).then(|| tail.min(1.0))
 }
 
 fn of_pairs(arm: &str, figure: &str, pairs: &[(f64, f64)], alpha: f64) -> Option<Secondary> {
@@ -53,6 +71,7 @@ fn of_pairs(arm: &str, figure: &str, pairs: &[(f64, f64)], alpha: f64) -> Option
         share: share.map(f64::exp_m1),
         low_share: end(-1.0),
         high_share: end(1.0),
+        p_more: more(pairs),
     })
 }
 
@@ -73,5 +92,11 @@ mod tests {
         let once = of_pairs("larger", "errors", &[(1.0, 2.0)], 0.05).unwrap();
         assert_eq!((once.blocks, once.low_share), (1, None));
         assert_eq!(of_pairs("larger", "errors", &[], 0.05), None);
+        let more = |ups: usize, downs: usize| {
+            let pairs: Vec<(f64, f64)> = [vec![(0.0, 3.0); ups], vec![(3.0, 0.0); downs], vec![(1.0, 1.0)]].concat();
+            of_pairs("larger", "errors", &pairs, 0.05).unwrap().p_more
+        };
+        assert_eq!((more(0, 0), more(1, 0), more(3, 3).map(|p| (p * 64.0).round())), (None, Some(0.5), Some(42.0)));
+        assert!(more(6, 0).is_some_and(|p| (p - 1.0 / 64.0).abs() < 1e-12));
     }
 }

@@ -19,15 +19,29 @@ pub(crate) fn measured(cell: &Cell, outcome: &Outcome) -> Measured {
         ended_ns: outcome.ended_ns,
         throughput_per_s: Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0),
         settled_ns: warm_up.settled.then_some(warm_up.cut as u64 * outcome.interval_ns),
+        trend: trend(rest),
+        faulty: false,
         secondary: outcome.secondary.clone(),
     }
 }
 
+/// Intervals of which halves are compared.
+const TREND_MIN: usize = 4;
+
+/// By how much the second half is above the first, as a logarithm.
+fn trend(intervals: &[f64]) -> Option<f64> {
+    let (first, second) = intervals.split_at(intervals.len() / 2);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    (intervals.len() >= TREND_MIN).then(|| (mean(second) / mean(first)).ln()).filter(|trend| trend.is_finite())
+}
+
 /// The time to leave in the next block: the longest that any arm took so far and an interval more, the same for all
-/// arms, so that none is measured later than another. The first guess before there is data.
-pub(crate) fn settle_ns(design: &Design, settled_ns: impl Iterator<Item = u64>, interval_ns: u64) -> u64 {
-    let longest = settled_ns.max().map(|longest| longest + interval_ns);
-    longest.map_or(design.settle_first_ns, |longest| longest.min(LONGER_MAX * design.settle_first_ns))
+/// arms, so that none is measured later than another. A cell that never settled took as long as is waited for at most.
+/// The first guess before there is data.
+pub(crate) fn settle_ns(design: &Design, settled_ns: impl Iterator<Item = Option<u64>>, interval_ns: u64) -> u64 {
+    let most = LONGER_MAX * design.settle_first_ns;
+    let longest = settled_ns.map(|settled| settled.map_or(most, |settled| settled + interval_ns)).max();
+    longest.map_or(design.settle_first_ns, |longest| longest.min(most))
 }
 
 #[cfg(test)]
@@ -44,10 +58,12 @@ mod tests {
         let cell = Cell { block: 0, position: 0, arm: 1, settle_ns: 10 * SECOND, measure_ns: 50 * SECOND };
         let cell = measured(&cell, &outcome);
         assert!(cell.throughput_per_s.is_some_and(|mean| mean >= 100.0), "{cell:?}");
+        assert!(cell.trend.is_some_and(|trend| trend.abs() < 0.01), "{cell:?}");
         let settled = cell.settled_ns.expect("it settles");
         assert!((4 * SECOND..=10 * SECOND).contains(&settled), "{settled}");
         let design = design(&asked()).unwrap();
-        assert_eq!(settle_ns(&design, [settled, 0].into_iter(), SECOND), settled + SECOND);
+        assert_eq!(settle_ns(&design, [Some(settled), Some(0)].into_iter(), SECOND), settled + SECOND);
+        assert_eq!(settle_ns(&design, [None, Some(0)].into_iter(), SECOND), LONGER_MAX * design.settle_first_ns);
         assert_eq!(settle_ns(&design, std::iter::empty(), SECOND), design.settle_first_ns);
     }
 

@@ -8,10 +8,10 @@ use linerate_record::experiment::{
     Step,
 };
 
-use crate::answer::{self, percent};
+use crate::answer::{self, Unit, percent};
 use crate::guards::Reference;
-use crate::randomisation::{Pool, Side, crosses, interval, p_value};
-use crate::{decide, design, drift, guards, looks, modality, secondary, settle};
+use crate::randomisation::{Pool, interval, median_unbiased, p_value};
+use crate::{advice, decide, design, drift, guards, looks, modality, secondary, settle, voids};
 
 /// Blocks from which the effective number of differences is told to be low, and the share of it that is.
 const CORRELATED_MIN: usize = 10;
@@ -88,7 +88,7 @@ fn running(state: &State) -> Vec<u32> {
 #[must_use]
 pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let Step::Measure(cell) = next(&state) else { return state };
-    let measured = settle::measured(&cell, outcome);
+    let mut measured = settle::measured(&cell, outcome);
     // A cell that went wrong says little of its surroundings: it is held against itself, and others not against it.
     let is_sound = outcome.fault.is_none();
     let of_first = |first: &mut Option<BTreeMap<String, String>>, now: &BTreeMap<String, String>| {
@@ -98,6 +98,7 @@ pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let moment = of_first(&mut state.moment, &outcome.moment);
     let reference = Reference { fingerprint: &fingerprint, moment: &moment };
     let faults = guards::faults(&state.design, &measured, outcome, reference);
+    measured.faulty = !faults.is_empty();
     state.open.spoiled.extend(faults);
     state.open.cells.push(measured);
     if state.open.cells.len() < running(&state).len() {
@@ -106,7 +107,7 @@ pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let block = std::mem::take(&mut state.open);
     state.moment = None;
     state.blocks.push(block);
-    let settled = state.blocks.iter().flat_map(|block| &block.cells).filter_map(|cell| cell.settled_ns);
+    let settled = state.blocks.iter().flat_map(|block| &block.cells).map(|cell| cell.settled_ns);
     state.settle_ns = settle::settle_ns(&state.design, settled, outcome.interval_ns);
     state.ended = budget(&state);
     let count = counted(&state);
@@ -150,11 +151,31 @@ fn times(state: &State) -> (u64, u64) {
     (before.saturating_sub(first), longest)
 }
 
-/// Differences of an arm from the baseline: logarithms, of each block that counts and has both.
+/// The arms that the baseline ran as: itself and, where it runs twice in a block, the second of it.
+fn baselines(state: &State) -> Vec<u32> {
+    let arms = state.design.arms.iter().enumerate();
+    arms.filter(|(_, arm)| arm.role != Role::Trial).map(|(i, _)| i as u32).collect()
+}
+
+/// Differences of an arm from the mean of the baseline's cells: logarithms, of each block that counts and has both.
 #[must_use]
 pub fn differences(state: &State, arm: u32) -> Vec<f64> {
+    rearranged(state, arm).into_iter().map(|(own, _)| own).collect()
+}
+
+/// The same with what each difference would be if a cell of the baseline were the arm's, and the arm's one of the
+/// baseline's.
+fn rearranged(state: &State, arm: u32) -> Vec<(f64, Vec<f64>)> {
+    let baselines = baselines(state);
     let counted = state.blocks.iter().filter(|block| block.spoiled.is_empty());
-    counted.filter_map(|block| Some(drift::figure(block, arm)? - drift::figure(block, 0)?)).collect()
+    let of_block = |block: &Block| {
+        let (own, base) = (drift::figure(block, arm)?, drift::figures_in(block, &baselines));
+        let sum = own + base.iter().sum::<f64>();
+        let n = base.len() as f64;
+        let difference = |figure: f64| figure - (sum - figure) / n;
+        (n > 0.0).then(|| (difference(own), base.iter().map(|&figure| difference(figure)).collect::<Vec<f64>>()))
+    };
+    counted.filter_map(of_block).collect()
 }
 
 /// The looks that saw an arm run.
@@ -162,9 +183,10 @@ fn looks_of(state: &State, differences: &[f64]) -> Vec<u32> {
     state.looks.iter().map(|look| look.blocks).filter(|&n| n as usize <= differences.len()).collect()
 }
 
-fn pool_for(state: &State, arm: u32, differences: &[f64]) -> (Pool, Vec<u32>) {
-    let looks = looks_of(state, differences);
-    (decide::pool_of(&state.design, differences, &looks, arm), looks)
+fn pool_for(state: &State, arm: u32) -> (Pool, Vec<u32>) {
+    let (own, others): (Vec<f64>, Vec<Vec<f64>>) = rearranged(state, arm).into_iter().unzip();
+    let looks = looks_of(state, &own);
+    (decide::pool_of(&state.design, &own, &others, &looks, arm), looks)
 }
 
 /// Whether the last look of an arm may spend the rest of the level.
@@ -188,7 +210,7 @@ fn look(state: &mut State, blocks: u32) {
             continue;
         }
         let differences = differences(state, arm);
-        let (pool, looks) = pool_for(state, arm, &differences);
+        let (pool, looks) = pool_for(state, arm);
         let found = decide::weigh(&state.design, &pool, &differences, &looks, last, trials.len() as u32);
         state.standing[arm as usize].rank = found.rank;
         weighed.push((arm, found));
@@ -221,8 +243,11 @@ fn arms_of(state: &State, role: Role) -> Vec<u32> {
 /// What the experiment shows so far.
 #[must_use]
 pub fn report(state: &State) -> Report {
-    let effects: Vec<Effect> = (1..state.design.arms.len()).map(|arm| effect(state, arm as u32)).collect();
+    let secondary = secondary::secondary(state);
+    let trials = arms_of(state, Role::Trial);
+    let effects: Vec<Effect> = trials.iter().map(|&arm| effect(state, arm)).collect();
     let mut remarks = remarks(state, &effects);
+    remarks.extend(effects.iter().filter_map(|effect| advice::unguarded(effect, &secondary)));
     remarks.sort_by_key(|remark| remark.kind);
     Report {
         schema: EXPERIMENT_SCHEMA,
@@ -231,7 +256,7 @@ pub fn report(state: &State) -> Report {
         blocks: state.blocks.clone(),
         looks: state.looks.clone(),
         effects,
-        secondary: secondary::secondary(state),
+        secondary,
         remarks,
         settle_ns: state.settle_ns,
     }
@@ -241,16 +266,26 @@ pub fn report(state: &State) -> Report {
 fn effect(state: &State, arm: u32) -> Effect {
     let (asked, of_arm) = (&state.design, &state.design.arms[arm as usize]);
     let differences = differences(state, arm);
-    let (pool, looks) = pool_for(state, arm, &differences);
+    let (pool, looks) = pool_for(state, arm);
     let last = is_last(state, &looks);
     let spent = |alpha: f64| decide::spent(&looks, asked.blocks_max, last, alpha);
     let (low, high) = interval_of(state, arm);
     let n = differences.len();
-    let estimate = (n > 0).then(|| drift::mean(&differences).exp_m1());
+    // What stops early is lucky: the looks are taken into account where the last of them saw every block.
+    let estimate = (n > 0).then(|| {
+        let is_tested = !looks.is_empty() && looks.last().is_some_and(|last| *last as usize == n);
+        if is_tested {
+            median_unbiased(&pool, &spent(asked.alpha)).exp_m1()
+        } else {
+            drift::mean(&differences).exp_m1()
+        }
+    });
     let sd = deviation(&differences);
     let matters = asked.matters_share.ln_1p();
     let needed = sd.map(|sd| design::needed(matters, sd, asked.alpha));
-    let decided = state.standing[arm as usize].decision.unwrap_or_else(|| undecided(&pool, &spent(asked.alpha)));
+    // A trial that was cut off may cross by itself where the family's rule asks for more.
+    let undecided = if looks.is_empty() { Decision::CannotTell } else { Decision::NotShown };
+    let decided = state.standing[arm as usize].decision.unwrap_or(undecided);
     let mut effect = Effect {
         arm: of_arm.name.clone(),
         role: of_arm.role,
@@ -267,7 +302,19 @@ fn effect(state: &State, arm: u32) -> Effect {
         decision: decided,
         sentence: String::new(),
     };
-    effect.sentence = answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, "block");
+    let claim = match decided {
+        Decision::Shown => Some(voids::Claim::Effect(estimate.unwrap_or(0.0))),
+        Decision::RuledOut => Some(voids::Claim::NoEffect),
+        _ => None,
+    };
+    let void =
+        claim.and_then(|claim| voids::void(&state.blocks, arm, &baselines(state), claim, asked.alpha, asked.seed));
+    if let Some((decision, why)) = void {
+        effect.decision = decision;
+        effect.sentence = answer::void(&effect, &asked.arms[0].name, asked.alpha, &why);
+        return effect;
+    }
+    effect.sentence = answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, Unit::Block);
     effect
 }
 
@@ -275,21 +322,10 @@ fn effect(state: &State, arm: u32) -> Effect {
 /// few blocks to reject anything.
 #[must_use]
 pub fn interval_of(state: &State, arm: u32) -> (Option<f64>, Option<f64>) {
-    let differences = differences(state, arm);
-    let (pool, looks) = pool_for(state, arm, &differences);
+    let (pool, looks) = pool_for(state, arm);
     let last = is_last(state, &looks);
     let spent = decide::spent(&looks, state.design.blocks_max, last, state.design.alpha);
     if looks.is_empty() { (None, None) } else { interval(&pool, &spent) }
-}
-
-/// What is said of an arm on which nothing was decided: the baseline's second run, or a trial that was cut off.
-fn undecided(pool: &Pool, spent: &[f64]) -> Decision {
-    let crossed = |side| crosses(pool, 0.0, side, spent).is_some();
-    match spent {
-        [] => Decision::CannotTell,
-        _ if crossed(Side::Above) || crossed(Side::Below) => Decision::Shown,
-        _ => Decision::NotShown,
-    }
 }
 
 /// Standard deviation; absent of fewer than two.
@@ -312,15 +348,18 @@ fn remarks(state: &State, effects: &[Effect]) -> Vec<Remark> {
         let sentence = format!("does not count: {}", block.spoiled.join("; "));
         found.push(remark(RemarkKind::Spoiled, &format!("block {}", number + 1), sentence));
     }
-    let same = effects.iter().filter(|effect| effect.role == Role::Same && effect.decision == Decision::Shown);
-    found.extend(same.map(|effect| {
-        let told = format!("the baseline differs from itself ({}): no effect here can be trusted", effect.sentence);
-        remark(RemarkKind::SameDiffers, &effect.arm, told)
-    }));
     found.extend(drift::trend(blocks));
     found.extend(drift::carry_over(blocks, &design.arms, design.seed));
-    for (arm, effect) in (1_u32..).zip(effects) {
+    found.extend(drift::position(blocks, design.arms.len(), design.seed));
+    let baselines = baselines(state);
+    for (arm, effect) in arms_of(state, Role::Trial).into_iter().zip(effects) {
         found.extend(of_differences(state, arm, effect));
+        let [own, base] = voids::spoilt_by(blocks, arm, &baselines);
+        if own.abs_diff(base) >= voids::SPOILT_APART {
+            let told =
+                format!("its own cells spoilt {own} blocks, the baseline's {base}: the arm may be what spoils them");
+            found.push(remark(RemarkKind::SpoiltByArm, &effect.arm, told));
+        }
     }
     let unsettled = blocks.iter().flat_map(|b| &b.cells).filter(|cell| cell.settled_ns.is_none()).count();
     if unsettled > 0 {
@@ -345,7 +384,7 @@ fn of_differences(state: &State, arm: u32, effect: &Effect) -> Vec<Remark> {
         ));
     }
     let whole: Vec<usize> = (1..).zip(&state.blocks).filter(|(_, b)| b.spoiled.is_empty()).map(|(n, _)| n).collect();
-    for i in modality::outlying(&differences) {
+    for i in modality::outlying(&differences, state.design.seed) {
         let told =
             format!("block {} differs by {}, far from the others", whole[i], answer::signed(differences[i].exp_m1()));
         found.push(remark(RemarkKind::Outlying, told));

@@ -2,8 +2,10 @@
 //!
 //! A row is a figure of one run. Columns: `arm` and `value`; where there are several, `series` (such as `get`) and
 //! `concurrency`; `run`, or `block` where every arm ran once in each; `order`, the place in time of a row among all.
-//! Values are rates, such as `91.9Gb/s` or `95MiB/s`, or all of them bare numbers. Lines that begin with `#` are
-//! comments.
+//! Values are rates, such as `91.9Gb/s` or `95MiB/s`, or all of them bare numbers; a run that failed has none. Lines
+//! that begin with `#` are comments.
+
+use std::collections::BTreeSet;
 
 use linerate_record::units::{BitRate, ByteRate};
 
@@ -32,15 +34,17 @@ pub struct Row {
     pub run: String,
     /// Place in time.
     pub order: Option<u32>,
-    /// Bits per second, or a bare number.
+    /// Bits per second, or a bare number; 0 of a row without one.
     pub value: f64,
 }
 
 /// Figures of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// In the order of the file.
+    /// Those with a value, in the order of the file.
     pub rows: Vec<Row>,
+    /// Those without.
+    pub missing: Vec<Row>,
     /// Whether values are bits per second, and not bare numbers.
     pub bits_per_s: bool,
     /// Whether rows are told by block.
@@ -71,7 +75,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
     if place("run").is_some() && place("block").is_some() {
         return Err(wrong(head_line, "both \"run\" and \"block\": keep the one that rows are told by".to_owned()));
     }
-    let (mut rows, mut bits_per_s) = (Vec::new(), None);
+    let (mut rows, mut missing, mut bits_per_s) = (Vec::new(), Vec::new(), None);
     for record in reader.records() {
         let record = record.map_err(|e| of_csv(&e))?;
         let line = record.position().map_or(0, |at| line_of(text, at));
@@ -81,6 +85,14 @@ pub fn read(text: &str) -> Result<Table, TableError> {
         if name.is_empty() {
             return Err(wrong(line, "no arm: write its name in the column \"arm\"".to_owned()));
         }
+        let (concurrency, order) = (whole("concurrency")?, whole("order")?);
+        let run = cell(place("block").or(place("run"))).to_owned();
+        let series = cell(place("series")).to_owned();
+        let row = Row { line, arm: name, series, concurrency, run, order, value: 0.0 };
+        if cell(Some(value)).is_empty() {
+            missing.push(row);
+            continue;
+        }
         let (value, is_rate) = rate(cell(Some(value))).map_err(|fault| wrong(line, fault))?;
         if *bits_per_s.get_or_insert(is_rate) != is_rate {
             let fault = format!(
@@ -89,11 +101,9 @@ pub fn read(text: &str) -> Result<Table, TableError> {
             );
             return Err(wrong(line, fault));
         }
-        let (concurrency, order) = (whole("concurrency")?, whole("order")?);
-        let run = cell(place("block").or(place("run"))).to_owned();
-        rows.push(Row { line, arm: name, series: cell(place("series")).to_owned(), concurrency, run, order, value });
+        rows.push(Row { value, ..row });
     }
-    let table = Table { rows, bits_per_s: bits_per_s.unwrap_or(false), blocked: place("block").is_some() };
+    let table = Table { rows, missing, bits_per_s: bits_per_s.unwrap_or(false), blocked: place("block").is_some() };
     require_once(&table)?;
     Ok(table)
 }
@@ -128,11 +138,10 @@ fn rate(cell: &str) -> Result<(f64, bool), String> {
 
 /// Within a block, an arm is measured once in each series and at each concurrency.
 fn require_once(table: &Table) -> Result<(), TableError> {
-    let same =
-        |a: &Row, b: &Row| (&a.arm, &a.series, a.concurrency, &a.run) == (&b.arm, &b.series, b.concurrency, &b.run);
-    let again = table.rows.iter().enumerate().find(|(i, row)| table.rows[..*i].iter().any(|before| same(before, row)));
-    match again {
-        Some((_, row)) if table.blocked => Err(TableError {
+    let mut seen = BTreeSet::new();
+    let mut all = table.rows.iter().chain(&table.missing);
+    match all.find(|&row| !seen.insert((&row.arm, &row.series, row.concurrency, &row.run))) {
+        Some(row) if table.blocked => Err(TableError {
             line: row.line,
             fault: format!("{:?} is twice in block {:?}: give each block every arm once", row.arm, row.run),
         }),
@@ -150,6 +159,8 @@ mod tests {
         let table = read("# by hand\nArm, Value ,order\na,1Gb/s,1\nb,125MB/s,2\n").unwrap();
         assert_eq!(table.rows.iter().map(|row| row.value).collect::<Vec<_>>(), [1e9, 1e9]);
         assert!(table.bits_per_s && !table.blocked && table.rows[1].order == Some(2) && table.rows[1].line == 4);
+        let failed = read("arm,value\na,95\nb,\n").unwrap();
+        assert_eq!((failed.rows.len(), failed.missing.len(), failed.missing[0].line), (1, 1, 3));
         let bare = read("arm,value\na,95\n").unwrap();
         assert!(!bare.bits_per_s && bare.rows[0].value == 95.0);
     }

@@ -1,87 +1,31 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
+mod failure;
 mod refusal;
 mod undo;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo};
-use linerate_record::knob::{Change, ChangeSet, Knob, Locator, Place};
-use rustix::time::{ClockId, clock_gettime};
+use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo, Watcher};
+use linerate_record::knob::{Change, ChangeSet, Knob, Locator, Place, same};
 use sha2::{Digest as _, Sha256};
 
-use crate::journal::{Journal, Lock, State, Told};
+pub use crate::clock::since_boot_ms;
+use crate::journal::{Journal, State, Told};
+use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
-use crate::setting;
+use crate::setting::{self, Before, Gone, Target};
+use crate::waiting;
+pub use crate::waiting::{Lost, lost};
+pub use failure::TuneError;
 pub use refusal::{readable, refusal};
-pub(crate) use undo::take_back;
-pub use undo::{Rolled, rollback};
-
-/// Why changes were not applied, confirmed or taken back.
-#[derive(Debug, thiserror::Error)]
-pub enum TuneError {
-    /// A file of the journal.
-    #[error("cannot use {}: {source}", path.display())]
-    State {
-        /// Which.
-        path: PathBuf,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// Others could write what is written to settings later.
-    #[error("{} must be a folder that only its owner writes to: chown it to yourself and chmod 700", path.display())]
-    Permissions {
-        /// The folder of journals.
-        path: PathBuf,
-    },
-    /// A journal that says what no linerate writes.
-    #[error("cannot understand {}: {why}", path.display())]
-    Journal {
-        /// Which.
-        path: PathBuf,
-        /// Where and why.
-        why: String,
-    },
-    /// A journal without a first line: nothing was changed under its name.
-    #[error("{} is empty: it was cut before anything was changed", path.display())]
-    Empty {
-        /// Which.
-        path: PathBuf,
-    },
-    /// No name of an application.
-    #[error("{0:?} is no name of an application: see linerate tune log")]
-    Id(String),
-    /// Somebody else changes settings now.
-    #[error("another linerate changes settings at this moment: wait until it is done")]
-    Busy,
-    /// An application waits to be confirmed.
-    #[error("{0} waits to be confirmed: linerate tune confirm, or linerate tune rollback, first")]
-    Pending(String),
-    /// There is nothing to confirm or take back.
-    #[error("{0}")]
-    Nothing(String),
-    /// The file of changes cannot be used on this machine.
-    #[error("{0}")]
-    File(String),
-    /// Nothing would take the changes back.
-    #[error("no watch could be started, so nothing was changed: {0}")]
-    Watch(String),
-    /// It could not go on, and took back what was done.
-    #[error("{why}; every change made so far was taken back{}", left_text(*.left))]
-    Reverted {
-        /// Why it could not go on.
-        why: String,
-        /// Settings that could not be restored.
-        left: u32,
-    },
-}
-
-fn left_text(left: u32) -> String {
-    if left == 0 { String::new() } else { format!(", but for {left}: see linerate tune status") }
-}
+use undo::settle;
+pub use undo::{Rolled, present, rollback};
+pub(crate) use undo::{WATCH_MS_MAX, anew, take_back};
 
 /// Where changes are made, and by which catalogue.
 #[derive(Clone, Copy)]
@@ -143,6 +87,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// Settings that a later change of the same file has moved again.
     pub overridden: Vec<Place>,
+    /// Whether something waits to be confirmed: where nothing was changed, nothing does.
+    pub is_pending: bool,
 }
 
 /// What an application is called and how long it waits.
@@ -167,92 +113,149 @@ pub fn apply(
     ground: &Ground<'_>,
     set: &ChangeSet,
     terms: &Terms,
-    arm: &mut dyn FnMut(&Begin) -> Result<(), String>,
+    arm: &mut dyn FnMut(&Begin) -> Result<Vec<Watcher>, String>,
     step: &mut dyn FnMut(Step),
 ) -> Result<Applied, TuneError> {
     refusal::of_file(ground.root, set)?;
-    let _lock = lock(ground.state)?;
+    let _lock = lock(ground)?;
     let begin = begin(ground.root, set, terms)?;
     none_pending(ground, &begin.boot)?;
+    waiting::require_none(ground, &begin)?;
+    all_can_be_made(ground, set)?;
     let mut journal = Journal::begin(ground.state, &begin)?;
     step(Step::Begun);
-    if let Err(why) = arm(&begin) {
+    // Noted once its journal is there: one that is noted and is not has been moved or removed.
+    let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
+    let by = armed.inspect_err(|_| {
         let _ = journal.append(&Line::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
-        return Err(TuneError::Watch(why));
-    }
+        waiting::end(ground, &begin.id);
+    })?;
     step(Step::Armed);
-    let mut applying = Applying { ground, journal, moved: Vec::new(), step };
+    let deadline_ms = begin.deadline_since_boot_ms;
+    let mut applying = Applying { ground, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
-    let mut go_through = || {
+    let go_through = || {
+        applying.journal.append(&Line::Watched { by })?;
         for (number, change) in (0_u32..).zip(&set.changes) {
-            if since_boot_ms() >= begin.deadline_since_boot_ms {
-                return Err(TuneError::File("the time to confirm was over before all changes were made".to_owned()));
-            }
             outcomes.push(one(&mut applying, number, change)?);
         }
-        applying.journal.append(&Line::Applied)
+        applying.journal.append(&Line::Applied)?;
+        (applying.step)(Step::Applied);
+        // Were it not so any more, its watch would be about to act, or have acted.
+        require_time(&applying)
     };
     if let Err(error) = go_through() {
-        drop(applying);
-        let rolled = take_back(ground, &ground.state.read(&begin.id)?, By::Failure, false, step)?;
+        let journal = applying.journal;
+        let told = ground.state.read(&begin.id).or_else(|_| journal.told())?;
+        let rolled = take_back(ground, &anew(told), By::Failure, false, step)?;
         return Err(TuneError::Reverted { why: error.to_string(), left: rolled.left() });
     }
-    step(Step::Applied);
     let overridden = overridden(ground, set, &outcomes);
-    Ok(Applied { id: begin.id, outcomes, overridden })
+    let is_pending = outcomes.contains(&Outcome::Made) || {
+        // What was tried and could not be put back at once is the watch's.
+        settle(ground)?;
+        ground.state.read(&begin.id)?.is_pending()
+    };
+    Ok(Applied { id: begin.id, outcomes, overridden, is_pending })
+}
+
+/// Refuses changes of which one cannot be made, as far as that can be known before the first is: all of them, and tells
+/// of each why.
+fn all_can_be_made(ground: &Ground<'_>, set: &ChangeSet) -> Result<(), TuneError> {
+    let refused = |change: &Change| {
+        let why = known(ground, set, change, &mut |_, _, _| false).err()?;
+        Some((change.place.clone(), why))
+    };
+    let refused: Vec<(Place, String)> = set.changes.iter().filter_map(refused).collect();
+    if refused.is_empty() { Ok(()) } else { Err(TuneError::Refused { of: set.changes.len(), refused }) }
+}
+
+/// A setting that is about to be changed.
+struct Known {
+    knob: &'static Knob,
+    net: Option<u64>,
+    before: Before,
+    /// Whether it has the value already.
+    is_so: bool,
+}
+
+/// Looks at a setting before it is changed. `is_moved` says of a value that is not the planned one whether it is what
+/// an earlier change has left there.
+fn known(
+    ground: &Ground<'_>,
+    set: &ChangeSet,
+    change: &Change,
+    is_moved: &mut dyn FnMut(&Knob, Option<u64>, &str) -> bool,
+) -> Result<Known, String> {
+    let (root, place) = (ground.root, &change.place);
+    let knob = refusal(root, ground.find, place, &change.new)?;
+    let read = setting::identity_as_meant(root, &place.space, &set.spaces)
+        .and_then(|net| Ok((net, setting::read_with_beside(root, knob, place, net)?)));
+    let (net, before) = read.map_err(|error| format!("it cannot be read: {error}"))?;
+    let is_so = same(&knob.locator, &before.value, &change.new);
+    if !is_so && !same(&knob.locator, &before.value, &change.prior) && !is_moved(knob, net, &before.value) {
+        let (now, then) = (&before.value, &change.prior);
+        return Err(format!("it is {now:?} and was {then:?} when the file was made: make the file anew"));
+    }
+    Ok(Known { knob, net, before, is_so })
 }
 
 /// What is carried from change to change.
 struct Applying<'a, 's> {
     ground: &'a Ground<'a>,
+    set: &'a ChangeSet,
     journal: Journal,
+    /// When its watch acts, in milliseconds since the machine booted.
+    deadline_ms: u64,
     /// What earlier changes of this application moved besides, in which network namespace.
     moved: Vec<(Option<u64>, Beside)>,
     step: &'s mut dyn FnMut(Step),
 }
 
+/// Refuses to go on where its watch may act, or has acted. Asked before each write: a process may have stood still for
+/// hours between any two of its instructions.
+fn require_time(applying: &Applying<'_, '_>) -> Result<(), TuneError> {
+    if since_boot_ms() >= applying.deadline_ms {
+        return Err(TuneError::File("the time to confirm was over before all changes were made".to_owned()));
+    }
+    applying.journal.require_own()
+}
+
 /// Makes one change. An error is one of the journal: without it nothing may be changed.
 fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<Outcome, TuneError> {
+    require_time(applying)?;
     let root = applying.ground.root;
     let place = &change.place;
-    let refuse = |applying: &mut Applying<'_, '_>, why: String| {
-        applying.journal.append(&Line::Refused { number, place: place.clone(), why: why.clone() })?;
-        Ok(Outcome::Refused(why))
+    let known = known(applying.ground, applying.set, change, &mut |knob, net, now| has_moved(applying, knob, net, now));
+    let Known { knob, net, before, is_so } = match known {
+        Ok(known) => known,
+        Err(why) => {
+            applying.journal.append(&Line::Refused { number, place: place.clone(), why: why.clone() })?;
+            return Ok(Outcome::Refused(why));
+        }
     };
-    let knob = match refusal(root, applying.ground.find, place, &change.new) {
-        Ok(knob) => knob,
-        Err(why) => return refuse(applying, why),
-    };
-    let read = setting::identity(root, &place.space)
-        .and_then(|net| Ok((net, setting::read_with_beside(root, knob, place, net)?)));
-    let (net, (prior, beside)) = match read {
-        Ok(read) => read,
-        Err(error) => return refuse(applying, format!("it cannot be read: {error}")),
-    };
-    if setting::same(&prior, &change.new) {
+    if is_so {
         return Ok(Outcome::Already);
     }
-    if !setting::same(&prior, &change.prior) && !has_moved(applying, knob, net, &prior) {
-        let then = &change.prior;
-        return refuse(
-            applying,
-            format!("it is {prior:?} and was {then:?} when the file was made: make the file anew"),
-        );
-    }
+    let Before { value: prior, beside, devices } = before;
+    let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
     (applying.step)(Step::Announcing);
-    let (change, kept) = (Box::new(change.clone()), beside.clone());
+    let announced = (Box::new(change.clone()), beside.clone(), devices.clone());
     applying.journal.append(&Line::Intent {
         number,
-        change: change.clone(),
+        change: announced.0,
         prior: prior.clone(),
         net,
-        beside: kept,
+        beside: announced.1,
+        devices: announced.2,
     })?;
     (applying.step)(Step::Announced);
-    let written = setting::write(root, knob, place, net, &change.new);
+    require_time(applying)?;
+    let target = Target { root, knob, place, net, devices: &devices };
+    let written = setting::write(&target, &change.new);
     (applying.step)(Step::Written);
     let why = match written {
-        Ok((value, became)) if setting::same(&value, &change.new) => {
+        Ok((value, became)) if is_same(&value, &change.new) => {
             applying.moved.extend(became.iter().map(|beside| (net, beside.clone())));
             applying.journal.append(&Line::Made { number, value, beside: became })?;
             (applying.step)(Step::Recorded);
@@ -260,15 +263,16 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         }
         Ok((value, _)) => format!("the kernel made {value:?} of {:?}: write what it takes", change.new),
         // It was read a moment ago, so it is the value that is not there: a queueing discipline, a module.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound && Gone::of(&error).is_none() => {
             format!("the kernel has no {:?}: load the module that has it", change.new)
         }
         Err(error) => format!("it could not be written: {error}"),
     };
-    let back = setting::put_back(root, knob, place, net, &prior, (&beside, &[]));
+    let back = setting::put_back(&target, &prior, (&beside, &[]));
     let outcome = match back {
-        Ok(now) if setting::same(&now, &prior) => Undo::Restored,
+        Ok(now) if is_same(&now, &prior) => Undo::Restored,
         Ok(now) => Undo::Failed { why: format!("it is {now:?}") },
+        Err(error) if Gone::of(&error).is_some() => Undo::Gone,
         Err(error) => Undo::Failed { why: error.to_string() },
     };
     applying.journal.append(&Line::Undone { number, outcome })?;
@@ -285,20 +289,21 @@ fn has_moved(applying: &Applying<'_, '_>, knob: &Knob, net: Option<u64>, now: &s
             (Some((before, _)), Some((_, after))) => moved.starts_with(before) && moved.ends_with(after),
             _ => moved == path,
         },
+        (Address::Sysfs(moved), Locator::Mtu) => moved.starts_with("class/net/") && moved.ends_with("/mtu"),
         _ => false,
     };
     applying
         .moved
         .iter()
         .rev()
-        .any(|(space, beside)| *space == net && is_it(&beside.address) && setting::same(&beside.value, now))
+        .any(|(space, beside)| *space == net && is_it(&beside.address) && same(&knob.locator, &beside.value, now))
 }
 
 fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[Outcome]) -> Vec<Place> {
     let is_moved = |change: &Change| {
         let knob = (ground.find)(&change.place.knob)?;
         let now = setting::read(ground.root, knob, &change.place).value?;
-        (!setting::same(&now, &change.new)).then(|| change.place.clone())
+        (!same(&knob.locator, &now, &change.new)).then(|| change.place.clone())
     };
     let made = set.changes.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Outcome::Made);
     made.filter_map(|(change, _)| is_moved(change)).collect()
@@ -309,10 +314,14 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[Outcome]) -> Vec
 /// # Errors
 /// Where none waits, it waits no more, it has an owner, or it was not gone through to its end.
 pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
-    let _lock = lock(ground.state)?;
+    let _lock = lock(ground)?;
+    settle(ground)?;
     let told = match ground.state.newest_open()? {
         Some(told) if told.is_pending() => told,
-        _ => return Err(TuneError::Nothing("nothing waits to be confirmed".to_owned())),
+        _ => {
+            let folder = ground.state.path().display();
+            return Err(TuneError::Nothing(format!("nothing waits to be confirmed, by the journals in {folder}")));
+        }
     };
     let id = &told.begin.id;
     if has_booted(ground.root, &told.begin) {
@@ -336,32 +345,53 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
         let why = "it is partly taken back";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; go on: linerate tune rollback")));
     }
-    if since_boot_ms() >= told.begin.deadline_since_boot_ms {
+    // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.
+    let mut journal = Journal::resume(ground.state, id)?;
+    if since_boot_ms() >= told.begin.deadline_since_boot_ms || ground.state.read(id)? != told {
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
     }
-    Journal::resume(ground.state, id)?.append(&Line::Confirmed { at_ms: now_ms() })?;
+    journal.append(&Line::Confirmed { at_ms: now_ms() })?;
+    waiting::end(ground, id);
     ground.state.read(id)
 }
 
-/// The right to change settings, or why not.
-pub(crate) fn lock(state: &State) -> Result<Lock, TuneError> {
-    state.lock()?.ok_or(TuneError::Busy)
+/// Whether an application waits of which nothing keeps [`confirm`] from keeping it, unless the machine has booted.
+#[must_use]
+pub fn can_be_confirmed(told: &Told) -> bool {
+    let is_in_time = since_boot_ms() < told.begin.deadline_since_boot_ms;
+    told.is_pending() && told.is_applied && told.begin.owner.is_none() && !told.is_being_undone() && is_in_time
+}
+
+/// The right to change settings, or why not: of those with these journals, and of all who change this machine.
+pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
+    let own = match ground.state.lock() {
+        // Of journals that were removed nobody has the lock: only a watch still reads what they said.
+        Err(TuneError::State { source, .. }) if ground.state.is_held() && source.kind() == ErrorKind::NotFound => {
+            Lock::default()
+        }
+        own => own?.ok_or(TuneError::Busy)?,
+    };
+    let Some(whole) = Whole::of(ground.root) else { return Ok(own) };
+    let taken = whole.take().map_err(|source| TuneError::State { path: whole.path().to_owned(), source })?;
+    Ok(own.with(taken.ok_or(TuneError::Busy)?))
 }
 
 /// Refuses to begin while something waits; what waited when the machine was booted is done with. What an owner left
 /// that has ended is taken back: its watch may not have begun.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
+    settle(ground)?;
     match ground.state.newest_open()? {
         Some(told) if told.is_pending() && !are_two_boots(&told.begin.boot, boot) => {
             match told.begin.owner {
                 // It takes them back itself when it is done.
                 Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
                 Some(_) => {}
-                None => return Err(TuneError::Pending(told.begin.id)),
+                None if can_be_confirmed(&told) => return Err(TuneError::Pending(told.begin.id)),
+                None => return Err(TuneError::Lapsing(told.begin.id)),
             }
             let rolled = take_back(ground, &told, By::Lapse, false, &mut |_| ())?;
             let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
-            if is_back { Ok(()) } else { Err(TuneError::Pending(told.begin.id)) }
+            if is_back { Ok(()) } else { Err(TuneError::Lapsing(told.begin.id)) }
         }
         Some(told) if told.is_pending() => {
             let closed = Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
@@ -405,7 +435,7 @@ pub fn machine_hash(root: &Root) -> Result<String, TuneError> {
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 /// The boot id; empty where it cannot be read.
-fn boot(root: &Root) -> String {
+pub(crate) fn boot(root: &Root) -> String {
     let mut bytes = Vec::new();
     text(root, BOOT_ID, &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default()
 }
@@ -417,7 +447,7 @@ pub fn has_booted(root: &Root, begin: &Begin) -> bool {
     are_two_boots(&begin.boot, &boot(root))
 }
 
-fn are_two_boots(then: &str, now: &str) -> bool {
+pub(crate) fn are_two_boots(then: &str, now: &str) -> bool {
     !then.is_empty() && !now.is_empty() && then != now
 }
 
@@ -428,13 +458,6 @@ fn known_boot(id: String, is_live: bool) -> Result<String, TuneError> {
         return Err(TuneError::File(format!("cannot read /{BOOT_ID}, by which a later boot is told: mount /proc")));
     }
     Ok(id)
-}
-
-/// Milliseconds since this machine booted, time asleep included: one clock for all processes, which nobody sets.
-#[must_use]
-pub fn since_boot_ms() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
 /// Milliseconds since 1970.

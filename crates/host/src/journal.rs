@@ -3,32 +3,41 @@
 //! Files are 0600 in a folder of 0700. Of a file whose last line was cut, the whole lines count.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Undo};
+use linerate_record::journal::{Begin, Beside, By, Device, JOURNAL_SCHEMA, Line, Undo, Watcher};
 use linerate_record::knob::{Change, Place};
-use rustix::fs::FlockOperation;
 
 use crate::apply::TuneError;
+use crate::lock::{self, Holder, Lock};
+use crate::trusted;
 
 /// A journal of the most changes that a file may have stays under this.
 const LARGEST_JOURNAL_BYTES: u64 = 64 << 20;
 
 /// The folder with the journals of a machine.
 #[derive(Clone, Debug)]
-pub struct State(PathBuf);
+pub struct State {
+    path: PathBuf,
+    held: Option<Arc<Held>>,
+}
 
-/// The right to change settings, as long as it is held. Two at once are refused.
+/// What a watch holds on to, whatever becomes of the names.
 #[derive(Debug)]
-pub struct Lock(File);
+struct Held {
+    folder: File,
+    id: String,
+    journal: File,
+}
 
-impl Drop for Lock {
-    /// Closing is not enough: a process that another thread has begun to start holds a copy of the descriptor until it
-    /// is another program.
-    fn drop(&mut self) {
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+impl Held {
+    /// A name for an open file that is its own as long as it is open: `proc_pid_fd(5)`.
+    fn name(file: &File) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
     }
 }
 
@@ -48,7 +57,7 @@ impl State {
     /// The journals in a folder that is there: a watch that made one would watch nothing.
     ///
     /// # Errors
-    /// Where it is not there, or others than its owner can write to it.
+    /// Where it is not there, or others than its owner can write to it, or put another in its place.
     pub fn existing(folder: impl Into<PathBuf>) -> Result<State, TuneError> {
         let folder = folder.into();
         let failed = |source| TuneError::State { path: folder.clone(), source };
@@ -57,13 +66,39 @@ impl State {
         if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
             return Err(TuneError::Permissions { path: folder });
         }
-        Ok(State(folder))
+        match trusted::weak(&folder).map_err(failed)? {
+            Some(above) => Err(TuneError::Above { path: folder, above }),
+            None => Ok(State { path: folder, held: None }),
+        }
     }
 
-    /// Where it is.
+    /// The same, held on to: the folder is found by whatever name it has later, and what one journal says is read
+    /// though it was removed.
+    ///
+    /// # Errors
+    /// Where one of them cannot be opened.
+    pub fn held(&self, id: &str) -> Result<State, TuneError> {
+        let open = |path: PathBuf| {
+            let opened = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
+            opened.map_err(|source| TuneError::State { path, source })
+        };
+        let (folder, journal) = (open(self.path.clone())?, open(self.file(id)?)?);
+        Ok(State { path: self.path.clone(), held: Some(Arc::new(Held { folder, id: id.to_owned(), journal })) })
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Where it is, or was when it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// By which name its files are found.
+    fn folder(&self) -> PathBuf {
+        self.held.as_ref().map_or_else(|| self.path.clone(), |held| Held::name(&held.folder))
     }
 
     /// Takes the right to change settings; `None` where somebody else has it.
@@ -71,20 +106,22 @@ impl State {
     /// # Errors
     /// Where the lock's file cannot be made.
     pub fn lock(&self) -> Result<Option<Lock>, TuneError> {
-        let path = self.0.join("lock");
-        let failed = |source| TuneError::State { path: path.clone(), source };
-        let options = private().write(true).create(true).clone();
-        let file = options.open(&path).map_err(failed)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock(file))),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(failed(error.into())),
-        }
+        let path = self.lock_file();
+        lock::take(&path).map_err(|source| TuneError::State { path, source })
+    }
+
+    /// Who has that right, where it is another process that is known here.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        Holder::named_in(&self.lock_file())
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.folder().join("lock")
     }
 
     /// Refuses where the lock or a journal could not be written to. Nothing is written, and nobody's lock is taken.
     pub(crate) fn require_writable(&self, id: &str) -> Result<(), TuneError> {
-        for path in [self.0.join("lock"), self.file(id)?] {
+        for path in [self.lock_file(), self.file(id)?] {
             private().write(true).open(&path).map_err(|source| TuneError::State { path, source })?;
         }
         Ok(())
@@ -95,14 +132,19 @@ impl State {
     /// # Errors
     /// Where the folder cannot be listed.
     pub fn ids(&self) -> Result<Vec<String>, TuneError> {
-        let failed = |source| TuneError::State { path: self.0.clone(), source };
+        let failed = |source| TuneError::State { path: self.path.clone(), source };
         let mut ids = Vec::new();
-        for entry in std::fs::read_dir(&self.0).map_err(failed)? {
+        for entry in std::fs::read_dir(self.folder()).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
             ids.extend(name.to_str().and_then(|name| name.strip_suffix(".journal")).map(str::to_owned));
         }
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// How long a journal is, in bytes; none where it cannot be looked at.
+    pub(crate) fn bytes(&self, id: &str) -> Option<u64> {
+        Some(self.file(id).ok()?.symlink_metadata().ok()?.len())
     }
 
     /// Reads a journal.
@@ -113,7 +155,13 @@ impl State {
         let path = self.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
         let mut bytes = Vec::new();
-        let file = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path).map_err(failed)?;
+        let named = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
+        let held = || self.held.as_ref().filter(|held| held.id == id).map(|held| File::open(Held::name(&held.journal)));
+        let file = match named {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => held().unwrap_or(Err(error)),
+            named => named,
+        };
+        let file = file.map_err(failed)?;
         file.take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
@@ -126,9 +174,17 @@ impl State {
     /// # Errors
     /// As of [`State::ids`] and [`State::read`].
     pub fn newest_open(&self) -> Result<Option<Told>, TuneError> {
+        self.newest(|told| !told.is_closed())
+    }
+
+    /// The newest journal of which something is so.
+    ///
+    /// # Errors
+    /// As of [`State::ids`] and [`State::read`].
+    pub fn newest(&self, is_so: impl Fn(&Told) -> bool) -> Result<Option<Told>, TuneError> {
         for id in self.ids()?.into_iter().rev() {
             match self.read(&id) {
-                Ok(told) if !told.is_closed() => return Ok(Some(told)),
+                Ok(told) if is_so(&told) => return Ok(Some(told)),
                 // One that was cut before its first line was whole announces nothing.
                 Ok(_) | Err(TuneError::Empty { .. }) => {}
                 Err(other) => return Err(other),
@@ -139,24 +195,26 @@ impl State {
 
     fn file(&self, id: &str) -> Result<PathBuf, TuneError> {
         let is_id = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        if is_id { Ok(self.0.join(format!("{id}.journal"))) } else { Err(TuneError::Id(id.to_owned())) }
+        if is_id { Ok(self.folder().join(format!("{id}.journal"))) } else { Err(TuneError::Id(id.to_owned())) }
     }
 }
 
-const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-fn private() -> OpenOptions {
+/// How files are opened that are for their owner alone.
+pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(NO_FOLLOW);
     options
 }
 
-/// A journal that is being written.
+/// A journal that is being written, at its end and nowhere else: two that write at once, though they should not, lose
+/// no line of each other's.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// Bytes of whole lines, as far as this process knows.
     length: u64,
 }
 
@@ -165,9 +223,10 @@ impl Journal {
     pub(crate) fn begin(state: &State, begin: &Begin) -> Result<Journal, TuneError> {
         let path = state.file(&begin.id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
-        let file = private().write(true).create_new(true).open(&path).map_err(failed)?;
+        let file = private().read(true).append(true).create_new(true).open(&path).map_err(failed)?;
         let mut journal = Journal { path: path.clone(), file, length: 0 };
-        let begun = journal.append(&Line::Begin(begin.clone())).and_then(|()| sync_folder(&state.0).map_err(failed));
+        let begun =
+            journal.append(&Line::Begin(begin.clone())).and_then(|()| sync_folder(&state.folder()).map_err(failed));
         if begun.is_err() {
             let _ = std::fs::remove_file(&path);
         }
@@ -178,31 +237,59 @@ impl Journal {
     pub(crate) fn resume(state: &State, id: &str) -> Result<Journal, TuneError> {
         let path = state.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
-        let mut file = private().read(true).write(true).open(&path).map_err(failed)?;
+        let mut file = private().read(true).append(true).open(&path).map_err(failed)?;
         let mut bytes = Vec::new();
         (&mut file).take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) as u64;
-        Ok(Journal { path, file, length: whole })
+        let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) as u64;
+        if length < bytes.len() as u64 {
+            file.set_len(length).map_err(failed)?;
+        }
+        Ok(Journal { path, file, length })
+    }
+
+    /// Refuses where somebody else has gone on with it: what was read of it is not what it says now.
+    pub(crate) fn require_own(&self) -> Result<(), TuneError> {
+        let failed = |source| TuneError::State { path: self.path.clone(), source };
+        // By its name: a file that was put in its place is not this one.
+        let (there, own) = (self.path.symlink_metadata().map_err(failed)?, self.file.metadata().map_err(failed)?);
+        let is_own = there.ino() == own.ino() && own.len() == self.length;
+        if is_own { Ok(()) } else { Err(TuneError::Overtaken { path: self.path.clone() }) }
+    }
+
+    /// What it tells, though it has its name no more.
+    pub(crate) fn told(&self) -> Result<Told, TuneError> {
+        let path = self.path.clone();
+        let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(0)];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => told(&bytes).map_err(|why| TuneError::Journal { path, why }),
+            Err(source) => Err(TuneError::State { path, source }),
+        }
     }
 
     /// Puts a line on the disk. Where that fails (a full disk), none of it stays.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), TuneError> {
-        let mut text = serde_json::to_string(line)
-            .map_err(|error| TuneError::Journal { path: self.path.clone(), why: error.to_string() })?;
-        text.push('\n');
-        let written = self
-            .file
-            .seek(SeekFrom::Start(self.length))
-            .and_then(|_| self.file.write_all(text.as_bytes()))
-            .and_then(|()| self.file.set_len(self.length + text.len() as u64))
-            .and_then(|()| self.file.sync_data());
-        match written {
+        self.append_all(std::slice::from_ref(line))
+    }
+
+    /// The same for several, all or none.
+    pub(crate) fn append_all(&mut self, lines: &[Line]) -> Result<(), TuneError> {
+        let mut text = String::new();
+        for line in lines {
+            text += &serde_json::to_string(line)
+                .map_err(|error| TuneError::Journal { path: self.path.clone(), why: error.to_string() })?;
+            text.push('\n');
+        }
+        self.require_own()?;
+        let end = self.length + text.len() as u64;
+        match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
             Ok(()) => {
-                self.length += text.len() as u64;
+                self.length = end;
                 Ok(())
             }
             Err(source) => {
-                let _ = self.file.set_len(self.length);
+                if self.file.metadata().is_ok_and(|metadata| metadata.len() <= end) {
+                    let _ = self.file.set_len(self.length);
+                }
                 Err(TuneError::State { path: self.path.clone(), source })
             }
         }
@@ -219,6 +306,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 pub struct Told {
     /// For which machine, since when.
     pub begin: Begin,
+    /// Who watches it, where that is known.
+    pub watchers: Vec<Watcher>,
     /// What was made, in order.
     pub made: Vec<Made>,
     /// What was not, and why.
@@ -244,6 +333,8 @@ pub struct Made {
     pub net: Option<u64>,
     /// What moves with it, before.
     pub beside: Vec<Beside>,
+    /// The devices that it and what moves with it are of.
+    pub devices: Vec<Device>,
     /// What it was read back as, and what moved with it; `None` where that is not known to have happened.
     pub became: Option<(String, Vec<Beside>)>,
     /// What came of taking it back, the last time.
@@ -261,6 +352,31 @@ impl Told {
     #[must_use]
     pub fn is_being_undone(&self) -> bool {
         self.made.iter().any(|made| made.became.is_some() && made.undone.is_some())
+    }
+
+    /// How many settings were given up, since they were not there.
+    #[must_use]
+    pub fn given_up(&self) -> usize {
+        let is_gone = |made: &&Made| made.undone == Some(Undo::Gone);
+        if self.is_closed() { self.made.iter().filter(is_gone).count() } else { 0 }
+    }
+
+    /// Whether somebody is to look at it: it waits, or something of it could not be restored.
+    #[must_use]
+    pub fn is_unsettled(&self) -> bool {
+        self.is_pending() || matches!(self.closed, Some((_, _, 1..)))
+    }
+
+    /// Whether its changes were confirmed and not taken back since.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.confirmed_ms.is_some() && self.closed.is_none()
+    }
+
+    /// Whether nothing is to be taken back: no change was announced, or each was put back at once.
+    #[must_use]
+    pub fn has_changed_nothing(&self) -> bool {
+        self.made.iter().all(|made| matches!(made.undone, Some(Undo::Restored | Undo::Already)))
     }
 
     /// Whether it waits: neither confirmed nor taken back.
@@ -283,8 +399,15 @@ fn told(bytes: &[u8]) -> Result<Told, String> {
         Some(Err(why)) => return Err(why),
         _ => return Err("it has no first line".to_owned()),
     };
-    let mut told =
-        Told { begin, made: Vec::new(), refused: Vec::new(), is_applied: false, confirmed_ms: None, closed: None };
+    let mut told = Told {
+        begin,
+        watchers: Vec::new(),
+        made: Vec::new(),
+        refused: Vec::new(),
+        is_applied: false,
+        confirmed_ms: None,
+        closed: None,
+    };
     for line in lines {
         add(&mut told, line?)?;
     }
@@ -297,8 +420,10 @@ fn add(told: &mut Told, line: Line) -> Result<(), String> {
     };
     match line {
         Line::Begin(_) => return Err("it begins twice".to_owned()),
-        Line::Intent { number, change, prior, net, beside } => {
-            told.made.push(Made { number, change: *change, prior, net, beside, became: None, undone: None });
+        Line::Watched { by } => told.watchers = by,
+        Line::Intent { number, change, prior, net, beside, devices } => {
+            let change = *change;
+            told.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
         }
         Line::Made { number, value, beside } => {
             let index = known(&mut told.made, number)?;
@@ -346,6 +471,9 @@ mod tests {
             assert_eq!(entry.unwrap().metadata().unwrap().mode() & 0o777, 0o600);
         }
         assert_eq!(std::fs::metadata(state.path()).unwrap().mode() & 0o777, 0o700);
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(State::open(state.path()), Err(TuneError::Above { .. })));
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(matches!(State::open(state.path()), Err(TuneError::Permissions { .. })));
     }
@@ -360,17 +488,6 @@ mod tests {
         State::existing(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(matches!(State::existing(&folder), Err(TuneError::Permissions { .. })));
-    }
-
-    #[test]
-    fn two_at_once_are_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let state = State::open(dir.path()).unwrap();
-        let lock = state.lock().unwrap();
-        assert!(lock.is_some());
-        assert!(state.lock().unwrap().is_none());
-        drop(lock);
-        assert!(state.lock().unwrap().is_some());
     }
 
     #[test]
@@ -395,6 +512,26 @@ mod tests {
                 Err(error) => assert!(lines == 0 && matches!(error, TuneError::Empty { .. }), "{end}: {error}"),
             }
         }
+    }
+
+    #[test]
+    fn two_that_write_at_once_lose_no_line_and_the_first_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::open(dir.path()).unwrap();
+        let mut first = Journal::begin(&state, &begin()).unwrap();
+        first.append(&Line::Applied).unwrap();
+        first.require_own().unwrap();
+        let closed = Line::Closed { by: By::Lapse, at_ms: 7, left: 0 };
+        Journal::resume(&state, &begin().id).unwrap().append(&closed).unwrap();
+        let whole = std::fs::read(state.file(&begin().id).unwrap()).unwrap();
+        assert!(matches!(first.require_own(), Err(TuneError::Overtaken { .. })));
+        assert!(matches!(first.append(&Line::Confirmed { at_ms: 8 }), Err(TuneError::Overtaken { .. })));
+        assert_eq!(std::fs::read(state.file(&begin().id).unwrap()).unwrap(), whole);
+
+        let mut replaced = Journal::resume(&state, &begin().id).unwrap();
+        std::fs::rename(state.file(&begin().id).unwrap(), dir.path().join("aside")).unwrap();
+        std::fs::write(state.file(&begin().id).unwrap(), &whole).unwrap();
+        assert!(matches!(replaced.append(&Line::Applied), Err(TuneError::Overtaken { .. })));
     }
 
     #[test]

@@ -7,11 +7,14 @@
 
 pub mod apply;
 pub mod capture;
+mod clock;
+pub mod container;
 mod cpu;
 mod disk;
 pub mod fingerprint;
 pub mod journal;
 mod lines;
+mod lock;
 mod machine;
 mod memory;
 mod nic;
@@ -24,6 +27,8 @@ mod serving;
 pub mod setting;
 mod snapshot;
 mod tcp;
+pub mod trusted;
+mod waiting;
 pub mod watch;
 
 pub use machine::machine;

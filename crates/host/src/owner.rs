@@ -46,10 +46,37 @@ pub fn is_gone(owner: Owner) -> bool {
     }
 }
 
+/// Whether it is stopped, by a signal or by a debugger.
+pub(crate) fn is_stopped(owner: Owner) -> bool {
+    process_stat(&Root::live(), &owner.pid.to_string(), &mut Vec::new()).is_ok_and(|stat| stat.is_stopped)
+}
+
+/// Whether a process of a PID namespace lives; none where that cannot be told from here.
+pub(crate) fn lives_in(owner: Owner, namespace: u64) -> Option<bool> {
+    if pid_namespace().ok()? == namespace {
+        return Some(!is_gone(owner) && !is_stopped(owner));
+    }
+    // With its first process a namespace's others go too. Root in the first of all sees every process.
+    if !is_in_initial_pid_namespace() || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let all = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut inodes = all.filter_map(|entry| Some(std::fs::metadata(entry.path().join("ns/pid")).ok()?.ino()));
+    if inodes.any(|inode| inode == namespace) { None } else { Some(false) }
+}
+
+/// The inode of the PID namespace of this process.
+///
+/// # Errors
+/// Where `/proc` does not tell.
+pub(crate) fn pid_namespace() -> io::Result<u64> {
+    Ok(std::fs::metadata("/proc/self/ns/pid")?.ino())
+}
+
 /// Whether this process is in the PID namespace in which the machine booted, in which systemd starts services.
 #[must_use]
 pub fn is_in_initial_pid_namespace() -> bool {
-    std::fs::metadata("/proc/self/ns/pid").is_ok_and(|metadata| metadata.ino() == INITIAL_PID_NAMESPACE)
+    pid_namespace().is_ok_and(|inode| inode == INITIAL_PID_NAMESPACE)
 }
 
 #[cfg(test)]

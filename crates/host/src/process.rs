@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::clock;
 use crate::root::{Root, text};
 
 /// What the line says, as far as somebody asks.
@@ -13,6 +14,8 @@ pub(crate) struct ProcessStat {
     pub(crate) name: String,
     /// Whether it has ended, and only waits for its parent to ask how.
     pub(crate) has_ended: bool,
+    /// Whether it is stopped, by a signal or by a debugger.
+    pub(crate) is_stopped: bool,
     /// Its parent's number.
     pub(crate) parent: u32,
     /// Processor time of all its threads, in clock ticks of 10 ms.
@@ -26,10 +29,19 @@ pub(crate) struct ProcessStat {
 /// Reads the line of a process: a number, or `self`.
 pub(crate) fn process_stat(root: &Root, process: &str, bytes: &mut Vec<u8>) -> io::Result<ProcessStat> {
     let line = text(root, &format!("proc/{process}/stat"), bytes)?;
-    parse_process_stat(&line).ok_or_else(|| {
+    let stat = parse_process_stat(&line).ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidData, format!("proc/{process}/stat is no line of a process"))
-    })
+    })?;
+    if !root.is_live() {
+        return Ok(stat);
+    }
+    // The kernel tells it on the clock of who reads (`fs/proc/array.c`); it is compared with what others have read.
+    let started_ticks = stat.started_ticks.saturating_add_signed(-clock::shift_ms() / MS_PER_TICK);
+    Ok(ProcessStat { started_ticks, ..stat })
 }
+
+/// A clock tick of `/proc`.
+const MS_PER_TICK: i64 = 10;
 
 /// The fields of `proc_pid_stat(5)`. The second, the program's name, may hold blanks and parentheses, but no other
 /// field does.
@@ -45,6 +57,7 @@ fn parse_process_stat(line: &str) -> Option<ProcessStat> {
         pid,
         name: before.split_once('(')?.1.to_owned(),
         has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
+        is_stopped: matches!(*fields.first()?, "T" | "t"),
         parent: u32::try_from(number(4)?).ok()?,
         ticks: both(14, 15)?,
         children_ticks: both(16, 17)?,
@@ -65,6 +78,7 @@ mod tests {
             pid: 42,
             name: name.to_owned(),
             has_ended: false,
+            is_stopped: false,
             parent: 1,
             ticks: 120,
             children_ticks: 7,
@@ -73,7 +87,9 @@ mod tests {
         for name in ["minio", "a b", ") R 1 1", "((", ""] {
             assert_eq!(parse_process_stat(&format!("42 ({name}) S {TAIL}\n")), Some(expected(name)), "{name:?}");
             let zombie = parse_process_stat(&format!("42 ({name}) Z {TAIL}\n")).unwrap();
-            assert!(zombie.has_ended, "{name:?}");
+            assert!(zombie.has_ended && !zombie.is_stopped, "{name:?}");
+            let stopped = parse_process_stat(&format!("42 ({name}) T {TAIL}\n")).unwrap();
+            assert!(stopped.is_stopped && !stopped.has_ended, "{name:?}");
         }
         for line in ["", "42", "42 (x) S 1 2 3", "x (x) S 1 2 3 0 -1 4194304 9 0 0 0 100 20 3 4 20 0 1 0 4711"] {
             assert_eq!(parse_process_stat(line), None, "{line:?}");

@@ -4,13 +4,17 @@
 //! nobody here knows.
 
 mod beside;
+mod device;
 mod ethtool;
 mod file;
 mod interrupts;
 mod netlink;
 mod process;
+mod reversal;
 mod space;
 mod spot;
+mod stack;
+mod standing;
 mod sysctl;
 mod sysfs;
 mod unchanging;
@@ -18,18 +22,23 @@ mod unchanging;
 use std::io;
 use std::os::fd::AsFd as _;
 
-use linerate_record::journal::Beside;
-use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space};
+use linerate_record::journal::{Beside, Device};
+use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space, same};
 
 use crate::root::Root;
+pub use beside::told as told_beside;
+pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
 use space::{Inside, within};
 use spot::spot;
+pub(crate) use standing::identity_as_meant;
+pub use standing::standing;
 pub use sysfs::require_device_name;
 
-/// The longest value that is written: a page, as the kernel's own files take.
-const LONGEST_VALUE_BYTES: usize = 4096;
+/// The longest value that the kernel takes in one write, with its line's end: a page of sysfs (`fs/kernfs/file.c:
+/// kernfs_fop_write_iter`), a byte less of a list of ports (`kernel/sysctl.c: proc_do_large_bitmap`).
+const LONGEST_VALUE_BYTES: usize = 4094;
 
 /// Whether a setting can be changed while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,30 +156,59 @@ fn read_inside(inside: &Inside<'_>, knob: &Knob, place: &Place) -> io::Result<Fo
     spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)
 }
 
+/// One setting of the machine, wherever its device is by now.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// The machine.
+    pub(crate) root: &'a Root,
+    /// What it is.
+    pub(crate) knob: &'a Knob,
+    /// Where it was.
+    pub(crate) place: &'a Place,
+    /// The inode of its network namespace, where it is known.
+    pub(crate) net: Option<u64>,
+    /// The devices that it and what moves with it are of, where they are known.
+    pub(crate) devices: &'a [Device],
+}
+
+/// What a setting was, with what moves with it and the devices of all that.
+pub(crate) struct Before {
+    pub(crate) value: String,
+    pub(crate) beside: Vec<Beside>,
+    pub(crate) devices: Vec<Device>,
+}
+
 /// A setting and what moves with it, read at one time in one network namespace.
-pub(crate) fn read_with_beside(
-    root: &Root,
-    knob: &Knob,
-    place: &Place,
-    net: Option<u64>,
-) -> io::Result<(String, Vec<Beside>)> {
+pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &Place, net: Option<u64>) -> io::Result<Before> {
     within(root, &place.space, net, |inside| {
         let spot = spot(&knob.locator, place.device.as_deref())?;
         let (value, _) = spot::read(inside, &spot)?;
-        Ok((value, beside::read(inside, &spot)))
+        let beside = beside::read(inside, &spot);
+        let devices = device::of(inside, knob, place, &beside);
+        Ok(Before { value, beside, devices })
+    })
+}
+
+/// A setting where it is by now: its place, and its value.
+pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(Place, String)> {
+    let Target { root, knob, place, net, devices } = *target;
+    within(root, &place.space, net, |inside| {
+        let now = device::Now::of(inside, devices).place(knob, place)?;
+        let spot = spot(&knob.locator, now.device.as_deref())?;
+        Ok((now, spot::read(inside, &spot)?.0))
     })
 }
 
 /// Writes a value and gives what the setting then is, with what moved with it.
-pub(crate) fn write(
-    root: &Root,
-    knob: &Knob,
-    place: &Place,
-    net: Option<u64>,
-    value: &str,
-) -> io::Result<(String, Vec<Beside>)> {
+pub(crate) fn write(target: &Target<'_>, value: &str) -> io::Result<(String, Vec<Beside>)> {
+    let Target { root, knob, place, net, devices } = *target;
     allowed_value(value).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
     within(root, &place.space, net, |inside| {
+        let now = device::Now::of(inside, devices).place(knob, place)?;
+        if now != *place {
+            let why = format!("it is called {} by now: make the file anew", now.device.unwrap_or_default());
+            return Err(io::Error::other(why));
+        }
         let spot = spot(&knob.locator, place.device.as_deref())?;
         spot::write(inside, &spot, value)?;
         let (now, _) = spot::read(inside, &spot)?;
@@ -190,34 +228,35 @@ pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
 }
 
 /// Puts a setting and what moved with it back, and says what it is then. Where `became` tells what the others were
-/// after the change, one that somebody has moved since is left alone.
-pub(crate) fn put_back(
-    root: &Root,
-    knob: &Knob,
-    place: &Place,
-    net: Option<u64>,
-    prior: &str,
-    beside: (&[Beside], &[Beside]),
-) -> io::Result<String> {
+/// after the change, one that somebody has moved since is left alone, unless the setting itself is back already.
+///
+/// # Errors
+/// What the kernel says, or what of the others is not as before.
+pub(crate) fn put_back(target: &Target<'_>, prior: &str, beside: (&[Beside], &[Beside])) -> io::Result<String> {
+    let Target { root, knob, place, net, devices } = *target;
     within(root, &place.space, net, |inside| {
-        let spot = spot(&knob.locator, place.device.as_deref())?;
-        let written =
-            if same(&spot::read(inside, &spot)?.0, prior) { Ok(()) } else { spot::write(inside, &spot, prior) };
-        beside::put_back(inside, beside.0, beside.1);
+        let devices = device::Now::of(inside, devices);
+        let beside = (devices.besides(beside.0), devices.besides(beside.1));
+        let spot = match device::spot_now(&devices, knob, place) {
+            // What stays without the device is put back all the same.
+            Err(error) if Gone::of(&error).is_some() => {
+                beside::put_back(inside, &beside::still_ours(inside, &beside.0, &beside.1))?;
+                return Err(error);
+            }
+            other => other?,
+        };
+        let is_prior = |now: &str| same(&knob.locator, now, prior);
+        let is_back = is_prior(&spot::read(inside, &spot)?.0);
+        // Where it is back already, whoever did that may have died before the others were.
+        let besides = beside::still_ours(inside, &beside.0, if is_back { &[] } else { &beside.1 });
+        let written = if is_back { Ok(()) } else { spot::write(inside, &spot, prior) };
+        let moved = beside::put_back(inside, &besides);
         let (now, _) = spot::read(inside, &spot)?;
-        if same(&now, prior) { Ok(now) } else { written.map(|()| now) }
+        if !is_prior(&now) {
+            return written.map(|()| now);
+        }
+        moved.map(|()| now)
     })
-}
-
-/// Whether two texts of a setting mean the same: whatever stands between numbers, and however a mask is grouped.
-#[must_use]
-pub fn same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_mask = words.contains(',') && words.chars().all(|c| c == ',' || c.is_ascii_hexdigit());
-        if is_mask { words.replace(',', "").trim_start_matches('0').to_owned() } else { words }
-    };
-    plain(one) == plain(other)
 }
 
 /// What cannot be a value of any setting, and why.
@@ -230,6 +269,38 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
         return Err(format!("value {shown:?}… has {} bytes: at most {LONGEST_VALUE_BYTES} are taken", value.len()));
     }
     Ok(())
+}
+
+/// What cannot be a value of this kind of setting, and why. Of files only the kernel knows.
+pub(crate) fn fitting_value(locator: &Locator, value: &str) -> Result<(), String> {
+    let fits = match locator {
+        Locator::Mtu | Locator::Ring { .. } | Locator::Channels => spot::number(value).map(drop),
+        Locator::Offload { .. } => spot::switch(value).map(drop),
+        _ => Ok(()),
+    };
+    fits.map_err(|error| error.to_string())
+}
+
+/// Why changing a setting to a value could not be taken back; `None` where it can, or nothing would change.
+#[must_use]
+pub fn irreversible(root: &Root, knob: &Knob, place: &Place, new: &str) -> Option<String> {
+    let why = within(root, &place.space, None, |inside| {
+        let spot = spot(&knob.locator, place.device.as_deref())?;
+        let (prior, _) = spot::read(inside, &spot)?;
+        Ok(if same(&knob.locator, &prior, new) { None } else { reversal::refusal(inside, &spot, &prior, new) })
+    });
+    // What cannot be read is told by whoever reads it next.
+    why.ok().flatten()
+}
+
+/// Other interfaces whose MTU the kernel moves when that of one is set to a value: their names, what it is and what it
+/// will be. None of other settings.
+#[must_use]
+pub fn followers(root: &Root, knob: &Knob, place: &Place, new: &str) -> Vec<(String, u32, u32)> {
+    let (Locator::Mtu, Some(device), Ok(new)) = (knob.locator, &place.device, new.trim().parse()) else {
+        return Vec::new();
+    };
+    within(root, &place.space, None, |inside| Ok(reversal::followers(inside, device, new))).unwrap_or_default()
 }
 
 /// Why a setting must not be changed by anybody but its owner; `None` where it may.

@@ -4,28 +4,70 @@
 //! runs (a transient service where there is an owner to look at), else a process in a session of its own whose parent
 //! is gone.
 
+mod systemd;
+
 use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::journal::{Begin, By};
+use linerate_record::journal::{Begin, By, Owner, Watcher};
 
-use crate::apply::{Ground, Rolled, Step, TuneError, lock, since_boot_ms, take_back};
+use crate::apply::{Ground, Rolled, Step, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
 use crate::journal::Told;
+use crate::lock::{Lock, Whole};
 use crate::{owner, setting};
 
 /// How often a waiting watch looks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(500);
 /// The same where it looks at an owner too: a machine is to be had back within a second of the owner's end.
 const OWNER_LOOK: Duration = Duration::from_millis(200);
-/// How long it waits for another linerate, which may hang, before it goes on without the lock.
+/// How long another linerate that has the lock may write nothing to the journal before it is ended.
 const PATIENCE_MS: u64 = 10_000;
+/// How long one that was ended may take to be gone: it may wait for a disk, or the kernel frees its memory.
+const ENDING_MS: u64 = 5_000;
 /// How often it tries again what the kernel refused (a device that is busy).
 const ATTEMPTS: u32 = 3;
 
-/// What a detached watch prints when it runs.
+/// What a detached watch prints when it runs, before who it is.
 pub const ARMED: &str = "armed";
+
+/// All that a watch finds in its environment: no key of its caller's.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Whether somebody lives to take an application back when its time is over; none where that cannot be told.
+#[must_use]
+pub fn is_watched(told: &Told) -> Option<bool> {
+    let lives = |watcher: &Watcher| match watcher {
+        Watcher::Process { process, namespace } => owner::lives_in(*process, *namespace),
+        Watcher::Unit(unit) => systemd::is_active(unit),
+    };
+    let all: Vec<Option<bool>> = told.watchers.iter().map(lives).collect();
+    match (all.contains(&Some(true)), all.is_empty() || all.contains(&None)) {
+        (true, _) => Some(true),
+        (false, true) => None,
+        (false, false) => Some(false),
+    }
+}
+
+/// Takes back what nobody lives to take back: its time is over, or its owner has ended, and so has its watch.
+///
+/// # Errors
+/// As of [`watch`].
+pub fn overdue(ground: &Ground<'_>, told: &Told) -> Result<Option<Rolled>, TuneError> {
+    let is_over = since_boot_ms() >= told.begin.deadline_since_boot_ms || told.begin.owner.is_some_and(owner::is_gone);
+    let is_of_now = told.is_pending() && !has_booted(ground.root, &told.begin);
+    let is_nobodys = is_of_now && is_over && is_watched(told) == Some(false);
+    if is_nobodys { watch(ground, &told.begin.id, &mut |_| ()) } else { Ok(None) }
+}
+
+/// This process, as one that watches.
+///
+/// # Errors
+/// Where `/proc` does not tell.
+pub fn this_process() -> std::io::Result<Watcher> {
+    Ok(Watcher::Process { process: owner::this_process()?, namespace: owner::pid_namespace()? })
+}
 
 /// Waits until the time of an application is over, its owner has ended, or it needs no watch any more; takes it back
 /// unless it is the last.
@@ -47,16 +89,65 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Resul
         }
         std::thread::sleep(look.min(Duration::from_millis(left_ms)));
     }
-    let patient_until_ms = since_boot_ms() + PATIENCE_MS;
-    let held = loop {
-        match lock(ground.state) {
-            Err(TuneError::Busy) if since_boot_ms() < patient_until_ms => std::thread::sleep(LOOK / 5),
-            other => break other.ok(),
-        }
-    };
+    let held = had_in_time(ground, id);
     let rolled = lapse(ground, id, step);
-    drop(held);
+    if held.is_none() && matches!(rolled, Ok(Some(_))) {
+        return once_more(ground, id, step);
+    }
     rolled
+}
+
+/// Takes the lock. A process that has it and is stopped is ended, and so is one that has written nothing to the journal
+/// for a while (it waits for a disk, or hangs): a process that is not there changes nothing later, and whatever it was
+/// about, applying, confirming or taking back, can be cut anywhere. `None` where that did not help in time: who has it
+/// is not known, may not be ended, or is held in the kernel, where it may at most end a write that it has begun.
+fn had_in_time(ground: &Ground<'_>, id: &str) -> Option<Lock> {
+    let mut written = ground.state.bytes(id);
+    let mut until_ms = since_boot_ms() + PATIENCE_MS;
+    let mut has_ended = false;
+    loop {
+        match lock(ground) {
+            Err(TuneError::Busy) => {}
+            other => return other.ok(),
+        }
+        let now = ground.state.bytes(id);
+        if now != written && !has_ended {
+            written = now;
+            until_ms = since_boot_ms() + PATIENCE_MS;
+        }
+        let is_over = since_boot_ms() >= until_ms;
+        // Who has the machine's lock alone works with other journals, and may be at it for longer.
+        let of_machine = || Whole::of(ground.root)?.holder().filter(|holder| holder.is_stopped());
+        let holder = ground.state.holder().or_else(of_machine);
+        if let Some(holder) = holder.filter(|holder| !has_ended && (is_over || holder.is_stopped()))
+            && holder.end().is_ok()
+        {
+            has_ended = true;
+            until_ms = since_boot_ms() + ENDING_MS;
+        } else if is_over {
+            return None;
+        }
+        std::thread::sleep(LOOK / 5);
+    }
+}
+
+/// What was taken back without the lock is looked at once more under it, when its holder has let go: it may have ended
+/// a write. Then all changes are, for the journal may tell of that one that it was restored.
+fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
+    loop {
+        match lock(ground) {
+            Err(TuneError::Busy) => std::thread::sleep(LOOK),
+            held => {
+                let _held = held?;
+                // A later application was made on what this one left.
+                let is_last = ground.state.ids()?.last().is_some_and(|last| last == id);
+                let told = anew(read(ground, id, 0)?);
+                let rolled =
+                    if is_last { take_back(ground, &told, By::Lapse, false, step).map(Some) } else { Ok(None) };
+                return rolled;
+            }
+        }
+    }
 }
 
 /// Does at once what the watch of an application does later, and changes nothing: reads its journal, opens that and the
@@ -125,10 +216,12 @@ pub fn unit(id: &str) -> String {
 ///
 /// # Errors
 /// What `systemd-run` says, or that the trial failed.
-pub fn start_timer(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
+pub fn start_timer(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<Watcher, String> {
     tried(program, arguments, trial, begin)?;
     let after_ms = begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
-    done(&systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)?)
+    done(&systemd_run(&timer_arguments(&begin.id, after_ms), program, arguments)?)?;
+    systemd::require_waiting(begin, after_ms).inspect_err(|_| stop_timer(&begin.id))?;
+    Ok(Watcher::Unit(unit(&begin.id)))
 }
 
 /// Starts a watch as a transient service of systemd, which waits by itself: a timer looks at no owner. The service is
@@ -137,9 +230,10 @@ pub fn start_timer(program: &Path, arguments: &[&str], trial: &[&str], begin: &B
 ///
 /// # Errors
 /// What `systemd-run` says, that the trial failed, and where the program cannot be started.
-pub fn start_service(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
+pub fn start_service(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<Watcher, String> {
     tried(program, arguments, trial, begin)?;
-    done(&systemd_run(&service_arguments(&begin.id), program, arguments)?)
+    done(&systemd_run(&service_arguments(&begin.id), program, arguments)?)?;
+    Ok(Watcher::Unit(unit(&begin.id)))
 }
 
 fn tried(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
@@ -156,8 +250,8 @@ fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result
     if let Some(word) = words.clone().find(|word| mistaken(word)) {
         return Err(format!("systemd would mistake {word:?}: use a folder of letters, digits, spaces and {PLAIN}"));
     }
-    let mut command = Command::new("systemd-run");
-    command.args(options).args(words).stdin(Stdio::null());
+    let mut command = systemd::command("systemd-run")?;
+    command.args(options).args(words);
     command.output().map_err(|error| format!("systemd-run: {error}"))
 }
 
@@ -232,8 +326,8 @@ fn service_arguments(id: &str) -> Vec<String> {
 /// Ends the timer of an application that needs none any more. Where that fails it finds nothing to do by itself.
 pub fn stop_timer(id: &str) {
     let timer = format!("{}.timer", unit(id));
-    let mut command = Command::new("systemctl");
-    let _ = command.args(["stop", &timer]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let Ok(mut command) = systemd::command("systemctl") else { return };
+    let _ = command.args(["stop", &timer]).stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
 /// Starts a watch as a process of its own: the program, started with these arguments, must call [`detach`] first.
@@ -241,18 +335,24 @@ pub fn stop_timer(id: &str) {
 ///
 /// # Errors
 /// Where it cannot be started, or does not say that it runs.
-pub fn start_process(program: &Path, arguments: &[&str]) -> Result<(), String> {
+pub fn start_process(program: &Path, arguments: &[&str]) -> Result<Watcher, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", program.display());
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(arguments).env_clear().env("PATH", PATH);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(failed)?;
     let mut line = String::new();
     let said = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
     child.wait().map_err(failed)?;
-    match said {
-        Some(Ok(_)) if line.trim() == ARMED => Ok(()),
-        _ => Err(format!("{} ended before it watched", program.display())),
-    }
+    let who = said.and_then(Result::ok).and_then(|_| said_by(line.trim()));
+    who.ok_or_else(|| format!("{} ended before it watched", program.display()))
+}
+
+/// Who a watch says that it is.
+fn said_by(line: &str) -> Option<Watcher> {
+    let mut words = line.strip_prefix(ARMED)?.split_whitespace();
+    let process = Owner { pid: words.next()?.parse().ok()?, started_ticks: words.next()?.parse().ok()? };
+    Some(Watcher::Process { process, namespace: words.next()?.parse().ok()? })
 }
 
 /// The first of two processes: leaves the terminal's session, starts the second and ends, so that the second has no
@@ -271,9 +371,10 @@ pub fn detach(program: &Path, arguments: &[&str]) -> Result<(), String> {
 /// The second process, when it is ready: says so, and lets go of the caller's pipe.
 ///
 /// # Errors
-/// Where `/dev/null` cannot be opened.
+/// Where `/dev/null` cannot be opened, or `/proc` does not tell who this is.
 pub fn let_go() -> std::io::Result<()> {
-    println!("{ARMED}");
+    let (own, namespace) = (owner::this_process()?, owner::pid_namespace()?);
+    println!("{ARMED} {} {} {namespace}", own.pid, own.started_ticks);
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok(())
@@ -343,6 +444,9 @@ mod tests {
         assert!(start_process(Path::new("/bin/true"), &[]).is_err());
         assert!(start_process(Path::new("/bin/echo"), &["something else"]).is_err());
         assert!(start_process(Path::new("/none"), &[]).is_err());
-        assert_eq!(start_process(Path::new("/bin/echo"), &[ARMED]), Ok(()));
+        assert!(start_process(Path::new("/bin/echo"), &[ARMED]).is_err());
+        let process = Owner { pid: 1, started_ticks: 2 };
+        let said = Watcher::Process { process, namespace: 3 };
+        assert_eq!(start_process(Path::new("/bin/echo"), &[ARMED, "1", "2", "3"]), Ok(said));
     }
 }

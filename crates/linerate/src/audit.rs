@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use linerate_host::{Asked, Root};
+use linerate_host::Asked;
 use linerate_model::audit::site_of;
 use linerate_model::knobs::KNOBS;
 use linerate_model::profiles::{self, PROFILES, Profile};
@@ -14,7 +14,7 @@ use linerate_record::knob::Knob;
 
 use crate::cli::SiteFormat;
 use crate::failure::{Failure, code};
-use crate::{plan, report};
+use crate::{capture, plan, report};
 
 const AFTER_HELP: &str = "\
 It changes nothing, and needs root only for what root is needed for: the namespaces of other users' processes. What
@@ -48,7 +48,7 @@ pub(crate) struct AuditFlags {
     /// A network namespace to look into besides, as `ip netns` calls it.
     #[arg(long, value_name = "NAME", conflicts_with = "root")]
     netns: Option<String>,
-    /// A captured machine to read in place of this one.
+    /// A captured machine to read in place of this one: a folder that linerate capture made, whole.
     #[arg(long, value_name = "CAPTURE")]
     root: Option<PathBuf>,
     /// Every difference with its reason and command; the text has those of the first alone.
@@ -71,11 +71,7 @@ pub(crate) struct AuditFlags {
 pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     let profile = profile_named(&flags.profile)?;
     let site = flags.site.as_deref().map(plan::read_site).transpose()?;
-    let root = match &flags.root {
-        Some(path) if path.is_dir() => Root::captured(path),
-        Some(path) => return Err(Failure::usage(format!("{} is no folder with a captured machine", path.display()))),
-        None => Root::live(),
-    };
+    let root = capture::root(flags.root.as_deref())?;
     let knobs = knobs();
     let asked = Asked { knobs: &knobs, pids: &flags.pid, netns: flags.netns.as_deref() };
     let snapshot = linerate_host::snapshot(&root, &asked);
@@ -89,7 +85,9 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
         SiteFormat::Html => linerate_report::audit::html(&audit),
     };
     let done = plan::put_out(&rendered, flags.output.as_deref())?;
-    Ok(if flags.check && is_missed(&audit) { ExitCode::from(code::MISSED) } else { done })
+    let (missed, from) = (flags.check && is_missed(&audit), flags.profile.as_str());
+    let why = || format!("--check: settings differ from profile {from:?}, or a finding is a warning or worse");
+    if missed { Err(Failure::Outcome { why: why(), code: code::MISSED }) } else { Ok(done) }
 }
 
 /// Every knob of the catalogue, as it is read.

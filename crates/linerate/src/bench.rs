@@ -1,22 +1,26 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
 mod canary;
+mod kept;
 mod objects;
 mod parts;
 mod points;
 mod setup;
 mod steps;
+mod stored;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::{requests_failed, threshold_missed};
-use linerate_record::finding::Severity;
+use linerate_analysis::findings::{left_behind, requests_failed, threshold_missed};
+use linerate_analysis::view::View;
+use linerate_record::finding::{FindingKind, Severity};
 
 use crate::cli::BenchFlags;
 use crate::failure::{Failure, code};
 use crate::progress::Progress;
-use crate::{interrupt, progress, readings, report};
+use crate::{folder, interrupt, progress, readings, report};
 
 use objects::Objects;
 use points::{Recorder, ceilings, measure};
@@ -25,16 +29,30 @@ use setup::Setup;
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let mut setup = Setup::make(flags)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
-    let interrupt = interrupt::watch()?;
+    let interrupt = interrupt::watch_and_tell(setup.remains.clone())?;
+    setup.signalled = Arc::clone(&interrupt.signalled);
     let driven = setup.open_bucket().and_then(|()| load(&mut setup, flags, &interrupt.stop));
     // Whatever became of the load, a bucket that was made for it goes.
-    match setup.close_bucket() {
-        Ok(true) => {}
-        Ok(false) => progress::say("warning: the bucket of this run remains at the target: it is not empty"),
-        Err(error) => progress::say(&format!("warning: the bucket of this run remains at the target: {error}")),
-    }
+    close(&mut setup);
     driven?;
     finish(flags, &setup, interrupt::came(&interrupt.signalled))
+}
+
+/// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go
+/// is left behind, and recorded as such.
+fn close(setup: &mut Setup<'_>) {
+    let error = match setup.close_bucket() {
+        Ok(true) => return,
+        Ok(false) => "it is not empty".to_owned(),
+        Err(error) => {
+            let found = objects::left_behind(setup, &format!("bucket {:?}: {error}", setup.session.bucket));
+            // That the folder takes no more is told by what is read of it next.
+            let _ = folder::lines(&setup.folder, "findings.jsonl").and_then(|mut lines| lines.push(&found));
+            error.to_string()
+        }
+    };
+    let (name, cleaning) = (&setup.session.bucket, objects::cleaning(setup));
+    progress::say(&format!("warning: the bucket {name:?} of this run remains at the target: {error}; {cleaning}"));
 }
 
 /// Drives the grid into a run folder; clears up whatever happens.
@@ -60,6 +78,9 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     let watched = beside.map_or(Ok(None), |canary| canary.stop(&mut objects));
     let mut findings = objects.clear_all(&progress);
     progress.end();
+    if findings.iter().all(|found| found.kind != FindingKind::LeftBehind) && !setup.has_bucket() {
+        setup.remains.set(None);
+    }
     for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
         // Told even with --quiet: somebody's bucket holds what it did not before.
         progress::say(&format!("warning: {}: {}; {}", left.claim, left.evidence, left.remedy));
@@ -90,13 +111,20 @@ fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCo
     if !flags.output.json && !flags.output.quiet {
         report::print(&format!("\n report  {}\n", html.display()))?;
     }
-    Ok(ExitCode::from(if interrupted {
-        code::INTERRUPTED
-    } else if requests_failed(&view) {
-        code::REQUESTS
-    } else if threshold_missed(&view) {
-        code::MISSED
-    } else {
-        0
-    }))
+    outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// What the run ends with where that is no success: one line, the last, also with --quiet.
+fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
+    let run = setup.folder.display();
+    if interrupted {
+        let why = format!("interrupted; what was measured until then: linerate report {run}");
+        return Some(Failure::Outcome { why, code: code::INTERRUPTED });
+    }
+    let failed = requests_failed(view).map(|found| (found, code::REQUESTS));
+    let missed = || threshold_missed(view).map(|found| (found, code::MISSED));
+    let left = || left_behind(view).map(|found| (found, code::TARGET));
+    let (found, code) = failed.or_else(missed).or_else(left)?;
+    let to_do = if code == code::TARGET { found.remedy.clone() } else { format!("see linerate report {run}") };
+    Some(Failure::Outcome { why: format!("{}: {}; {to_do}", found.claim, found.evidence), code })
 }

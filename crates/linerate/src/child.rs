@@ -1,5 +1,6 @@
 //! A target in a process of its own: its processor time is told apart, and it ends when linerate does.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -11,6 +12,9 @@ use linerate_load::tls::{Trust, certificates_in_pem};
 
 use crate::cli::TargetKind;
 use crate::failure::Failure;
+
+/// How variables begin that hold keys, or lead to them: those of warp, AWS's tools and mc.
+const KEYS_BEGIN: [&str; 3] = ["WARP_", "AWS_", "MC_"];
 
 /// A target that linerate started. Dropping it closes its standard input, upon which it cleans up and ends.
 pub(crate) struct TargetProcess {
@@ -55,10 +59,7 @@ pub(crate) fn start(
     if tls {
         command.arg("--tls");
     }
-    // The keys that the child is to take are these, whatever the environment of this process names first.
-    for name in ["WARP_ACCESS_KEY", "WARP_SECRET_KEY", "WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"] {
-        command.env_remove(name);
-    }
+    without_keys(&mut command, std::env::vars_os().map(|(name, _)| name));
     if let Some(credentials) = credentials {
         command.env("AWS_ACCESS_KEY_ID", &credentials.access_key);
         command.env("AWS_SECRET_ACCESS_KEY", credentials.secret_key.reveal());
@@ -72,6 +73,16 @@ pub(crate) fn start(
             let _ = child.kill();
             let _ = child.wait();
             Err(failed(why))
+        }
+    }
+}
+
+/// Takes everything out of a child's environment that may hold a key or lead to one: it is given those that it is to
+/// take, and the null target needs none.
+fn without_keys(command: &mut Command, names: impl Iterator<Item = OsString>) {
+    for name in names {
+        if KEYS_BEGIN.iter().any(|begin| name.as_encoded_bytes().starts_with(begin.as_bytes())) {
+            command.env_remove(name);
         }
     }
 }
@@ -92,4 +103,21 @@ fn told(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), Str
     let path = next("ca ")?;
     let pem = std::fs::read(&path).map_err(|error| format!("failed to read {path}: {error}"))?;
     Ok((address, Some(Trust::Roots(certificates_in_pem(&pem)?))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_left_no_key_of_the_user() {
+        let keys =
+            ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "WARP_SECRET_KEY"];
+        let names = || keys.into_iter().chain(["MC_HOST_alias", "PATH", "HOME"]).map(OsString::from);
+        let mut command = Command::new("true");
+        without_keys(&mut command, names());
+        let removed: Vec<_> = command.get_envs().map(|(name, value)| (name.to_owned(), value.is_none())).collect();
+        assert_eq!(removed.len(), 6, "{removed:?}");
+        assert!(removed.iter().all(|(name, gone)| *gone && name != "PATH" && name != "HOME"), "{removed:?}");
+    }
 }

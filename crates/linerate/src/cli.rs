@@ -18,6 +18,7 @@ use crate::timing::{Precision, WarmUp};
 
 use crate::audit::AuditFlags;
 use crate::capture::CaptureFlags;
+use crate::clean::CleanFlags;
 use crate::experiment::ExperimentFlags;
 use crate::import::ImportFlags;
 use crate::knobs::KnobsFlags;
@@ -37,10 +38,11 @@ Exit codes:
   0    done
   1    this machine failed: a file, a process, a thread
   2    bad usage
-  3    the target could not be reached, or refused the calls before the load
+  3    the target could not be reached, refused the calls before the load, or kept what was to be deleted
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed: --slo, --abort-if, --fail-if-slower of compare, --check of audit
+  5    a threshold was missed, or not shown to be kept: --slo, --abort-if, --fail-if-slower of compare, --check of audit
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
+  7    experiment analyze: what differs is an association, or confounded with time: no effect of the arm
   130  interrupted; what was measured until then is in the run folder
 
 Start with `linerate bench`: it needs no server and no flags.";
@@ -253,7 +255,7 @@ pub(crate) struct Work {
     pub(crate) arrivals: Option<ArrivalsFlag>,
     /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
     /// rate at which all hold, up to --max-rate, and ends with code 5 where none does. With --rate, a check: ends with
-    /// code 5 where one of these rates misses.
+    /// code 5 where one of these rates misses, or requests are too few to show that it holds (a p99 takes 400).
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) slo: Option<Slo>,
     /// Most requests in flight that the search tries.
@@ -266,14 +268,15 @@ pub(crate) struct Work {
     #[arg(long = "part.concurrent", value_name = "N", default_value = "1")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
-    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before.
-    #[arg(long, value_parser = parse_duration, default_value = "10s")]
-    pub(crate) duration: Duration,
+    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before. [default: 30s
+    /// where --concurrent is given and --precision may end a point sooner; 10s otherwise]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
     /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
     #[arg(long, value_name = "auto|TIME", default_value = "auto")]
     pub(crate) warmup: WarmUp,
-    /// A point ends as soon as its throughput is known this well: half its 95 % confidence interval, as a share of the
-    /// mean. `none` takes the whole --duration.
+    /// A point ends as soon as its throughput is known this well, after 10 s at the soonest: half its 95 % confidence
+    /// interval, as a share of the mean. `none` takes the whole --duration.
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     pub(crate) precision: Precision,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
@@ -303,7 +306,8 @@ pub(crate) struct Work {
     /// that is tried.
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request.
+    /// Longest time for one request, and for one call before and after the load; one that deletes many objects gets a
+    /// minute where this is less.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
     /// Times that a request is made again after a failed connection, a timeout, 408, 429 or 5xx. Its latency then
@@ -315,8 +319,8 @@ pub(crate) struct Work {
     #[arg(long, value_name = "N|P%", value_parser = parse_error_limit)]
     pub(crate) error_limit: Option<ErrorLimit>,
     /// End the run as soon as a canary exceeds one of these bounds, such as `p99>200ms` or `p50>20ms,errors>1%`: a
-    /// trickle of small requests beside the load, from before it on, that stands for other users of the target. Looks
-    /// at its last ten seconds, and ends with code 5.
+    /// trickle of small requests beside the load, from before it on, that stands for other users of the target. A
+    /// bound that is just kept ends a run once in three million of them. Ends with code 5.
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) abort_if: Option<AbortRules>,
     /// Requests of the canary per second.
@@ -408,16 +412,18 @@ Points are matched by operation, size and requests in flight. Throughput, p50 an
 together are held to 5 %: between equals, at most one comparison in twenty calls any difference (Holm). Where none is
 shown, it says how large a difference would have been seen. Method: docs/method/compare.md.
 
-One run each tells nothing of how runs differ from each other: measurements minutes apart can. Run A B B A, and give
-both of each, so that the intervals rest on runs.
+Nothing is called of fewer than three runs a side: two runs of the same thing, minutes apart, differ too. Run A B B A A
+B and give all three of each; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.
+Knees at different concurrencies are told and not tested.
 
 Examples:
+  linerate compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
+  linerate compare runs/main1,runs/main2,runs/main3 runs/new1,runs/new2,runs/new3 --fail-if-slower 5% --format json
   linerate compare runs/1120-0931-get runs/1121-1402-get
-  linerate compare runs/a1,runs/a2 runs/b1,runs/b2
-  linerate compare runs/main runs/branch --fail-if-slower 5% --format json
 
 Exit codes: 0 compared, whatever came of it; 5 with --fail-if-slower, where a throughput is shown to be that much lower;
-2 where a folder is no run, or the two have no point in common.";
+2 where a folder is no run, the two have no point in common, or --fail-if-slower is asked of fewer than three runs a
+side.";
 
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
@@ -429,7 +435,8 @@ pub(crate) struct CompareFlags {
     #[arg(value_name = "B")]
     pub(crate) b: Runs,
     /// Exit with code 5 where the data shows that B's throughput is lower than A's by more than this share, such as
-    /// `5%`: a one-sided test at 5 % over all points. What merely looks slower does not count.
+    /// `5%`: a one-sided test at 5 % over all points, of three runs a side or more. What merely looks slower does not
+    /// count.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
     /// Format.
@@ -465,28 +472,6 @@ pub(crate) enum CompareFormat {
     Json,
     /// One row per figure compared.
     Csv,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "\
-It deletes objects, their versions and unfinished uploads below the run's own prefix, and the bucket if the run made it
-and nothing else is in it. Hosts, bucket and prefix are those that run.json names, and so is the region unless --region
-names another. To clean twice does no harm.")]
-pub(crate) struct CleanFlags {
-    /// Run folder.
-    #[arg(value_name = "RUN")]
-    pub(crate) run: PathBuf,
-    /// List what would be deleted, and delete nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Certificates to trust beside the system's, in PEM, as for bench.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
-    /// Do not verify the target's certificate.
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    #[command(flatten)]
-    pub(crate) keys: Keys,
 }
 
 #[derive(Args, Debug)]

@@ -3,17 +3,24 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use linerate_analysis::compare::{Comparison, compare};
+use linerate_analysis::compare::{Comparison, RUNS_MIN, compare};
 use linerate_analysis::view::Records;
 use linerate_report::comparison;
 
 use crate::cli::{CompareFlags, CompareFormat};
 use crate::failure::{Failure, code};
-use crate::{folder, report};
+use crate::{folder, named, printing, report};
 
 pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
     let (a, b) = (read(&flags.a.0)?, read(&flags.b.0)?);
+    refuse_repeated(&flags.a.0.iter().chain(&flags.b.0).zip(a.iter().chain(&b)).collect::<Vec<_>>())?;
     let threshold = flags.fail_if_slower.map(|share| share.0);
+    let runs = a.len().min(b.len());
+    if threshold.is_some() && runs < RUNS_MIN {
+        let given = format!("--fail-if-slower with {} of A and {} of B", plural(a.len()), plural(b.len()));
+        let why = "two runs of one thing differ too: give three of each side or more, as RUN,RUN,RUN";
+        return Err(Failure::usage(format!("{given}: {why}. {}", comparison::HOW_TO_MAKE_RUNS)));
+    }
     // The folders' lines have been read: only a histogram inside one can still be damaged.
     let found = compare(&a, &b, threshold).map_err(|e| Failure::usage(format!("a run folder is damaged: {e}")))?;
     if found.series.iter().all(|series| series.points.is_empty()) {
@@ -28,14 +35,35 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         CompareFormat::Csv => comparison::csv(&found),
     };
     match &flags.output {
-        Some(path) => folder::write_whole(path, rendered.as_bytes())?,
+        Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
         None => report::print(&rendered)?,
     }
-    Ok(ExitCode::from(if missed(&found) { code::MISSED } else { 0 }))
+    let why = "threshold missed: B is slower than --fail-if-slower allows, as the comparison says";
+    if missed(&found) { Err(Failure::Outcome { why: why.into(), code: code::MISSED }) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn read(folders: &[PathBuf]) -> Result<Vec<Records>, Failure> {
     folders.iter().map(|path| folder::read(path)).collect()
+}
+
+/// A run says no more where it is given twice: by another path, a link, a copy, or on both sides.
+fn refuse_repeated(runs: &[(&PathBuf, &Records)]) -> Result<(), Failure> {
+    for (i, (path, one)) in runs.iter().enumerate() {
+        let same = |other: &Records| {
+            let (one, other) = (&one.manifest, &other.manifest);
+            (&one.id, one.seed, one.started_unix_ms) == (&other.id, other.seed, other.started_unix_ms)
+        };
+        if let Some((first, _)) = runs[..i].iter().find(|(_, other)| same(other)) {
+            let (first, path) = (first.display(), path.display());
+            let why = "name each run once: a copy or a link of a run is no other run";
+            return Err(Failure::usage(format!("{first} and {path} are the same run: {why}")));
+        }
+    }
+    Ok(())
+}
+
+fn plural(runs: usize) -> String {
+    if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }
 
 fn missed(found: &Comparison) -> bool {

@@ -6,14 +6,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
+use linerate_record::shown::MASK;
 use saphyr_parser::{Event, Parser, Span};
 
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
 use crate::grid::Grid;
-use crate::warp;
+use crate::{bounded, exposed, printing, warp};
 
 /// Largest file read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -59,17 +61,39 @@ pub(crate) fn command_line(args: Vec<OsString>) -> Result<Cli, Failure> {
 }
 
 fn parse(args: &[OsString]) -> Result<Cli, Failure> {
-    Cli::try_parse_from(args).map_err(|error| match warp::explain(&error) {
-        Some(text) => Failure::Usage(text),
-        None => error.exit(),
+    let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    printing::keep_secrets_of(&words);
+    Cli::try_parse_from(args).map_err(|error| match (error.kind(), warp::explain(&error)) {
+        (_, Some(text)) => Failure::Usage(text),
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, None) => error.exit(),
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, None) => error.exit(),
+        (_, None) => Failure::Usage(refusal(&error)),
     })
+}
+
+/// What clap says of a command line that it refuses. A word that stands where none is expected goes unquoted, since it
+/// may be a key whose flag was left out or takes one word; but for one that was meant to be a verb.
+pub(crate) fn refusal(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.trim_start_matches("error: ").trim_end();
+    let (kind, suggestion) = match error.kind() {
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, None),
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, error.get(ContextKind::SuggestedSubcommand)),
+        _ => return text.to_owned(),
+    };
+    match error.get(kind) {
+        Some(ContextValue::String(word)) if !word.starts_with('-') && !word.is_empty() && suggestion.is_none() => {
+            text.replace(&format!("'{word}'"), "that goes unquoted, as it may be a key,").replace(word.as_str(), MASK)
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.
 fn with_file(args: Vec<OsString>, path: &Path) -> Result<Vec<OsString>, Failure> {
     let mut command = Cli::command();
     command.build();
-    let given = command.clone().try_get_matches_from(&args).unwrap_or_else(|error| error.exit());
+    let given = command.clone().try_get_matches_from(&args).map_err(|error| Failure::Usage(refusal(&error)))?;
     let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
     let words: Vec<OsString> = flags_of(path)?
         .into_iter()
@@ -113,13 +137,18 @@ impl Flag {
     }
 }
 
+/// Flags whose values are secret.
+const SECRET: [&str; 2] = ["secret-key", "session-token"];
+
 pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
-        return Err(Failure::usage(format!("{} is larger than a benchmark file: 1 MiB at most", path.display())));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let file = File { path: path.to_owned() };
+    // Before anything is said of the file, whatever it is: what looks like a key of it is in no message.
+    for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+        let value = value.split(" #").next().unwrap_or_default();
+        keep_secret(key.trim(), value.trim().trim_matches(['"', '\'']));
+    }
     if let Some((line, column)) = template(&text) {
         let fix = "write the value in its place; linerate fills in no template variables";
         return Err(file.at((line, column), &format!("\"{{{{\" begins a template: {fix}")));
@@ -132,7 +161,15 @@ pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
     for entry in entries.iter().filter(|e| autoterm || !e.key.contains(".autoterm.")) {
         flags.extend(file.flag(entry)?);
     }
+    if flags.iter().any(|flag| SECRET.contains(&flag.name.as_str())) {
+        exposed::tell(path);
+    }
     Ok(flags)
+}
+
+/// Remembers a value whose key says that it is secret.
+fn keep_secret(key: &str, value: &str) {
+    printing::keep_secrets_of(&[format!("--{}={value}", key.trim_matches(['"', '\'']))]);
 }
 
 /// Where a template variable of warp begins: line and column.
@@ -229,10 +266,10 @@ fn judge(flag: &Flag) -> Result<(), String> {
         if ["access-key", "secret-key", "session-token"].contains(&flag.name.as_str()) {
             return "it cannot be read".to_owned();
         }
-        let text = error.to_string();
+        let text = refusal(&error);
         let first = text.lines().next().unwrap_or_default();
         let rest = text.lines().find(|line| line.trim_start().starts_with("[possible values")).unwrap_or_default();
-        format!("{} {}", first.trim_start_matches("error: "), rest.trim()).trim_end().to_owned()
+        format!("{first} {}", rest.trim()).trim_end().to_owned()
     })?;
     match cli.verb {
         Verb::Bench(flags) => Grid::parse(&flags.work).map(|_| ()).map_err(|error| error.to_string()),
@@ -345,6 +382,7 @@ impl Reader<'_> {
         if let Some(level) = self.levels.last_mut()
             && let Some((key, place)) = level.key.take()
         {
+            keep_secret(&key, &value);
             self.entries.push(Entry { key: format!("{}{key}", level.name), value, place });
         }
     }

@@ -1,11 +1,12 @@
 //! A target that is not on this machine is loaded only with consent.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::net::IpAddr;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::net::{IpAddr, SocketAddr};
 
-use linerate_load::hosts::Host;
+use linerate_load::hosts::{self, Host, Recorded};
 
 use crate::failure::Failure;
+use crate::printing;
 
 /// Whether every host is an address of this machine (of this network namespace). A port that forwards elsewhere cannot
 /// be told from a server.
@@ -20,21 +21,74 @@ pub(crate) fn obtain(hosts: &[Host], yes_load: bool, load: &str) -> Result<(), F
     if yes_load || on_this_machine(hosts) {
         return Ok(());
     }
-    let named: Vec<&str> = hosts.iter().take(3).map(|h| h.authority.as_str()).collect();
-    let more = hosts.len().saturating_sub(3);
+    let what = format!("{} is not this machine, and {load}", listed(&hosts.iter().map(named).collect::<Vec<_>>()));
+    ask(&what, "If others use it, they will notice.", "give --yes-load to consent, and --max-rate to cap it")
+}
+
+/// The same before a name is looked up, where the hosts are such as somebody else may have named: a name server is told
+/// of no name, and by that of whoever reads its folder, without consent.
+pub(crate) fn obtain_by_name(authorities: &[String], yes_load: bool, load: &str) -> Result<(), Failure> {
+    let unknown: Vec<String> = authorities.iter().filter(|name| hosts::needs_look_up(name)).cloned().collect();
+    if yes_load || unknown.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{} is not known to be this machine, and {load}", listed(&unknown));
+    ask(&what, "Nobody was asked yet where it is.", "give --yes-load to consent, and --max-rate to cap it")
+}
+
+/// Finds the hosts of a run that is to be cleaned, but for those among the consented after asking, unless they are this
+/// machine: requests signed with the user's keys, and the session token among them, go there. No name is looked up
+/// before.
+pub(crate) fn to_clean(
+    recorded: &[Recorded],
+    consented: &[String],
+    yes_load: bool,
+    place: &str,
+    dry_run: bool,
+) -> Result<Vec<Host>, Failure> {
+    let foreign = recorded.iter().filter(|host| !yes_load && !consented.contains(&host.authority));
+    let (unknown, known): (Vec<_>, Vec<_>) = foreign.cloned().partition(Recorded::needs_look_up);
+    let known = hosts::resolve_recorded(&known)?;
+    let elsewhere = known.iter().filter(|host| !on_this_machine(std::slice::from_ref(host))).map(named);
+    let all: Vec<String> = unknown.iter().map(|host| host.authority.clone()).chain(elsewhere).collect();
+    if !all.is_empty() {
+        let is_not = if unknown.is_empty() { "is not" } else { "is not known to be" };
+        let deed = if dry_run { "listed" } else { "deleted" };
+        let what =
+            format!("{} {is_not} this machine, and what is below {place} would be {deed} with your keys", listed(&all));
+        ask(&what, "Hosts, bucket and prefix are those that run.json names.", "give --yes-load to consent")?;
+    }
+    Ok(hosts::resolve_recorded(recorded)?)
+}
+
+/// A host, with its address where its name does not say it.
+fn named(host: &Host) -> String {
+    match host.authority.parse::<SocketAddr>() {
+        Ok(_) => host.authority.clone(),
+        Err(_) => format!("{} ({})", host.authority, host.address.ip()),
+    }
+}
+
+/// The first three.
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(3);
     let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let what = format!("{}{others} is not this machine, and {load}", named.join(", "));
+    format!("{}{others}", names[..names.len() - more].join(", "))
+}
+
+/// Asks on a terminal; where there is none, refuses and names the flag that consents. `doubt` is what to think of
+/// first.
+pub(crate) fn ask(what: &str, doubt: &str, fix: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        eprint!("{what}.\nIf others use it, they will notice. Go on? [y/N] ");
-        io::stderr().flush().map_err(Failure::Output)?;
+        printing::ask(&format!("{what}.\n{doubt} Go on? [y/N] "))?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer).map_err(Failure::Output)?;
         if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
             return Ok(());
         }
-        return Err(Failure::usage("not loaded: consent was not given"));
+        return Err(Failure::usage("nothing was done: consent was not given"));
     }
-    Err(Failure::usage(format!("{what}: give --yes-load to consent, and --max-rate to cap it")))
+    Err(Failure::usage(format!("{what}: {fix}")))
 }
 
 #[cfg(test)]
@@ -58,5 +112,37 @@ mod tests {
         assert!(refused.contains("192.0.2.3:9000 and 1 more") && refused.contains("--yes-load"), "{refused}");
         assert!(obtain(&elsewhere, true, "").is_ok());
         assert!(obtain(&[host("127.0.0.1")], false, "").is_ok());
+    }
+
+    #[test]
+    fn no_name_of_a_folder_is_looked_up_before_consent() {
+        // `.invalid` is in no name server (RFC 2606): who looks it up, fails with that.
+        let recorded = |labels: &[&str]| hosts::recorded(&labels.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>());
+        let clean = |labels: &[&str], consented: &[&str], yes_load| {
+            let consented: Vec<String> = consented.iter().map(|name| (*name).to_owned()).collect();
+            to_clean(&recorded(labels).unwrap(), &consented, yes_load, "s3://b/p/", false)
+        };
+        for (labels, part) in [
+            (&["a.invalid:9000"][..], "a.invalid:9000 is not known to be this machine"),
+            (&["127.0.0.1:1", "a.invalid:9000", "192.0.2.1:1"], "a.invalid:9000, 192.0.2.1:1 is not known to be"),
+            (&["minio.invalid:9000 (192.0.2.1)"], "minio.invalid:9000 (192.0.2.1) is not this machine"),
+        ] {
+            let refused = clean(labels, &[], false).unwrap_err().to_string();
+            for part in [part, "s3://b/p/", "--yes-load"] {
+                assert!(refused.contains(part), "{part}: {refused}");
+            }
+        }
+        let looked_up = [clean(&["a.invalid:9000"], &[], true), clean(&["a.invalid:9000"], &["a.invalid:9000"], false)];
+        for result in looked_up {
+            assert!(result.unwrap_err().to_string().contains("resolve"));
+        }
+        for labels in [&["127.0.0.1:1"][..], &["localhost:1"], &["a.invalid:1 (127.0.0.1)"]] {
+            assert_eq!(clean(labels, &[], false).unwrap().len(), 1);
+        }
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let refused = obtain_by_name(&names(&["127.0.0.1:1", "a.invalid:1"]), false, "it would be loaded");
+        assert!(refused.unwrap_err().to_string().contains("a.invalid:1 is not known"));
+        assert!(obtain_by_name(&names(&["127.0.0.1:1", "localhost:1"]), false, "").is_ok());
+        assert!(obtain_by_name(&names(&["a.invalid:1"]), true, "").is_ok());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::env;
 
+use linerate_load::naming::check_region;
 use linerate_load::sigv4::{Credentials, Secret};
 
 use crate::cli::Keys;
 use crate::failure::Failure;
-use crate::profile;
+use crate::{printing, profile};
 
 /// The flag's value, or the first of the variables that is set and not empty.
 pub(crate) fn flag_or_env(flag: Option<&String>, variables: &[&str]) -> Option<String> {
@@ -27,7 +28,7 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     let mut session_token = given(&keys.session_token, ["WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"]);
     if access_key.is_none() && secret_key.is_none() {
         // A key, its secret and its token belong together: all of them come from the profile.
-        let mut settings = profile::read(keys.profile.as_ref())?;
+        let mut settings = profile::read_keys(keys.profile.as_ref())?;
         access_key = settings.remove("aws_access_key_id");
         secret_key = settings.remove("aws_secret_access_key");
         session_token = settings.remove("aws_session_token").or_else(|| keys.session_token.clone());
@@ -39,6 +40,9 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
                 return Err(Failure::usage(
                     "the access key or session token holds a blank, a line break or a non-ASCII sign",
                 ));
+            }
+            for key in [&access_key, &secret_key].into_iter().chain(&session_token) {
+                printing::keep_secret(key);
             }
             let session_token = session_token.map(Secret::new);
             Ok(Some(Credentials { access_key, secret_key: Secret::new(secret_key), session_token }))
@@ -52,22 +56,73 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     }
 }
 
+/// Refuses a name that a run would write down and send, and that holds a secret in use.
+pub(crate) fn refuse_within(credentials: Option<&Credentials>, names: &[(&str, &str)]) -> Result<(), Failure> {
+    let Some(credentials) = credentials else { return Ok(()) };
+    let secrets = [Some(&credentials.secret_key), credentials.session_token.as_ref()];
+    let holds = |name: &str| {
+        secrets.iter().flatten().any(|key| printing::is_telling(key.reveal()) && name.contains(key.reveal()))
+    };
+    match names.iter().find(|(_, name)| holds(name)) {
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag} holds the secret key or the session token, and would be in the run folder: name another"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The region in signatures.
-pub(crate) fn region(keys: &Keys) -> String {
+pub(crate) fn region(keys: &Keys) -> Result<String, Failure> {
     // A profile that is not there matters where its keys are wanted, and is told there.
     let from_profile = || profile::read(keys.profile.as_ref()).ok()?.remove("region");
-    flag_or_env(keys.region.as_ref(), &["WARP_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"])
+    let region = flag_or_env(keys.region.as_ref(), &["WARP_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"])
         .or_else(from_profile)
-        .unwrap_or_else(|| "us-east-1".to_owned())
+        .unwrap_or_else(|| "us-east-1".to_owned());
+    check_region(&region)?;
+    Ok(region)
 }
 
 /// Credentials of a target that linerate starts for itself: new for every run.
 pub(crate) fn ephemeral() -> Result<Credentials, Failure> {
-    let random = || -> Result<String, Failure> {
-        let mut bytes = [0u8; 20];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Failure::Child { kind: "embedded", why: format!("no random numbers: {e}") })?;
-        Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
-    };
-    Ok(Credentials { access_key: random()?, secret_key: Secret::new(random()?), session_token: None })
+    Ok(Credentials { access_key: random(40)?, secret_key: Secret::new(random(40)?), session_token: None })
+}
+
+/// Credentials that are nobody's, as long as these: a request signed with them is as long, and costs as much.
+pub(crate) fn made_up(like: &Credentials) -> Result<Credentials, Failure> {
+    let token = like.session_token.as_ref().map(|token| random(token.reveal().len()).map(Secret::new));
+    Ok(Credentials {
+        access_key: random(like.access_key.len())?,
+        secret_key: Secret::new(random(like.secret_key.reveal().len())?),
+        session_token: token.transpose()?,
+    })
+}
+
+/// So many random hexadecimal digits.
+fn random(digits: usize) -> Result<String, Failure> {
+    let mut bytes = vec![0u8; digits.div_ceil(2)];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Failure::Child { kind: "embedded", why: format!("no random numbers: {e}") })?;
+    let mut text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    text.truncate(digits);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_keys_are_as_long_as_the_users_and_nothing_of_them() {
+        for token in [None, Some(Secret::new("a token of the user's".into()))] {
+            let (access_key, secret_key) = ("AKusers".to_owned(), Secret::new("a secret of the user's".into()));
+            let own = Credentials { access_key, secret_key, session_token: token };
+            let other = made_up(&own).unwrap();
+            let token = |keys: &Credentials| keys.session_token.as_ref().map(|t| t.reveal().to_owned());
+            assert_eq!(own.access_key.len(), other.access_key.len());
+            assert_eq!(own.secret_key.reveal().len(), other.secret_key.reveal().len());
+            assert_eq!(token(&own).map(|t| t.len()), token(&other).map(|t| t.len()));
+            assert!(own.access_key != other.access_key && own.secret_key.reveal() != other.secret_key.reveal());
+            assert!(token(&own).is_none() || token(&own) != token(&other));
+        }
+    }
 }

@@ -13,6 +13,7 @@ mod reach;
 mod rehearsal;
 mod shown;
 mod tables;
+mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,9 +28,11 @@ use crate::failure::Failure;
 use load::Load;
 
 const HELP: &str = "\
-Every block runs every arm once, in an order drawn from the seed, and the baseline a second time: what differs from
-itself cannot be trusted. Arms are compared within blocks. It ends when an effect is shown, when one that matters is
-ruled out, or when blocks or time are spent; looking early costs almost nothing (docs/method/experiments.md).
+Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
+blocks, with the mean of the baseline's cells. It ends when an effect is shown, when one that matters is ruled out, or
+when blocks or time are spent; looking early costs almost nothing (docs/method/experiments.md). Blocks that an arm
+spoils itself, what it leaves behind for the next cell and cells that never settle void an effect; a faster arm whose
+p99 or errors may be worse is not advised.
 
 Settings are changed for one cell at a time, through the journal of linerate tune, and changed back after it, also
 where this process is killed. Settings that each network namespace has of its own are changed in that of this process,
@@ -128,7 +131,7 @@ struct ArmFlags {
     /// read when they start.
     #[arg(long, value_name = "COMMAND")]
     restart: Option<String>,
-    /// Leave out the baseline's second run in each block.
+    /// Run the baseline once in each block: shorter blocks, and more of them for the same answer.
     #[arg(long)]
     no_same: bool,
 }
@@ -188,6 +191,10 @@ struct ResumeFlags {
     /// Load a target that is not on this machine without asking.
     #[arg(long)]
     yes_load: bool,
+    /// Run the commands and make the changes that experiment.json names without asking, though this machine has not
+    /// noted that it began the experiment.
+    #[arg(long)]
+    yes_run: bool,
     /// Format of what is printed at the end.
     #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
     format: SiteFormat,

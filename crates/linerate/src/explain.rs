@@ -8,6 +8,7 @@ use linerate_model::explain::explain;
 use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes};
 
+use crate::bounded;
 use crate::cli::{ExplainFlags, SiteFormat, quantity};
 use crate::failure::Failure;
 use crate::{plan, report};
@@ -69,11 +70,14 @@ fn nothing_in(folder: &Path, flags: &ExplainFlags) -> Failure {
     ))
 }
 
+/// Largest file of figures of nodes: a line for each of 100,000.
+const NODES_BYTES_MAX: u64 = 16 << 20;
+
 /// Reads figures of single nodes: columns `node`, and `get` or `put` or both.
 fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
     let wrong = |line: usize, what: String| Failure::usage(format!("{}:{line}: {what}", path.display()));
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = bounded::text(path, NODES_BYTES_MAX).map_err(failed)?;
     let mut rows = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let heads = rows.headers().map_err(|e| wrong(1, e.to_string()))?.clone();
     let column = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use linerate_load::bucket::BucketError;
 use linerate_load::hosts::HostsError;
+use linerate_load::naming::NameError;
 use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
 use linerate_record::units::Bytes;
@@ -15,7 +16,7 @@ pub(crate) mod code {
     pub(crate) const MACHINE: u8 = 1;
     /// Bad usage. clap's own errors use it too.
     pub(crate) const USAGE: u8 = 2;
-    /// The target could not be reached, or refused the calls before the load.
+    /// The target could not be reached, refused the calls before the load, or kept what was to be deleted.
     pub(crate) const TARGET: u8 = 3;
     /// The load ran, and one percent or more of a point's requests failed.
     pub(crate) const REQUESTS: u8 = 4;
@@ -23,6 +24,8 @@ pub(crate) mod code {
     pub(crate) const MISSED: u8 = 5;
     /// `tune` did not change or restore every setting.
     pub(crate) const UNCHANGED: u8 = 6;
+    /// `experiment analyze` found an association, which is no effect.
+    pub(crate) const NO_EFFECT: u8 = 7;
     /// Ctrl-C or SIGTERM; what was measured is in the run folder.
     pub(crate) const INTERRUPTED: u8 = 130;
 }
@@ -34,6 +37,8 @@ pub(crate) enum Failure {
     Usage(String),
     #[error(transparent)]
     Hosts(#[from] HostsError),
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error(transparent)]
     Bucket(#[from] BucketError),
     #[error(transparent)]
@@ -54,16 +59,24 @@ pub(crate) enum Failure {
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]
     Output(std::io::Error),
-    #[error("{left} objects below {place} could not be deleted: check that the keys may delete, then clean again")]
-    Left { left: usize, place: String },
+    #[error("{left} below {place} could not be deleted: {}; then clean again", remedy_of(why.as_deref()))]
+    Left { left: usize, place: String, why: Option<String> },
     #[error("{0}")]
     Load(String),
     #[error("{0}")]
     Command(String),
     #[error("{why}")]
     Tune { why: String, code: u8 },
+    /// All was done that was asked for, and what came of it is no success.
+    #[error("{why}")]
+    Outcome { why: String, code: u8 },
     #[error("interrupted before the first point; nothing was measured")]
     Interrupted,
+}
+
+/// What the target said of a deletion, or what to look at where it said that all was well.
+fn remedy_of(why: Option<&str>) -> &str {
+    why.unwrap_or("a listing still shows them, though the target took their deletion; check what it does with it")
 }
 
 impl Failure {
@@ -73,9 +86,10 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Usage(_) | Failure::NotARun { .. } | Failure::Tls(_) => code::USAGE,
+            Failure::Usage(_) | Failure::NotARun { .. } | Failure::Name(_) | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
+            Failure::Bucket(BucketError::Stopped) => code::INTERRUPTED,
             Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } | Failure::Load(_) => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
@@ -84,7 +98,7 @@ impl Failure {
             | Failure::Signals(_)
             | Failure::Command(_)
             | Failure::Output(_) => code::MACHINE,
-            Failure::Tune { code, .. } => *code,
+            Failure::Tune { code, .. } | Failure::Outcome { code, .. } => *code,
             Failure::Interrupted => code::INTERRUPTED,
         })
     }

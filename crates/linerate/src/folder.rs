@@ -1,7 +1,8 @@
 //! The run folder: written as the run goes, read back whole or cut off.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use linerate_analysis::view::Records;
@@ -10,7 +11,25 @@ use linerate_record::units::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::bounded::{self, Bound};
 use crate::failure::Failure;
+use crate::{named, own};
+
+/// Largest `run.json`: 4096 points and their searches take less than 2 MiB.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+/// Most of a file with a line for each interval, reading or cell: intervals aim at 256 MiB and may take some times
+/// that, and 7200 readings of a machine with a thousand processors take 1 GiB. What is read of them stays in memory.
+const MANY: Bound = Bound { bytes: 1 << 30, lines: 1_000_000 };
+
+/// Most of any other: two lines a point, findings, and what a canary saw each second.
+const FEW: Bound = Bound { bytes: 64 << 20, lines: 200_000 };
+
+fn bound_of(path: &Path) -> Bound {
+    let is_long =
+        |name: &std::ffi::OsStr| ["intervals.jsonl", "readings.jsonl", "outcomes.jsonl"].iter().any(|n| name == *n);
+    if path.file_name().is_some_and(is_long) { MANY } else { FEW }
+}
 
 /// A file of lines that is only ever appended to.
 pub(crate) struct Lines {
@@ -42,9 +61,15 @@ impl Lines {
     /// Cuts off a last line that has no end, as a killed process may leave one: what follows must begin a line.
     pub(crate) fn cut_to_whole(&mut self) -> Result<(), Failure> {
         let failed = |what, source| Failure::File { what, path: self.path.clone(), source };
-        let text = fs::read(&self.path).map_err(|source| failed("read", source))?;
-        let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end as u64 + 1);
-        if whole < text.len() as u64 {
+        let (mut whole, mut all) = (0, 0);
+        let add = |line: &[u8]| {
+            all += line.len() as u64;
+            whole = if line.ends_with(b"\n") { all } else { whole };
+            true
+        };
+        let read = bounded::open(&self.path).and_then(|file| bounded::each_line(&file, bound_of(&self.path), add));
+        read.map_err(|source| failed("read", source))?;
+        if whole < all {
             self.file.set_len(whole).map_err(|source| failed("cut", source))?;
         }
         self.bytes = whole;
@@ -60,9 +85,8 @@ impl Lines {
     pub(crate) fn read_from<T: DeserializeOwned>(&self, bytes: u64) -> Result<Vec<T>, Failure> {
         let failed = |source| Failure::File { what: "read", path: self.path.clone(), source };
         let mut file = File::open(&self.path).map_err(failed)?;
-        let mut text = Vec::new();
-        file.seek(SeekFrom::Start(bytes)).and_then(|_| file.read_to_end(&mut text)).map_err(failed)?;
-        parse_lines(&text, &self.path)
+        file.seek(SeekFrom::Start(bytes)).map_err(failed)?;
+        parse_lines(&file, &self.path)
     }
 }
 
@@ -87,7 +111,8 @@ pub(crate) fn require_free(path: &Path) -> Result<(), Failure> {
 /// Makes a folder that does not exist yet, or takes an empty one.
 pub(crate) fn make(path: &Path) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "make run folder", path: path.to_owned(), source };
-    fs::create_dir_all(path).map_err(failed)?;
+    // Whatever the umask: what others of one's group could write to is no longer one's own, and is not cleaned.
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed)?;
     require_free(path)
 }
 
@@ -123,21 +148,21 @@ pub(crate) fn discard(path: &Path) {
 
 /// Whether a process is still writing a run folder.
 pub(crate) fn is_being_written(path: &Path) -> bool {
-    let file = File::open(path.join("points.jsonl"));
+    let file = bounded::open(&path.join("points.jsonl"));
     file.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 /// Opens one of the files of lines.
 pub(crate) fn lines(folder: &Path, name: &str) -> Result<Lines, Failure> {
     let path = folder.join(name);
-    match OpenOptions::new().append(true).create(true).open(&path) {
+    match OpenOptions::new().append(true).create(true).mode(0o644).open(&path) {
         Ok(file) => Ok(Lines { bytes: file.metadata().map_or(0, |m| m.len()), file, path }),
         Err(source) => Err(Failure::File { what: "open", path, source }),
     }
 }
 
 /// Why a file could not be written; of a full disk, how full.
-fn not_written(path: &Path, source: io::Error) -> Failure {
+pub(crate) fn not_written(path: &Path, source: io::Error) -> Failure {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (source.kind(), rustix::fs::statvfs(folder)) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, Ok(disk)) => Failure::DiskFull {
@@ -149,28 +174,37 @@ fn not_written(path: &Path, source: io::Error) -> Failure {
     }
 }
 
-/// Writes a file beside its place and moves it there.
+/// Writes a file of a run folder beside its place and moves it there, whatever has its name.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |source| not_written(path, source);
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    // Reports are for reading by others; a temporary file is for nobody else.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).map_err(failed)?;
-    file.persist(path).map(|_| ()).map_err(|e| failed(e.error))
+    // Reports are for reading by others.
+    named::replace(path, bytes, 0o644).map_err(|source| not_written(path, source))
 }
 
 /// Reads the manifest of a run folder.
 pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
+    let text = bounded::open(&path.join("run.json")).and_then(|file| bounded::read(&file, MANIFEST_BYTES_MAX));
+    manifest(path, &text.map_err(|error| not_a_run(path, &error))?)
+}
+
+/// Reads the manifest of a run folder that is to be acted upon: this user's own.
+pub(crate) fn read_own_manifest(path: &Path) -> Result<Manifest, Failure> {
+    let text = own::read(path, "run.json", MANIFEST_BYTES_MAX);
+    manifest(path, &text.map_err(|error| error.told(|error| not_a_run(path, &error)))?)
+}
+
+fn not_a_run(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::NotARun { path: path.to_owned(), why: format!("run.json: {error}") }
+}
+
+/// The manifest that a text is.
+pub(crate) fn manifest(path: &Path, text: &[u8]) -> Result<Manifest, Failure> {
     let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
-    let text = fs::read_to_string(path.join("run.json")).map_err(|e| not_a_run(format!("run.json: {e}")))?;
-    let schema: Schema = serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    let schema: Schema = serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
     if schema.schema > SCHEMA {
         let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
         return Err(not_a_run(newer));
     }
-    serde_json::from_str(&text).map_err(|e| not_a_run(format!("run.json: {e}")))
+    serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))
 }
 
 /// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
@@ -193,26 +227,32 @@ struct Schema {
 /// A run that was killed at once has no file of lines yet: that is no error.
 pub(crate) fn read_lines<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, Failure> {
     let path = folder.join(name);
-    match fs::read(&path) {
-        Ok(text) => parse_lines(&text, &path),
+    match bounded::open(&path) {
+        Ok(file) => parse_lines(&file, &path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(Failure::File { what: "read", path, source }),
     }
 }
 
 /// The values of whole lines, and of a last one that is whole but for its end.
-fn parse_lines<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>, Failure> {
-    let mut values = Vec::new();
-    for (i, line) in text.split_inclusive(|&b| b == b'\n').enumerate() {
-        match serde_json::from_slice(line) {
-            Ok(value) => values.push(value),
-            Err(_) if !line.ends_with(b"\n") => break,
-            Err(error) => {
-                let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-                let why = format!("{}, line {}: {error}", name.display(), i + 1);
-                return Err(Failure::NotARun { path: folder.to_owned(), why });
-            }
+fn parse_lines<T: DeserializeOwned>(file: &File, path: &Path) -> Result<Vec<T>, Failure> {
+    let (mut values, mut wrong) = (Vec::new(), None);
+    let add = |line: &[u8]| match serde_json::from_slice(line) {
+        Ok(value) => {
+            values.push(value);
+            true
         }
+        Err(error) => {
+            wrong = line.ends_with(b"\n").then_some(error);
+            false
+        }
+    };
+    let read = bounded::each_line(file, bound_of(path), add);
+    read.map_err(|source| Failure::File { what: "read", path: path.to_owned(), source })?;
+    if let Some(error) = wrong {
+        let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+        let why = format!("{}, line {}: {error}", name.display(), values.len() + 1);
+        return Err(Failure::NotARun { path: folder.to_owned(), why });
     }
     Ok(values)
 }

@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use linerate_load::hosts::Host;
+use linerate_load::sigv4::{Credentials, Secret};
+
+use crate::clean::{aim, session_with};
+
 /// Reads records of another tool, as `linerate import` does; whether they could be.
 #[must_use]
 pub fn import(file: &Path) -> bool {
@@ -24,4 +29,43 @@ pub fn profile(text: &str) -> usize {
 #[must_use]
 pub fn alias(url: &str) -> bool {
     crate::mc::from_url(url).is_some()
+}
+
+/// What `linerate clean` would ask of whom because of a `run.json`.
+pub struct Cleaning {
+    /// Bucket.
+    pub bucket: String,
+    /// Prefix below which is deleted.
+    pub prefix: String,
+    /// Region in signatures.
+    pub region: String,
+    /// `name:port` of the first host.
+    pub host: String,
+    /// Whether the bucket is named in the host name.
+    pub is_in_host: bool,
+    /// A request of each kind, as it would go out.
+    pub requests: Vec<Vec<u8>>,
+}
+
+/// Reads a `run.json` as `linerate clean --dry-run` does, up to the first request; nothing is looked up, and nothing is
+/// sent. Nothing where it is refused.
+#[must_use]
+pub fn clean(run_json: &[u8]) -> Option<Cleaning> {
+    let manifest = crate::folder::manifest(Path::new("run"), run_json).ok()?;
+    let aim = aim::of(&manifest).ok()?;
+    let is_in_host = aim.lookup == linerate_load::session::Lookup::VirtualHost;
+    let nowhere = ([127, 0, 0, 1], 9).into();
+    let hosts: Vec<Host> =
+        aim.hosts.iter().map(|host| Host { authority: host.authority.clone(), address: nowhere }).collect();
+    let (key, token) = (Secret::new("secret".to_owned()), Secret::new("token".to_owned()));
+    let credentials = Credentials { access_key: "key".to_owned(), secret_key: key, session_token: Some(token) };
+    let session = session_with(manifest.seed, aim, hosts, Some(credentials));
+    Some(Cleaning {
+        requests: linerate_load::bucket::written(&session),
+        host: session.hosts.first()?.authority.clone(),
+        bucket: session.bucket,
+        prefix: session.run_prefix,
+        region: session.region,
+        is_in_host,
+    })
 }

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// Most requests in flight.
 const CONCURRENCY_MAX: u32 = 65_536;
 
+/// What `--concurrent` says where the concurrency is searched.
+const SEARCHED: &str = "auto";
+
 /// Most requests in flight of an open loop, unless told otherwise: a second of a thousand requests per second.
 const CONCURRENCY_OPEN: u32 = 1024;
 
@@ -203,16 +206,21 @@ fn parse_mix(text: &str) -> Result<(String, [u32; Op::COUNT]), Failure> {
     Ok((format!("mixed {}", parts.join(",")), weights))
 }
 
+/// Whether the concurrencies of closed loops are given, and not searched.
+pub(crate) fn is_given(work: &Work) -> bool {
+    !work.is_open() && work.concurrent.trim() != SEARCHED
+}
+
 fn levels(work: &Work) -> Result<Levels, Failure> {
     let text = work.concurrent.trim();
     if !work.is_open() {
         return match text {
-            "auto" => Ok(Levels::Searched(work.max_concurrent)),
+            SEARCHED => Ok(Levels::Searched(work.max_concurrent)),
             _ => concurrencies(text).map(Levels::Given),
         };
     }
     let concurrency = match text {
-        "auto" => CONCURRENCY_OPEN,
+        SEARCHED => CONCURRENCY_OPEN,
         _ => match concurrencies(text)?.as_slice() {
             [one] => *one,
             _ => {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use linerate_load::hosts::HOSTS_MAX;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
@@ -54,9 +53,6 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let Some(layout) = Layout::of(&survey) else {
         return Err(refused(&flags.file, "it holds no request of get, put, stat, delete or list"));
     };
-    if layout.hosts.len() > HOSTS_MAX {
-        return Err(refused(&flags.file, "it names more hosts than the 1024 of one run"));
-    }
     folder::make(&path)?;
     let id = path.file_name().map_or(stem.clone(), |name| name.to_string_lossy().into_owned());
     let call = survey.call();

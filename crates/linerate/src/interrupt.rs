@@ -1,12 +1,15 @@
 //! Ctrl-C, SIGTERM and a lost terminal: the first ends the run in good order, the second at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::failure::{Failure, code};
+use crate::progress::say;
 
 /// What ends a run before its time.
 pub(crate) struct Interrupt {
@@ -28,6 +31,100 @@ pub(crate) fn watch() -> Result<Interrupt, Failure> {
         }
     }
     Ok(interrupt)
+}
+
+/// How long the words of a second signal may take: whoever reads standard error may have stopped reading.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What a run may have left at its target, as far as that is known while it goes on.
+#[derive(Clone, Default)]
+pub(crate) struct Remains(Arc<Mutex<Option<Left>>>);
+
+/// Where a run writes, and what becomes of it.
+#[derive(Clone)]
+pub(crate) struct Left {
+    /// `s3://bucket/prefix`.
+    pub(crate) place: String,
+    /// The command that cleans after it.
+    pub(crate) cleaning: String,
+    /// Whether it is to stay.
+    pub(crate) stays: bool,
+}
+
+impl Remains {
+    /// Notes that something may be there from now on, or that nothing is any more.
+    pub(crate) fn set(&self, left: Option<Left>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = left;
+    }
+
+    fn get(&self) -> Option<Left> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What follows the first signal.
+    fn first(&self) -> String {
+        let second = "a second Ctrl-C ends linerate at once";
+        match self.get() {
+            None => format!("interrupted: nothing of the run is kept at the target; {second}"),
+            Some(Left { place, cleaning, stays: true }) => format!(
+                "interrupted: requests in flight have a second to end; what is below {place} stays until {cleaning} \
+                 deletes it; {second}"
+            ),
+            Some(Left { place, cleaning, stays: false }) => format!(
+                "interrupted: requests in flight have a second to end, then what the run wrote below {place} is \
+                 deleted; {second}, and {cleaning} then deletes what remains"
+            ),
+        }
+    }
+
+    /// What the second leaves.
+    fn second(&self) -> String {
+        match self.get() {
+            None => "error: interrupted again: nothing of the run is at the target".to_owned(),
+            Some(Left { place, cleaning, .. }) => {
+                format!(
+                    "error: interrupted again: what the run wrote may remain below {place}, and the bucket if the run \
+                     made it; {cleaning} deletes it"
+                )
+            }
+        }
+    }
+}
+
+/// The same flags; the first signal is acknowledged at once, and a second one ends the process as soon as what may
+/// remain is told. A third does so whatever holds these words up.
+pub(crate) fn watch_and_tell(remains: Remains) -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt { signalled: Arc::default(), stop: Arc::default() };
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_shutdown(signal, i32::from(code::INTERRUPTED), Arc::clone(&again))
+            .map_err(Failure::Signals)?;
+        for flag in [&interrupt.signalled, &interrupt.stop] {
+            flag::register(signal, Arc::clone(flag)).map_err(Failure::Signals)?;
+        }
+    }
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::Signals)?;
+    std::thread::spawn(move || {
+        let mut signals = signals.forever();
+        if signals.next().is_some() {
+            told(remains.first());
+        }
+        if signals.next().is_some() {
+            again.store(true, Ordering::Relaxed);
+            let words = told(remains.second());
+            let until = Instant::now() + LAST_WORDS;
+            while !words.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::process::exit(i32::from(code::INTERRUPTED));
+        }
+    });
+    Ok(interrupt)
+}
+
+/// Says something on a thread of its own, which nobody has to wait for.
+fn told(words: String) -> JoinHandle<()> {
+    std::thread::spawn(move || say(&words))
 }
 
 /// Whether a flag was set.

@@ -4,6 +4,7 @@
 
 mod audit;
 mod bench;
+mod bounded;
 mod capture;
 mod child;
 mod clean;
@@ -12,8 +13,10 @@ mod compare;
 mod config;
 mod consent;
 mod credentials;
+mod endpoint;
 mod experiment;
 mod explain;
+mod exposed;
 mod failure;
 mod folder;
 #[doc(hidden)]
@@ -24,13 +27,17 @@ mod interrupt;
 mod knobs;
 mod mc;
 mod metrics;
+mod named;
+mod own;
 mod plan;
+mod printing;
 mod profile;
 mod progress;
 mod readings;
 mod report;
 mod shell;
 mod sources;
+mod state;
 mod target;
 mod timing;
 mod trust;
@@ -39,10 +46,38 @@ mod warp;
 
 use std::process::ExitCode;
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
 /// Does what the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let outcome = config::command_line(std::env::args_os().collect()).and_then(|asked| match asked.verb {
+    printing::tell_of_panics();
+    let outcome = config::command_line(std::env::args_os().collect()).and_then(|asked| {
+        if !matches!(asked.verb, cli::Verb::Target(_)) {
+            keep_memory_to_itself();
+        }
+        run(asked.verb)
+    });
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            progress::say(&format!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+/// Has the kernel write no core of this process, in which its keys would be, and lets no other process of this user
+/// read its memory or its environment. A limit of zero on cores would not do: a program that takes them is not bound by
+/// it. A target of linerate's own has keys that live as long as it does, and is looked at by its parent.
+fn keep_memory_to_itself() {
+    // Where the kernel refuses, a core is the only loss.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Does what a verb asks for.
+fn run(verb: cli::Verb) -> Result<ExitCode, failure::Failure> {
+    match verb {
         cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
         cli::Verb::Report(flags) => report::run(&flags),
         cli::Verb::Compare(flags) => compare::run(&flags),
@@ -58,12 +93,5 @@ pub fn main() -> ExitCode {
         cli::Verb::Tune(flags) => tune::run(&flags),
         cli::Verb::Completions(flags) => shell::completions(&flags),
         cli::Verb::Man(flags) => shell::man(&flags),
-    });
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            progress::say(&format!("error: {failure}"));
-            failure.exit_code()
-        }
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::cli::{BUCKET, BenchFlags, LookupFlag};
 use crate::failure::Failure;
+use crate::{bounded, exposed, printing};
 
 /// One alias: where it points, and with which keys.
 #[derive(Clone, Default, Deserialize, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
     let mut parts = text.splitn(3, '/');
     let name = parts.next().unwrap_or_default();
     let alias = find(name)?;
+    for key in [&alias.access_key, &alias.secret_key, &alias.session_token] {
+        printing::keep_secret(key);
+    }
     if alias.url.contains('@') {
         return Err(Failure::usage(format!(
             "the url of mc alias {name:?} holds keys: move them to its accessKey and secretKey"
@@ -80,7 +84,13 @@ fn find(name: &str) -> Result<Alias, Failure> {
         });
     }
     let (path, mut config) = config()?;
-    config.aliases.remove(name).filter(|alias| !alias.url.is_empty()).ok_or_else(|| {
+    let found = config.aliases.remove(name).filter(|alias| !alias.url.is_empty());
+    if let (Some(alias), Some(path)) = (&found, &path)
+        && !(alias.secret_key.is_empty() && alias.session_token.is_empty())
+    {
+        exposed::tell(path);
+    }
+    found.ok_or_else(|| {
         let mut names: Vec<String> = config.aliases.into_keys().collect();
         names.extend(env::vars().filter_map(|(n, _)| n.strip_prefix("MC_HOST_").map(str::to_owned)));
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -112,6 +122,9 @@ pub(crate) fn from_url(text: &str) -> Option<Alias> {
     (!host.is_empty() && !alias.access_key.is_empty() && !alias.secret_key.is_empty()).then_some(alias)
 }
 
+/// Largest configuration: one with thousands of aliases.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
 /// mc's configuration, and where it would be.
 fn config() -> Result<(Option<PathBuf>, Config), Failure> {
     let folder = env::var_os("MC_CONFIG_DIR").filter(|d| !d.is_empty()).map(PathBuf::from);
@@ -119,7 +132,7 @@ fn config() -> Result<(Option<PathBuf>, Config), Failure> {
     let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
         return Ok((None, Config::default()));
     };
-    match std::fs::read(&path) {
+    match bounded::named(&path, CONFIG_BYTES_MAX) {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(config) => Ok((Some(path), config)),
             // serde's message may quote a value, and a value may be a key: only its place is told.

@@ -8,7 +8,7 @@ use linerate_record::site::{self, Site};
 
 use crate::cli::{PlanFlags, SiteFormat};
 use crate::failure::Failure;
-use crate::{folder, report};
+use crate::{bounded, named, printing, report};
 
 /// Largest file read as a site.
 const SITE_BYTES_MAX: u64 = 1 << 20;
@@ -48,17 +48,14 @@ fn schema() -> String {
 /// Reads the description of a cluster. A mistake in it is bad usage, with the whole message.
 pub(crate) fn read_site(path: &Path) -> Result<Site, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    if std::fs::metadata(path).map_err(failed)?.len() > SITE_BYTES_MAX {
-        return Err(Failure::usage(format!("{} is larger than a site: 1 MiB at most", path.display())));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = bounded::text(path, SITE_BYTES_MAX).map_err(failed)?;
     site::read(&text, &path.display().to_string()).map_err(Failure::usage)
 }
 
 /// Writes to the file that was named, or prints.
 pub(crate) fn put_out(rendered: &str, output: Option<&Path>) -> Result<ExitCode, Failure> {
     match output {
-        Some(path) => folder::write_whole(path, rendered.as_bytes())?,
+        Some(path) => named::write(path, printing::for_file(rendered).as_bytes(), 0o644)?,
         None => report::print(rendered)?,
     }
     Ok(ExitCode::SUCCESS)

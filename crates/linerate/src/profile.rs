@@ -5,6 +5,10 @@ use std::env;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
+use crate::{bounded, exposed};
+
+/// Largest file: one with thousands of profiles.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What a profile says, by AWS's names: `aws_access_key_id`, `region`, ….
 pub(crate) type Settings = BTreeMap<String, String>;
@@ -12,37 +16,68 @@ pub(crate) type Settings = BTreeMap<String, String>;
 /// The settings of the profile named by the flag, `AWS_PROFILE`, or `default`. Empty where there are no such files; an
 /// error where a profile that was asked for is in neither.
 pub(crate) fn read(flag: Option<&String>) -> Result<Settings, Failure> {
+    Ok(found(flag)?.0)
+}
+
+/// The same for its keys: a file that holds them and is not for its owner alone is told.
+pub(crate) fn read_keys(flag: Option<&String>) -> Result<Settings, Failure> {
+    let (settings, holders) = found(flag)?;
+    holders.iter().for_each(|path| exposed::tell(path));
+    Ok(settings)
+}
+
+/// Settings whose values are secret.
+const SECRET: [&str; 2] = ["aws_secret_access_key", "aws_session_token"];
+
+/// The settings, and the files that say a secret of the profile.
+fn found(flag: Option<&String>) -> Result<(Settings, Vec<PathBuf>), Failure> {
     let asked = flag.cloned().or_else(|| env::var("AWS_PROFILE").ok().filter(|v| !v.is_empty()));
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
     let (mut found, mut settings, mut names) = (false, Settings::new(), Vec::new());
-    let files = [
+    let (mut files, mut holders) = (Vec::new(), Vec::new());
+    let places = [
         // What the file of credentials says goes before what the other says.
         ("AWS_CONFIG_FILE", "config"),
         ("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
     ];
-    for (variable, file) in files {
+    for (variable, file) in places {
         let Some(path) = place(variable, file) else { continue };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match bounded::text(&path, FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(source) => return Err(Failure::File { what: "read", path, source }),
         };
+        files.push(path.display().to_string());
         for (section, values) in sections(&text) {
             let section = section.strip_prefix("profile ").map_or(section.as_str(), str::trim).to_owned();
             if section == name {
                 found = true;
+                if SECRET.iter().any(|name| values.contains_key(*name)) {
+                    holders.push(path.clone());
+                }
                 settings.extend(values);
             }
             names.push(section);
         }
     }
     if found || asked.is_none() {
-        return Ok(settings);
+        return Ok((settings, holders));
     }
     names.sort();
     names.dedup();
-    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let (names, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| is_word(name));
+    let there = match (names.is_empty(), others.len()) {
+        (true, 0) => "none".to_owned(),
+        (true, n) => format!("{n}, in brackets in {}", files.join(" and ")),
+        (false, 0) => names.join(", "),
+        (false, n) => format!("{} and {n} more, in brackets in {}", names.join(", "), files.join(" and ")),
+    };
     Err(Failure::usage(format!("no profile {name:?} in AWS's shared files: profiles there: {there}")))
+}
+
+/// Whether the name of a profile may be told: a key that was put in its place is longer, or has other signs.
+fn is_word(name: &str) -> bool {
+    name.len() < 16 && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b))
 }
 
 fn place(variable: &str, file: &str) -> Option<PathBuf> {

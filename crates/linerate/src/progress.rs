@@ -1,22 +1,26 @@
 //! What is shown while a run goes on: a live line on a terminal, a line per finished point otherwise.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::time::Duration;
+use std::cell::Cell;
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_load::point::IntervalFigures;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-/// Says something on standard error. Nobody listening (`2>&1 | head`) is no reason to stop: there is clearing up to do.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
+use crate::printing;
+pub(crate) use crate::printing::say;
+
+/// How often a log is told how something goes on.
+const EACH: Duration = Duration::from_secs(1);
 
 /// Shows how a run goes, on standard error.
 pub(crate) struct Progress {
     bar: ProgressBar,
     live: bool,
     quiet: bool,
+    /// When it was said last how something goes on.
+    told: Cell<Option<Instant>>,
 }
 
 impl Progress {
@@ -34,12 +38,12 @@ impl Progress {
         if live {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Progress { bar, live, quiet }
+        Progress { bar, live, quiet, told: Cell::default() }
     }
 
     /// Says what is being done now.
     pub(crate) fn doing(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(printing::text(what));
         if !self.live && !self.quiet {
             say(what);
         }
@@ -47,7 +51,17 @@ impl Progress {
 
     /// Says what is being done, where it can be seen live; a log has no use for it.
     pub(crate) fn live(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(printing::text(what));
+    }
+
+    /// Says how what is being done goes on, where somebody waits for its end: in a log too, each second.
+    pub(crate) fn goes_on(&self, what: &str) {
+        self.bar.set_message(printing::text(what));
+        let is_due = self.told.get().is_none_or(|told| told.elapsed() >= EACH);
+        if !self.live && !self.quiet && is_due {
+            self.told.set(Some(Instant::now()));
+            say(what);
+        }
     }
 
     /// Shows the figures of the interval that has just ended.
@@ -68,7 +82,8 @@ impl Progress {
         let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };
         let p50 = duration_ns(total.value_at_quantile(0.5) as f64);
         let p99 = duration_ns(total.value_at_quantile(0.99) as f64);
-        self.bar.set_message(format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests)));
+        let told = format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests));
+        self.bar.set_message(printing::text(&told));
     }
 
     /// The run is so much further than before.
@@ -89,7 +104,7 @@ impl Progress {
     /// Tells a finished point: above the live line, or as a line of a log.
     pub(crate) fn finished(&self, line: &str) {
         if self.live {
-            self.bar.println(line);
+            self.bar.println(printing::text(line));
         } else if !self.quiet {
             say(line);
         }

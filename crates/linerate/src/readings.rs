@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,9 +12,14 @@ use linerate_host::{Root, Unreadable, reading};
 use linerate_load::clock::Clock;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::reading::Reading;
+use rustix::time::{ClockId, clock_gettime};
+use signal_hook::consts::SIGCONT;
 
 use crate::failure::Failure;
 use crate::folder;
+
+/// By how much two clocks may differ that are read one after the other, by a thread that may be put aside between.
+const CLOCKS_APART_MS: u64 = 50;
 
 /// Most readings of one run; longer runs are read less often.
 const READINGS_MAX: u64 = 7_200;
@@ -29,13 +36,19 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
     let mut lines = folder::lines(folder, "readings.jsonl")?;
     let period_ms = expected.as_secs().div_ceil(READINGS_MAX).max(1) * 1_000;
     let (running, stopped) = channel::<()>();
+    let went_on = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGCONT, Arc::clone(&went_on)).map_err(Failure::Signals)?;
     let thread = std::thread::spawn(move || {
         let (root, mut noted, mut findings) = (Root::live(), HashSet::new(), Vec::new());
-        let mut last = false;
+        let (asleep_before_ms, mut last) = (asleep_ms(), false);
         loop {
             let (now_ms, unix_ms) = both_clocks(clock);
             let (reading, unreadable) = reading(&root, now_ms);
-            let reading = Reading { unix_ms, ..reading };
+            let slept_ms = asleep_ms().saturating_sub(asleep_before_ms);
+            // The two clocks are not read at one instant.
+            let slept_ms = if slept_ms < CLOCKS_APART_MS { 0 } else { slept_ms };
+            let continued = went_on.swap(false, Ordering::Relaxed);
+            let reading = Reading { unix_ms, slept_ms, continued, ..reading };
             lines.push(&reading)?;
             findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
             if last {
@@ -47,6 +60,16 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
         }
     });
     Ok(Reader { running, thread })
+}
+
+/// How long this machine has slept since it booted, in milliseconds: one clock stands meanwhile, the other does not.
+fn asleep_ms() -> u64 {
+    let ms = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
+    };
+    let awake_ms = ms(ClockId::Monotonic);
+    u64::try_from(ms(ClockId::Boottime) - awake_ms).unwrap_or(0)
 }
 
 /// The run's clock and the wall clock at one instant: a thread that was put aside between the two tries again.

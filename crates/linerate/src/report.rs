@@ -1,6 +1,6 @@
 //! `linerate report`: a run folder as text, JSON, CSV or HTML.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +9,8 @@ use linerate_report::terminal::Look;
 
 use crate::cli::{Format, ReportFlags};
 use crate::failure::Failure;
-use crate::folder;
+pub(crate) use crate::printing::print;
+use crate::{folder, named, printing};
 
 pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     let view = view_of(&flags.run)?;
@@ -19,13 +20,12 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         Format::Csv => linerate_report::csv(&view),
         Format::Html => linerate_report::html(&view),
     };
-    let html_place = || (flags.format == Format::Html).then(|| flags.run.join("report.html"));
-    match flags.output.clone().or_else(html_place) {
-        Some(path) => {
-            folder::write_whole(&path, rendered.as_bytes())?;
-            if flags.output.is_none() {
-                print(&format!("{}\n", path.display()))?;
-            }
+    match &flags.output {
+        Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
+        None if flags.format == Format::Html => {
+            let path = flags.run.join("report.html");
+            folder::write_whole(&path, printing::for_file(&rendered).as_bytes())?;
+            print(&format!("{}\n", path.display()))?;
         }
         None => print(&rendered)?,
     }
@@ -56,13 +56,4 @@ pub(crate) fn look_for_file(to_file: bool) -> Look {
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     Look { color: terminal && !plain, width: if terminal { columns.clamp(60, 160) } else { 100 } }
-}
-
-/// Prints to standard output; a reader that has gone (`| head`) is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
-        _ => Ok(()),
-    }
 }

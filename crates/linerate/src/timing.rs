@@ -4,13 +4,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use linerate_analysis::knee::Ask;
-use linerate_analysis::precision::Rule;
+use linerate_analysis::precision::{FLOOR_MS, Rule};
 use linerate_record::run::INTERVALS_BYTES_MAX;
 use linerate_record::units::parse_duration;
 
 use crate::cli::Work;
 use crate::failure::Failure;
-use crate::grid::Levels;
+use crate::grid::{self, Levels};
 
 /// Largest row of `intervals.jsonl`: two histograms with every bucket in use; twice as much in an open loop.
 pub(crate) const ROW_BYTES_MAX: u64 = 32 << 10;
@@ -26,6 +26,9 @@ const SEARCH_POINTS: usize = 12;
 
 /// Warm-up of an open loop that is not given one.
 const OPEN_WARMUP_MS: u64 = 1_000;
+
+/// How many of the shortest times that `--precision` knows a point may take, unless it is said.
+const FLOORS: u64 = 3;
 
 /// `--warmup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,11 +134,20 @@ pub(crate) fn points_worth(levels: &Levels) -> usize {
     }
 }
 
+/// The longest time of a point, unless it is said. No point ends sooner than at the floor of `--precision`, so that one
+/// that may end sooner has three of those. A search visits what decides several times instead, and the points of an
+/// open loop take all of their time.
+fn longest(work: &Work) -> Duration {
+    let may_end_sooner = work.precision.0.is_some() && grid::is_given(work);
+    Duration::from_millis(if may_end_sooner { FLOORS * FLOOR_MS } else { FLOOR_MS })
+}
+
 /// Two hundred intervals in the longest time of a point, each of 50 ms to a second; longer where the run folder would
 /// grow too large.
 pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Result<Timing, Failure> {
     let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    let duration_ms = ms(work.duration);
+    let duration = work.duration.unwrap_or_else(|| longest(work));
+    let duration_ms = ms(duration);
     let warmup_ms = match work.warmup {
         // Throughput follows the schedule from the first interval on and tells of no warm-up: what connecting does to
         // latencies is over soon.
@@ -144,7 +156,7 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         WarmUp::Given(warmup) => Some(ms(warmup)),
     };
     if duration_ms < 100 {
-        return Err(Failure::usage(format!("--duration {:?} is too short: give 100ms or more", work.duration)));
+        return Err(Failure::usage(format!("--duration {duration:?} is too short: give 100ms or more")));
     }
     let histograms = if work.is_open() { 2 } else { 1 };
     let rows = (hosts * ops * points) as u64 * histograms;
@@ -190,6 +202,23 @@ mod tests {
             assert!(usual_bytes <= INTERVALS_BYTES_MAX + (hosts * points) as u64 * ROW_BYTES, "{long:?}");
         }
         assert!(timed("--duration 10s", 400, 1024, 5).all >= 3, "a point keeps a few intervals");
+    }
+
+    #[test]
+    fn a_point_that_precision_may_end_has_three_times_the_shortest_time_for_it() {
+        for (flags, ms) in [
+            ("--concurrent 8", 30_000),
+            ("--concurrent 1..8 --precision 5%", 30_000),
+            ("--concurrent 8 --precision none", 10_000),
+            ("", 10_000),
+            ("--rate 100/s", 11_000),
+            ("--concurrent 8 --duration 2s", 2_000),
+        ] {
+            let timing = timed(flags, 1, 1, 1);
+            assert_eq!(timing.point_ms(), ms, "{flags:?}");
+        }
+        // Whatever it is, precision can end a point before its time where that is the default.
+        assert!(timed("--concurrent 8", 1, 1, 1).point_ms() > FLOOR_MS);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Which certificates a run believes: the system's, those of `--ca-file`, or any.
 
-use std::fs;
 use std::path::Path;
 
 use linerate_load::tls::{Trust, certificates_in_pem};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
+use crate::bounded;
 use crate::credentials::flag_or_env;
 use crate::failure::Failure;
+
+/// Largest file of certificates: the system's own bundle has a quarter of a MiB.
+const PEM_BYTES_MAX: u64 = 16 << 20;
 
 /// What the flags and the system say. The system's roots are where OpenSSL looks for them.
 pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Failure> {
@@ -18,7 +21,7 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
     // says "unknown issuer" and what to do about it.
     let mut roots = rustls_native_certs::load_native_certs().certs;
     if let Some(path) = ca_file {
-        let pem = fs::read(path)
+        let pem = bounded::named(path, PEM_BYTES_MAX)
             .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))?;
         let added = certificates_in_pem(&pem)
             .map_err(|why| Failure::usage(format!("--ca-file {} is no PEM certificate: {why}", path.display())))?;

@@ -4,6 +4,7 @@
 mod acting;
 pub(crate) mod diff;
 mod export;
+mod foreground;
 mod shown;
 pub(crate) mod watching;
 
@@ -21,6 +22,7 @@ use linerate_record::knob::{ChangeSet, Knob, Space};
 use linerate_record::units::parse_duration;
 
 use crate::failure::{Failure, code};
+use crate::{bounded, own};
 
 /// The largest file of changes: 20,000 of them with their reasons.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -28,8 +30,12 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const HELP: &str = "\
 A change is never made before the journal says on the disk what was there, and never without a watch that takes it
 back unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the
-terminal, the network and linerate. After a boot, run-time settings are gone by themselves: nothing is restored
-then. To keep them over a boot, export them.
+terminal, the network and the command. Once it is itself killed, where no systemd starts it again, tune status says so
+and ends with 6, and the next linerate tune command after the time (but diff and log) takes everything back. No
+process outlives the container that it is in: there, apply refuses, but for apply --foreground, which stays as the
+watch. What is killed with its container takes nothing back: linerate tune rollback does, with the same journals, so
+keep those outside. After a boot, run-time settings are gone by themselves: nothing is restored then. To keep them over
+a boot, export them.
 
 What the CNI owns is left alone, and so is what somebody else has changed since: that is told.
 
@@ -40,12 +46,14 @@ Examples:
   linerate tune diff --profile s3-storage-node --site site.yaml -o changes.json
   linerate tune diff --set net.core.rmem_max=16777216 --set block.scheduler@nvme0n1=none -o changes.json
   linerate tune apply changes.json --confirm 120s
+  linerate tune apply changes.json --foreground
   linerate tune confirm
   linerate tune rollback
   linerate tune export --format pod changes.json
 
 Exit codes: 0 done; 1 the journal or the watch failed, and nothing is changed or all was taken back; 2 bad usage, or a
-file of another machine; 6 some changes were not made, or some settings not restored, each named with its reason.";
+file of another machine; 6 some changes were not made, or some settings not restored, each named with its reason, or
+nobody confirmed in time what --foreground watched; 130 --foreground was interrupted, and has taken back.";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
@@ -62,7 +70,7 @@ enum TuneVerb {
     Apply(ApplyFlags),
     /// Keep the changes that wait.
     Confirm,
-    /// Take changes back: those that wait, or the newest that were kept.
+    /// Take changes back: those that wait or could not be restored, or kept ones by their name.
     Rollback(RollbackFlags),
     /// Show what was applied last, and what each setting is now.
     Status,
@@ -118,14 +126,21 @@ struct ApplyFlags {
     /// The captured machine that the file is of.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Stay as the watch until they are confirmed, from another terminal, or taken back. Ctrl-C and SIGTERM take them
+    /// back at once. Where nothing else outlives a container, this is how changes are made in one.
+    #[arg(long)]
+    foreground: bool,
 }
 
 #[derive(Args, Debug)]
 struct RollbackFlags {
-    /// Which application: see tune log. [default: the newest that was not taken back]
+    /// Which application: see tune log. [default: the one that waits, or was not restored whole]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Restore settings too that somebody else has changed since.
+    /// The newest that was confirmed.
+    #[arg(long, conflicts_with = "id")]
+    kept: bool,
+    /// Restore settings too that somebody else has changed since, and give up those whose device is not there.
     #[arg(long)]
     force: bool,
 }
@@ -186,6 +201,15 @@ struct WatchFlags {
 
 /// Does what the flags ask for.
 pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
+    let acts = match &flags.verb {
+        TuneVerb::Apply(_) | TuneVerb::Confirm | TuneVerb::Status | TuneVerb::Export(_) => true,
+        // Without a name it takes that back itself.
+        TuneVerb::Rollback(flags) => flags.kept || flags.id.is_some(),
+        TuneVerb::Diff(_) | TuneVerb::Log(_) | TuneVerb::Watch(_) => false,
+    };
+    if acts {
+        acting::take_back_overdue()?;
+    }
     match &flags.verb {
         TuneVerb::Diff(flags) => diff::run(flags),
         TuneVerb::Apply(flags) => acting::apply(flags),
@@ -227,32 +251,26 @@ pub(crate) fn ground<'a>(root: &'a Root, state: &'a State) -> Ground<'a> {
 
 /// The journals of this user.
 pub(crate) fn state() -> Result<State, Failure> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let is_root = rustix::process::geteuid().is_root();
-    let folder = from("LINERATE_STATE")
-        .or_else(|| is_root.then(|| PathBuf::from("/var/lib/linerate")))
-        .or_else(|| from("XDG_STATE_HOME").map(|folder| folder.join("linerate")))
-        .or_else(|| from("HOME").map(|home| home.join(".local/state/linerate")));
-    let folder = folder.ok_or_else(|| Failure::usage("nowhere to keep the journal: set LINERATE_STATE to a folder"))?;
-    // The watch runs in another folder than this process.
-    let folder = std::path::absolute(&folder).map_err(|source| Failure::File { what: "find", path: folder, source })?;
-    Ok(State::open(folder.join("tune"))?)
+    Ok(State::open(crate::state::folder()?.join("tune"))?)
 }
 
 /// Reads a file of changes that nobody else could have written to.
 fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let metadata = std::fs::metadata(path).map_err(failed)?;
+    // The file that is looked at is the one that is read: its path may lead elsewhere by then.
+    let mut file = bounded::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     let shown = path.display();
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(Failure::usage(format!("{shown} is larger than a file of changes: 64 MiB at most")));
-    }
     let is_own = metadata.uid() == 0 || metadata.uid() == rustix::process::geteuid().as_raw();
     if !is_own || metadata.mode() & 0o022 != 0 {
         return Err(Failure::usage(format!("others can write to {shown}: chown it to yourself and chmod 600 it")));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    let set = serde_json::from_str(&text)
+    // A pipe of one's own (`<(…)`) has no place of its own.
+    if metadata.is_file() {
+        own::require_way(path).map_err(|error| error.told(failed))?;
+    }
+    let text = bounded::named_of(&mut file, FILE_BYTES_MAX).map_err(failed)?;
+    let set = serde_json::from_slice(&text)
         .map_err(|error| Failure::usage(format!("{shown} is no file of changes of tune diff: {error}")))?;
     readable(&set)?;
     Ok(set)
@@ -261,7 +279,9 @@ fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
 impl From<TuneError> for Failure {
     fn from(error: TuneError) -> Failure {
         let code = match error {
-            TuneError::File(_) | TuneError::Id(_) | TuneError::Nothing(_) | TuneError::Pending(_) => code::USAGE,
+            TuneError::File(_) | TuneError::Refused { .. } | TuneError::Id(_) | TuneError::Nothing(_) => code::USAGE,
+            TuneError::Pending(_) | TuneError::Lapsing(_) => code::USAGE,
+            TuneError::Elsewhere { .. } | TuneError::Unseen { .. } => code::USAGE,
             _ => code::MACHINE,
         };
         Failure::Tune { why: error.to_string(), code }

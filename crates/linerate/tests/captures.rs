@@ -233,10 +233,62 @@ fn check_ends_with_5_and_a_mistake_with_2() {
     assert_eq!(linerate(&["audit", "--root", &apart, "--pid", "1"]).status.code(), Some(2));
 }
 
+/// A captured machine again, in a folder of the test's.
+fn copied(to: &Path) {
+    let from = repository().join("captures/virtual-6.18").display().to_string();
+    let out = linerate(&["capture", "--root", &from, "-o", &to.display().to_string()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[test]
+fn what_is_no_capture_or_not_all_of_one_is_refused_and_no_all_clear() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["empty", "files/proc", "files/sys"] {
+        fs::create_dir_all(at(name)).expect("made");
+    }
+    for name in ["half", "newer", "broken", "parts"] {
+        copied(&at(name));
+    }
+    fs::remove_file(at("half/proc/meminfo")).expect("removed");
+    fs::remove_dir_all(at("parts/sys")).expect("removed");
+    let manifest = fs::read_to_string(at("newer/capture.json")).expect("read");
+    fs::write(at("newer/capture.json"), manifest.replace("\"schema\": 1", "\"schema\": 99")).expect("written");
+    fs::write(at("broken/capture.json"), "{").expect("written");
+    for (path, why) in [
+        (PathBuf::from("/dev"), "no capture.json, no proc, no sys"),
+        (at("empty"), "no capture.json, no proc, no sys"),
+        (at("files"), "it has no capture.json;"),
+        (at("parts"), "it has no sys;"),
+        (at("half"), "1 of its "),
+        (at("newer"), "schema is 99"),
+        (at("broken"), "capture.json: "),
+        (at("none"), "it is no folder"),
+    ] {
+        let (root, to) = (path.display().to_string(), at("taken").display().to_string());
+        for words in [&["audit", "--root", &root][..], &["audit", "--check", "--root", &root]] {
+            let out = linerate(words);
+            let told = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.code() == Some(2) && out.stdout.is_empty(), "{words:?}: {told}");
+            for part in [why, &format!("{root:?}"), "linerate capture"] {
+                assert!(told.contains(part), "{words:?}: {part}: {told}");
+            }
+        }
+        let out = linerate(&["capture", "--root", &root, "-o", &to]);
+        assert!(out.status.code() == Some(2) && !at("taken").exists(), "{root}");
+    }
+}
+
 #[test]
 fn files_that_cannot_be_read_become_findings() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::create_dir_all(folder.path().join("proc/sys/vm/swappiness")).expect("made");
+    copied(folder.path());
+    for name in ["proc/sys/vm/swappiness", "proc/cpuinfo"] {
+        let path = folder.path().join(name);
+        fs::remove_file(&path).expect("it was there");
+        fs::create_dir(&path).expect("made");
+        fs::write(path.join("a-file"), "").expect("written");
+    }
     let audit = read(folder.path());
     let told = format!("{:?}", audit.unreadable);
     assert!(told.contains("vm.swappiness") && told.contains("proc/cpuinfo"), "{told}");

@@ -5,7 +5,7 @@ mod running;
 use std::path::Path;
 use std::process::Output;
 
-use linerate_analysis::compare::{Comparison, Unit, Verdict};
+use linerate_analysis::compare::{Comparison, Verdict};
 use running::{Served, bench, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
 
@@ -30,39 +30,71 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
+/// Runs one after the other, each at its rate.
+fn all_capped(target: &Served, rates: [u32; 6]) -> [TempDir; 6] {
+    rates.map(|rate| capped(target, rate))
+}
+
+/// The runs of one side, as the command takes them: those of A are the first, fourth and fifth.
+fn sides(runs: &[TempDir; 6]) -> [String; 2] {
+    [[0, 3, 4], [1, 2, 5]].map(|side| side.map(|i| text(runs[i].path())).join(","))
+}
+
 #[test]
-fn a_run_of_half_the_rate_is_shown_to_be_slower_and_misses_a_threshold() {
+fn one_run_or_two_a_side_have_no_verdict_and_no_exit_5() {
     let target = Served::null();
-    let (fast, slow) = (capped(&target, 400), capped(&target, 200));
-    let output = compare(text(fast.path()), text(slow.path()), "--format json");
+    let [fast, slow, other] = [400, 200, 205].map(|rate| capped(&target, rate));
+    let [fast, slow, other] = [&fast, &slow, &other].map(|run| text(run.path()).to_owned());
+    let output = compare(&fast, &slow, "--format json");
     assert!(output.status.success(), "{}", shown(&output));
     let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
     let throughput = &found.series[0].points[0].contrasts[0];
-    assert_eq!((found.unit, throughput.verdict), (Unit::Interval, Verdict::Lower));
-    assert!((-0.6..-0.4).contains(&throughput.change.unwrap().share), "{throughput:?}");
+    assert!(!found.enough_runs && throughput.change.is_none(), "{throughput:?}");
+    assert_eq!(throughput.verdict, Verdict::FewRuns);
+    assert!((-0.6..-0.4).contains(&throughput.share), "{throughput:?}");
     assert!(found.setup.iter().any(|d| d.field == "asked.max_rate" && d.a == ["400/s"] && d.b == ["200/s"]));
+    let told = shown(&compare(&fast, &slow, ""));
+    for part in ["too few runs to say", "nothing is called", "A B B A A B", "linerate experiment --with"] {
+        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {told}");
+    }
+    for (a, b) in [(fast.clone(), slow.clone()), (fast, format!("{slow},{other}"))] {
+        let output = compare(&a, &b, "--fail-if-slower 10%");
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains("three of each side or more"), "{}", shown(&output));
+    }
+}
 
-    for (a, b, code, told) in [(&fast, &slow, 5, "missed: "), (&slow, &fast, 0, "no throughput is shown")] {
-        let output = compare(text(a.path()), text(b.path()), "--fail-if-slower 10%");
+#[test]
+fn three_runs_a_side_of_half_the_rate_are_shown_to_be_slower_and_miss_a_threshold() {
+    let target = Served::null();
+    let runs = all_capped(&target, [400, 200, 201, 399, 401, 199]);
+    let [a, b] = sides(&runs);
+    let output = compare(&a, &b, "--format json");
+    let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((found.enough_runs, found.apart_in_time), (true, false));
+    let throughput = &found.series[0].points[0].contrasts[0];
+    assert_eq!(throughput.verdict, Verdict::Lower, "{throughput:?}");
+    for (a, b, code, told) in [(&a, &b, 5, "missed: "), (&b, &a, 0, "no throughput is shown")] {
+        let output = compare(a, b, "--fail-if-slower 10%");
         assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
         let (shown, expected) = (shown(&output), if code == 5 { "lower\n" } else { "higher\n" });
-        assert!(shown.contains(told) && shown.contains(expected) && shown.contains("A B B A"), "{shown}");
+        assert!(shown.contains(told) && shown.contains(expected) && shown.contains("B against A: "), "{shown}");
     }
-    let output = compare(text(fast.path()), text(slow.path()), "--format csv");
+    let output = compare(&a, &b, "--format csv");
     let csv = String::from_utf8(output.stdout).unwrap();
     assert!(csv.lines().nth(1).unwrap().starts_with("get,4KiB,concurrency,4,4,requests_per_s,"), "{csv}");
 }
 
 #[test]
-fn several_runs_an_arm_are_the_unit() {
+fn runs_that_differ_by_themselves_show_no_difference() {
     let target = Served::null();
-    let runs = [300, 310, 305, 295].map(|rate| capped(&target, rate));
-    let [a1, b1, b2, a2] = runs.each_ref().map(|run| text(run.path()));
-    let output = compare(&format!("{a1},{a2}"), &format!("{b1},{b2}"), "--format json");
+    let runs = all_capped(&target, [300, 330, 290, 270, 320, 310]);
+    let [a, b] = sides(&runs);
+    let output = compare(&a, &b, "--format json");
     let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((found.unit, found.a.runs.len(), found.b.runs.len()), (Unit::Run, 2, 2));
+    assert_eq!((found.a.runs.len(), found.b.runs.len()), (3, 3));
     let throughput = &found.series[0].points[0].contrasts[0];
-    assert_eq!((throughput.verdict, throughput.change.unwrap().df), (Verdict::NotShown, 2.0));
+    assert_eq!(throughput.verdict, Verdict::NotShown, "{throughput:?}");
 }
 
 #[test]
@@ -80,5 +112,28 @@ fn what_cannot_be_compared_is_bad_usage() {
         let output = compare(a, b, "");
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
         assert!(shown(&output).contains(told), "{}", shown(&output));
+    }
+}
+
+#[test]
+fn a_run_that_is_given_twice_by_whatever_path_is_refused() {
+    let target = Served::null();
+    let [a, b] = [400, 405].map(|rate| capped(&target, rate));
+    let (links, one, other) = (tempdir().unwrap(), text(a.path()), text(b.path()));
+    let (link, copy) = (links.path().join("link"), links.path().join("copy"));
+    std::os::unix::fs::symlink(a.path(), &link).unwrap();
+    std::fs::create_dir(&copy).unwrap();
+    for entry in std::fs::read_dir(a.path()).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+    let round = format!("{one}/../{}", a.path().file_name().unwrap().display());
+    for again in [text(&copy), text(&link), &round] {
+        for (left, right) in [(format!("{one},{again}"), other.to_owned()), (one.to_owned(), again.to_owned())] {
+            let output = compare(&left, &right, "");
+            assert_eq!(output.status.code(), Some(2), "{left} {right}: {}", shown(&output));
+            for part in [one, again, "the same run"] {
+                assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
+            }
+        }
     }
 }

@@ -258,8 +258,8 @@ fn a_refused_bucket_leaves_no_folder() {
     let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
     let target = Served::embedded(drive.path());
     let folder = out.path().join("run");
-    // The embedded target refuses such a name, which linerate lets pass.
-    let output = bench(&folder, &format!("--host {} --bucket ..x --op put --concurrent 1", target.address));
+    // The embedded target takes AWS's names only.
+    let output = bench(&folder, &format!("--host {} --bucket Under_Score --op put --concurrent 1", target.address));
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(!folder.exists(), "{}", shown(&output));
 }
@@ -305,7 +305,7 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
         (outside.path(), 2, "is not this run's own"),
         (everything.path(), 2, "is not this run's own"),
         (out.path(), 3, "failed to reach"),
-        (file.path(), 3, "file:80"),
+        (file.path(), 2, "file:80 is not known to be this machine"),
     ] {
         let output = clean(folder, &[]);
         assert_eq!(output.status.code(), Some(code), "{part}: {}", shown(&output));
@@ -321,6 +321,21 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
 }
 
 /// The binary's own watch, which is not this process's child, over a captured machine of one setting.
+#[test]
+fn a_run_that_was_stopped_says_so_and_blames_no_clock() {
+    let mut begun = Begun::puts("");
+    begun.signal("STOP");
+    std::thread::sleep(Duration::from_millis(1_500));
+    begun.signal("CONT");
+    std::thread::sleep(Duration::from_millis(1_500));
+    begun.signal("INT");
+    let (_, said) = begun.end();
+    let findings = view(begun.out.path()).findings;
+    let stopped = findings.iter().find(|finding| finding.kind == FindingKind::Stopped);
+    assert!(stopped.is_some_and(|finding| finding.claim.contains("was stopped once")), "{findings:?} {said}");
+    assert!(!findings.iter().any(|finding| finding.kind == FindingKind::ClockStep), "{findings:?}");
+}
+
 #[test]
 fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over() {
     let folder = tempdir().expect("a folder");
@@ -353,7 +368,7 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
     let program = linerate().get_program().to_owned();
     let path = state.path().to_str().expect("UTF-8");
     let arguments = ["tune", "watch", "--state", path, "--id", "1", "--detach"];
-    let mut arm = |_: &Begin| watch::start_process(Path::new(&program), &arguments);
+    let mut arm = |_: &Begin| watch::start_process(Path::new(&program), &arguments).map(|watcher| vec![watcher]);
     apply::apply(&ground, &set, &terms, &mut arm, &mut |_| ()).expect("it is applied");
     let now = || std::fs::read_to_string(&swappiness).expect("it is there");
     assert_eq!(now().trim(), "10");
@@ -364,4 +379,27 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
     eventually("the setting to be restored", || now().trim() == "60");
     assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
     owner.wait().expect("it ended");
+}
+
+#[test]
+fn a_core_of_a_run_would_hold_its_keys_and_is_not_written() {
+    // Whether the kernel writes cores here at all.
+    let died = |script: &str, folder: &Path| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -c unlimited; {script}")]).current_dir(folder).stderr(Stdio::null());
+        command.envs(keys()).env("LINERATE", env!("CARGO_BIN_EXE_linerate")).stdout(Stdio::null());
+        command.spawn().expect("sh runs")
+    };
+    let folder = tempdir().unwrap();
+    let dumped = |mut child: Child| std::os::unix::process::ExitStatusExt::core_dumped(&child.wait().expect("it ends"));
+    if !dumped(died("kill -SEGV $$", folder.path())) {
+        eprintln!("no cores are written here");
+        return;
+    }
+    let out = tempdir().unwrap();
+    let script = format!("exec \"$LINERATE\" bench --target null {PUTS} -o {}", out.path().display());
+    let run = died(&script, folder.path());
+    eventually("intervals to be written", || !intervals(out.path()).is_empty());
+    signal(run.id(), "SEGV");
+    assert!(!dumped(run), "a core was written");
 }

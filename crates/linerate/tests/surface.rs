@@ -152,6 +152,47 @@ fn a_benchmark_file_of_warp_runs() {
 }
 
 #[test]
+fn files_of_keys_that_others_can_read_are_told_and_pipes_are_not() {
+    let home = tempdir().unwrap();
+    let keys = format!("aws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n");
+    write_below(home.path(), ".aws/credentials", &format!("[default]\n{keys}"));
+    write_below(home.path(), ".aws/config", "[default]\nregion = eu-7\n");
+    write_below(home.path(), ".mc/config.json", &mc_config("aliases", "http://127.0.0.1:1"));
+    let remote = |secret: &str| format!("warp:\n  api: v1\n  remote:\n    host: 127.0.0.1:1\n{secret}");
+    let secret = format!("    access-key: {ACCESS_KEY}\n    secret-key: '{SECRET_KEY}'\n");
+    write_below(home.path(), "file.yml", &remote(&secret));
+    write_below(home.path(), "plain.yml", &remote(""));
+    let here = home.path().display();
+    let own = vec![("AWS_ACCESS_KEY_ID", "AKAKAKAK".to_owned()), ("AWS_SECRET_ACCESS_KEY", "SKSKSKSK".to_owned())];
+    for (file, flags, environment, is_told) in [
+        (".aws/credentials", "--host 127.0.0.1:1".to_owned(), vec![], true),
+        (".aws/credentials", "--host 127.0.0.1:1".to_owned(), own.clone(), false),
+        (".mc/config.json", "--alias mine".to_owned(), vec![], true),
+        ("file.yml", format!("--config {here}/file.yml"), vec![], true),
+        ("plain.yml", format!("--config {here}/plain.yml"), own, false),
+    ] {
+        for (mode, is_open) in [(0o644, true), (0o640, true), (0o602, true), (0o600, false)] {
+            let path = home.path().join(file);
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            let told = shown(&run(home.path(), &environment, &format!("{flags} --op put {SHORT} --timeout 1s")));
+            let warning = format!("warning: {} holds keys, and its mode lets others at them", path.display());
+            let times = told.matches(&warning).count();
+            assert_eq!(times, usize::from(is_told && is_open), "{file} {mode:o} {flags}: {told}");
+            assert!(is_told || !told.contains("holds keys"), "{flags}: {told}");
+        }
+    }
+    // As a shell hands over what it is told to read: a pipe.
+    let script = "exec \"$0\" bench --config <(cat \"$1\") --op put --no-ceiling";
+    let program = linerate().get_program().to_owned();
+    let file = home.path().join("file.yml");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).arg(program).arg(&file).env("HOME", home.path()).current_dir(home.path());
+    let told = shown(&command.output().expect("bash runs"));
+    assert!(told.contains("127.0.0.1:1") && !told.contains("holds keys"), "{told}");
+}
+
+#[test]
 fn what_is_warps_own_is_told_with_its_counterpart() {
     for (words_of_warp, expected) in [
         ("get --host h", "\"get\" is a command of warp: write linerate bench --op get"),

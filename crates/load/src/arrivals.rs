@@ -84,7 +84,12 @@ pub(crate) struct OpenLoop {
     /// Since when a slot has been free.
     slot_free_ns: u64,
     late: Histogram<u32>,
+    ages: Histogram<u32>,
 }
+
+/// Most of a backlog whose instants are looked at one by one, each interval. Of a longer one so many are taken, evenly
+/// over it: between its ends a schedule of a constant rate is even, and one at random nearly.
+const BACKLOG_WALK_MAX: u64 = 4_096;
 
 /// What one thread tells of an interval.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,13 +98,16 @@ pub(crate) struct OpenReport {
     pub(crate) backlog: u64,
     pub(crate) in_flight: u32,
     pub(crate) late: Sparse,
+    /// How long what is outstanding has been due.
+    pub(crate) ages: Sparse,
 }
 
 impl OpenLoop {
     pub(crate) fn new(arrivals: Arrivals, begin_ns: u64, of: (u32, u32), seed: u64) -> Self {
         let schedule = Schedule::new(arrivals, begin_ns, of, seed);
         let (start, due) = (schedule.first(), schedule.first());
-        OpenLoop { schedule, start, due, slot_free_ns: begin_ns, late: Histogram::new_from(&empty()) }
+        let fresh = || Histogram::new_from(&empty());
+        OpenLoop { schedule, start, due, slot_free_ns: begin_ns, late: fresh(), ages: fresh() }
     }
 
     /// When the next request is due: in the past where requests wait.
@@ -121,21 +129,57 @@ impl OpenLoop {
         self.slot_free_ns = now_ns;
     }
 
-    /// What happened up to an instant, since the last report.
-    pub(crate) fn report(&mut self, until_ns: u64, in_flight: u32) -> OpenReport {
+    /// What happened up to an instant, since the last report. `under_way` are the instants at which requests that are
+    /// in flight were due.
+    pub(crate) fn report(&mut self, until_ns: u64, in_flight: u32, under_way: impl Iterator<Item = u64>) -> OpenReport {
         let before = self.due.passed;
         while self.schedule.at_ns(self.due) < until_ns {
             self.due = self.schedule.after(self.due);
         }
+        // A report that is made late finds requests started that fell due after its interval.
+        let backlog = self.due.passed.saturating_sub(self.start.passed);
+        for due_ns in under_way {
+            self.ages.saturating_record(until_ns.saturating_sub(due_ns).min(HIGH_NS));
+        }
+        self.ages_of_backlog(until_ns, backlog);
         OpenReport {
             due: self.due.passed - before,
-            // A report that is made late finds requests started that fell due after its interval.
-            backlog: self.due.passed.saturating_sub(self.start.passed),
+            backlog,
             in_flight,
             late: sparse(&mut self.late),
+            ages: sparse(&mut self.ages),
+        }
+    }
+
+    /// Notes how long each request that waits has been due.
+    fn ages_of_backlog(&mut self, until_ns: u64, backlog: u64) {
+        let mut age = |due_ns: u64, n: u64| {
+            self.ages.saturating_record_n(until_ns.saturating_sub(due_ns).min(HIGH_NS), n as u32);
+        };
+        if backlog <= BACKLOG_WALK_MAX {
+            let mut waits = self.start;
+            for _ in 0..backlog {
+                age(self.schedule.at_ns(waits), 1);
+                waits = self.schedule.after(waits);
+            }
+            return;
+        }
+        let (first_ns, last_ns) = (self.schedule.at_ns(self.start), self.schedule.at_ns(self.due));
+        let mut told = 0;
+        for step in 1..=BACKLOG_WALK_MAX {
+            let share = step as f64 / BACKLOG_WALK_MAX as f64;
+            let until = (backlog as f64 * share).round() as u64;
+            age(
+                first_ns + ((last_ns - first_ns) as f64 * (share - 0.5 / BACKLOG_WALK_MAX as f64)) as u64,
+                until - told,
+            );
+            told = until;
         }
     }
 }
+
+#[cfg(test)]
+mod stalls;
 
 #[cfg(test)]
 mod tests {
@@ -197,12 +241,28 @@ mod tests {
             while free.due_at_ns() < until_ns {
                 expected.push(free.start(free.due_at_ns(), 0));
             }
-            let report = stalled.report(until_ns, 4);
+            let report = stalled.report(until_ns, 4, [until_ns - 7_000].into_iter());
             assert_eq!((report.due, report.backlog, report.in_flight), (expected.len() as u64, report.due, 4));
+            // One in flight for 7 µs, and all that wait.
+            let ages: u64 = report.ages.iter().map(|&(_, n)| n).sum();
+            assert_eq!((ages, report.ages[0].0 / 1_000), (1 + report.backlog, 7), "{spacing:?}");
             let caught_up: Vec<u64> = expected.iter().map(|_| stalled.start(until_ns, 0)).collect();
             assert_eq!(caught_up, expected, "{spacing:?}");
-            let next = stalled.report(until_ns, 0);
+            let next = stalled.report(until_ns, 0, std::iter::empty());
             assert_eq!((next.due, next.backlog), (0, 0));
+        }
+    }
+
+    #[test]
+    fn of_a_long_backlog_every_request_has_an_age_and_few_are_looked_at() {
+        for spacing in [Spacing::Constant, Spacing::Poisson] {
+            let mut open = open(100_000.0, spacing, (0, 1));
+            let until_ns = 1_000 + 1_000_000_000;
+            let report = open.report(until_ns, 0, std::iter::empty());
+            let older_than = |ns: u64| report.ages.iter().filter(|a| a.0 > ns).map(|a| a.1).sum::<u64>() as f64;
+            assert_eq!(older_than(0) as u64, report.backlog, "{spacing:?}");
+            let half = older_than(500_000_000) / report.backlog as f64;
+            assert!((0.48..0.52).contains(&half), "{spacing:?}: {half}");
         }
     }
 
@@ -216,7 +276,8 @@ mod tests {
         open.start(9_020_000, 0);
         // Due at 2.001 ms: no host was ready before the instant at which it started.
         open.start(12_000_000, 12_000_000);
-        let late: Vec<u64> = open.report(12_000_000, 0).late.iter().map(|&(ns, _)| ns / 1_000).collect();
+        let late: Vec<u64> =
+            open.report(12_000_000, 0, std::iter::empty()).late.iter().map(|&(ns, _)| ns / 1_000).collect();
         assert_eq!(late, [0, 5, 20]);
     }
 }

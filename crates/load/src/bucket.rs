@@ -1,105 +1,76 @@
 //! The cold path: bucket calls before and after a load, one at a time over a blocking connection.
+//!
+//! Nothing that a server answers is believed for its status alone: a document has the root that S3 gives it, and what
+//! was deleted is what a later listing no longer shows. A call has one deadline, whatever it waits for.
 
+mod call;
+mod errors;
 mod leftovers;
+mod patience;
+mod samples;
 mod uploads;
+mod versions;
+mod written;
 
-use std::io::{self, Read, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest, Md5};
 
-use crate::failure::s3_code;
-use crate::hosts::host_header;
 use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
-use crate::request::{Extra, push_signature};
-use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX};
-use crate::session::{Existing, Lookup, Session};
-use crate::sigv4::{Canonical, Signer, hex, push_encoded_path};
-use crate::tls::{Negotiated, Stream, fault, remedy};
-use crate::transport::dial_blocking;
+use crate::session::{Existing, Session};
+use crate::tls::{Negotiated, Stream};
+use call::{Answer, Call};
 
+pub use errors::{BucketError, Lateness};
 pub use leftovers::Leftover;
+pub use patience::Heed;
+pub(crate) use patience::{Patience, Patient};
+pub use samples::Stored;
+pub use versions::Keeping;
+pub use written::written;
 
 /// Keys per `DeleteObjects` call: S3's own limit.
 pub const DELETE_KEYS_MAX: usize = 1000;
 
 /// Longest answer taken.
-const BODY_BYTES_MAX: usize = 64 << 20;
+const BODY_BYTES_MAX: usize = 16 << 20;
 
-/// A bucket call that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum BucketError {
-    /// No connection, or one that broke.
-    #[error("failed to reach {host}: {source}")]
-    Unreachable {
-        /// `host:port`.
-        host: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A TLS handshake that failed.
-    #[error("failed to speak TLS with {host}: {why}; {remedy}")]
-    Tls {
-        /// `host:port`.
-        host: String,
-        /// Why.
-        why: String,
-        /// What to do about it.
-        remedy: &'static str,
-    },
-    /// An answer that is not HTTP.
-    #[error("{host} does not speak HTTP: {why}; is the port right, and is it plain HTTP? TLS is https://, or --tls")]
-    NotHttp {
-        /// `host:port`.
-        host: String,
-        /// Why.
-        why: String,
-    },
-    /// A refusal.
-    #[error("{call} was refused with HTTP {status}{}", code.as_ref().map_or_else(String::new, |c| format!(" ({c})")))]
-    Refused {
-        /// What was asked.
-        call: String,
-        /// Status.
-        status: u16,
-        /// S3's code, where the answer names one.
-        code: Option<String>,
-    },
-    /// An answer that does not make sense.
-    #[error("the answer to {call} could not be understood: {why}")]
-    Answer {
-        /// What was asked.
-        call: String,
-        /// Why.
-        why: String,
-    },
-}
-
-/// Longest time for a connection, and for its TLS handshake.
+/// Longest time for a connection and its TLS handshake, where `--timeout` gives more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shortest time that a call may take, whatever `--timeout` says of requests: it may delete a thousand objects.
-const CALL_TIMEOUT_MIN: Duration = Duration::from_secs(60);
+/// Longest time for a call that deletes many objects, where `--timeout` of a request gives less for all of them.
+const DELETING_MAX: Duration = Duration::from_secs(60);
 
-/// A whole answer.
-struct Answer {
-    status: u16,
-    keep_alive: bool,
-    server: Option<String>,
-    body: Vec<u8>,
-}
+/// Longest time for finding a host that answers.
+const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 
-impl Answer {
-    fn refused(&self, call: &str) -> BucketError {
-        BucketError::Refused { call: call.to_owned(), status: self.status, code: s3_code(&self.body) }
-    }
+/// Pages in a row without an entry, after which a listing is taken not to end.
+const EMPTY_PAGES_MAX: usize = 100;
 
-    fn ok(self, call: &str) -> Result<Answer, BucketError> {
-        if (200..300).contains(&self.status) { Ok(self) } else { Err(self.refused(call)) }
-    }
+/// Times that what a listing still shows is deleted once more, as long as it shows something else than before.
+const SWEEPS_MAX: usize = 64;
+
+/// Pages of a thousand that are counted of what could not be deleted: more would cost more than they tell.
+const COUNTED_PAGES_MAX: usize = 100;
+
+/// How often a bucket that was removed is looked for, and how long it is waited between.
+const REMOVAL_LOOKS: u32 = 3;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(300);
+
+/// What a listing still shows of a run that was to go.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Objects.
+    pub objects: u64,
+    /// Their sizes together.
+    pub bytes: u64,
+    /// Whether there may be more: they were not all counted.
+    pub more: bool,
+    /// What the target said last of a deletion that it did not make.
+    pub why: Option<BucketError>,
 }
 
 /// A connection to one host for bucket calls; made anew where the host closed it.
@@ -107,30 +78,49 @@ pub struct Bucket<'a> {
     session: &'a Session,
     host: usize,
     stream: Option<Stream>,
+    heed: Heed,
 }
 
 impl<'a> Bucket<'a> {
     /// Connects to host number `host`.
     ///
     /// # Errors
-    /// [`BucketError::Unreachable`] or [`BucketError::Tls`].
+    /// [`BucketError`], where there is no connection.
     pub fn connect(session: &'a Session, host: usize) -> Result<Self, BucketError> {
-        let mut bucket = Bucket { session, host, stream: None };
-        bucket.stream = Some(bucket.open()?);
+        Self::connect_heeding(session, host, &Heed::Nothing)
+    }
+
+    /// The same, with a flag that ends it and its calls before their time.
+    ///
+    /// # Errors
+    /// [`BucketError`], where there is no connection.
+    pub fn connect_heeding(session: &'a Session, host: usize, heed: &Heed) -> Result<Self, BucketError> {
+        let mut bucket = Bucket { session, host, stream: None, heed: heed.clone() };
+        bucket.stream = Some(bucket.open(bucket.connecting())?);
         Ok(bucket)
     }
 
     /// Connects to the first host that can be reached.
     ///
     /// # Errors
-    /// [`BucketError::Unreachable`] for the last one tried.
+    /// That of the last one tried.
     pub fn connect_any(session: &'a Session) -> Result<Self, BucketError> {
-        let mut last = Bucket::connect(session, 0);
+        Self::connect_any_heeding(session, &Heed::Nothing)
+    }
+
+    /// The same, with a flag that ends it and its calls before their time.
+    ///
+    /// # Errors
+    /// That of the last one tried.
+    pub fn connect_any_heeding(session: &'a Session, heed: &Heed) -> Result<Self, BucketError> {
+        let begin = Instant::now();
+        let mut last = Bucket::connect_heeding(session, 0, heed);
         for host in 1..session.hosts.len() {
-            if last.is_ok() {
+            let over = matches!(last, Ok(_) | Err(BucketError::Stopped)) || begin.elapsed() > ANY_HOST_MAX;
+            if over {
                 break;
             }
-            last = Bucket::connect(session, host);
+            last = Bucket::connect_heeding(session, host, heed);
         }
         last
     }
@@ -144,64 +134,26 @@ impl<'a> Bucket<'a> {
         }
     }
 
-    fn open(&self) -> Result<Stream, BucketError> {
-        let address = self.session.hosts[self.host].address;
-        let unreachable = |source| self.unreachable(source);
-        let socket = dial_blocking(address, self.session.source(address, 0), CONNECT_TIMEOUT).map_err(unreachable)?;
-        let timeouts = |timeout| socket.set_read_timeout(timeout).and_then(|()| socket.set_write_timeout(timeout));
-        timeouts(Some(CONNECT_TIMEOUT)).map_err(unreachable)?;
-        let timeout = Some(Duration::from_nanos(self.session.timeout_ns).max(CALL_TIMEOUT_MIN));
-        let Some(tls) = &self.session.tls else {
-            timeouts(timeout).map_err(unreachable)?;
-            return Ok(Stream::Plain(socket));
-        };
-        let stream = tls.shake_hands(self.host, socket).map_err(|error| self.not_shaken(&error))?;
-        let timeouts = stream.sock.set_read_timeout(timeout).and_then(|()| stream.sock.set_write_timeout(timeout));
-        timeouts.map_err(unreachable)?;
-        Ok(Stream::Tls(Box::new(stream)))
-    }
-
-    fn not_shaken(&self, error: &io::Error) -> BucketError {
-        let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let (why, remedy) = match of_tls {
-            Some(inner) => (inner.to_string(), remedy(fault(inner, false))),
-            None if is_closed(error.kind()) => {
-                ("it closed during the handshake".to_owned(), remedy("closed during the handshake"))
-            }
-            None if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                let waited = format!("it did not answer within {} s", CONNECT_TIMEOUT.as_secs());
-                (waited, remedy("closed during the handshake"))
-            }
-            None => (error.to_string(), remedy("")),
-        };
-        BucketError::Tls { host: self.session.hosts[self.host].authority.clone(), why, remedy }
-    }
-
-    fn unreachable(&self, source: io::Error) -> BucketError {
-        BucketError::Unreachable { host: self.session.hosts[self.host].authority.clone(), source }
-    }
-
-    /// Whether the bucket exists, and what the `Server` header says.
+    /// Whether the bucket exists, and what the `Server` header says. It is listed and not headed: a refusal of HEAD
+    /// carries no code, and its success no proof that S3 has answered.
     ///
     /// # Errors
     /// [`BucketError`], also where access is denied.
     pub fn exists(&mut self) -> Result<(bool, Option<String>), BucketError> {
-        let answer = self.call("HEAD", b"", &[], &[])?;
+        let names = vec![("list-type", "2"), ("max-keys", "1"), ("prefix", self.session.run_prefix.as_str())];
+        let query = leftovers::query(names);
+        let call = Call { query: &query, ..Call::new(format!("access to bucket {:?}", self.session.bucket), "GET") };
+        let answer = self.call(&call)?;
         // What servers in Go say in plain HTTP on a port that speaks TLS.
         if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
-            let host = self.session.hosts[self.host].authority.clone();
-            return Err(BucketError::NotHttp { host, why: "it is an HTTPS server".into() });
+            return Err(BucketError::NotHttp { host: self.authority(), why: "it is an HTTPS server".into() });
         }
-        match answer.status {
-            404 => Ok((false, answer.server)),
-            // HEAD carries no code: tell what it usually means.
-            301 | 307 | 400 | 403 => Err(BucketError::Refused {
-                call: format!("access to bucket {:?}", self.session.bucket),
-                status: answer.status,
-                code: Some("check the keys, the session token, the region and this machine's clock".into()),
-            }),
-            _ => answer.ok(&format!("access to bucket {:?}", self.session.bucket)).map(|a| (true, a.server)),
+        let server = answer.server.clone();
+        if answer.status == 404 && answer.code().as_deref() == Some("NoSuchBucket") {
+            return Ok((false, server));
         }
+        let own = |body: &[u8]| listing::objects(body)?.of(&self.session.bucket, Some(&self.session.run_prefix));
+        page(answer, &call, own).map(|_| (true, server))
     }
 
     /// Makes the bucket; `false` where somebody else has just made it.
@@ -219,16 +171,17 @@ impl<'a> Bucket<'a> {
                  </CreateBucketConfiguration>"
             )
         };
-        let call = format!("making bucket {:?}", self.session.bucket);
-        let answer = self.call("PUT", b"", &[], body.as_bytes())?;
-        if answer.status == 409 && s3_code(&answer.body).as_deref() == Some("BucketAlreadyOwnedByYou") {
+        let what = format!("making bucket {:?}", self.session.bucket);
+        let call = Call { body: body.as_bytes(), ..Call::new(what, "PUT") };
+        let answer = self.call(&call)?;
+        if answer.status == 409 && answer.code().as_deref() == Some("BucketAlreadyOwnedByYou") {
             return Ok(false);
         }
-        answer.ok(&call).map(|_| true)
+        answer.done(&call).map(|()| true)
     }
 
     /// Removes the bucket where it is empty; `false` where it is not. It is looked into first: there are targets that
-    /// remove a bucket with everything in it.
+    /// remove a bucket with everything in it. It is looked for afterwards: it is removed where it is no longer there.
     ///
     /// # Errors
     /// [`BucketError`].
@@ -236,12 +189,24 @@ impl<'a> Bucket<'a> {
         if !self.list("", 1)?.is_empty() || self.has_uploads()? {
             return Ok(false);
         }
-        let call = format!("removing bucket {:?}", self.session.bucket);
-        let answer = self.call("DELETE", b"", &[], &[])?;
-        if answer.status == 409 && s3_code(&answer.body).as_deref() == Some("BucketNotEmpty") {
+        let call = Call::new(format!("removing bucket {:?}", self.session.bucket), "DELETE");
+        let answer = self.call(&call)?;
+        if answer.status == 409 && answer.code().as_deref() == Some("BucketNotEmpty") {
             return Ok(false);
         }
-        answer.ok(&call).map(|_| true)
+        answer.done(&call)?;
+        for look in 0..REMOVAL_LOOKS {
+            if !self.exists()?.0 {
+                return Ok(true);
+            }
+            if look + 1 < REMOVAL_LOOKS {
+                std::thread::sleep(REMOVAL_PAUSE);
+            }
+        }
+        Err(BucketError::Answer {
+            call: call.what,
+            why: "it was said to be done, and the bucket is still there".into(),
+        })
     }
 
     /// Objects below `prefix`, up to `most` of them.
@@ -249,14 +214,14 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError`].
     pub fn list(&mut self, prefix: &str, most: usize) -> Result<Vec<Existing>, BucketError> {
-        let (mut objects, mut token) = (Vec::new(), None::<String>);
+        let (mut objects, mut pages) = (Vec::new(), Pages::default());
         while objects.len() < most {
-            let page = self.objects(prefix, token.as_ref())?;
+            let page = self.objects(prefix, pages.from())?;
+            let first = page.entries.first().map(|object| object.key.clone());
             objects.extend(page.entries);
-            if page.next.is_none() || page.next == token {
+            if !pages.turn(first, page.next)? {
                 break;
             }
-            token = page.next;
         }
         objects.truncate(most);
         Ok(objects)
@@ -269,36 +234,43 @@ impl<'a> Bucket<'a> {
     pub fn objects(&mut self, prefix: &str, token: Option<&String>) -> Result<Page<Existing, String>, BucketError> {
         let mut names = vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)];
         names.extend(token.map(|token| ("continuation-token", token.as_str())));
-        self.page(&leftovers::query(names), &format!("listing {prefix:?}"), listing::objects)
+        let session = self.session;
+        let own = |body: &[u8]| listing::objects(body)?.of(&session.bucket, Some(prefix));
+        self.page(&leftovers::query(names), &format!("listing {prefix:?}"), own)
     }
 
     fn page<T>(
         &mut self,
         query: &[u8],
-        call: &str,
+        what: &str,
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, BucketError> {
-        let answer = self.call("GET", query, &[], &[])?.ok(call)?;
-        parse(&answer.body).map_err(|why| BucketError::Answer { call: call.to_owned(), why })
+        let call = Call { query, ..Call::new(what, "GET") };
+        page(self.call(&call)?, &call, parse)
     }
 
-    /// Deletes objects of the run: `ids` with their sizes, at most [`DELETE_KEYS_MAX`]. Keys that do not exist count as
-    /// deleted. Returns how many the target refused to delete.
+    /// Asks for objects of the run to be deleted: `ids` with their sizes, at most [`DELETE_KEYS_MAX`]. Whether they are
+    /// gone, a listing tells.
     ///
     /// # Errors
-    /// [`BucketError`].
-    pub fn delete(&mut self, ids: &[(ObjectId, u64)]) -> Result<usize, BucketError> {
+    /// [`BucketError`], also where the target says that some were not deleted.
+    pub fn delete(&mut self, ids: &[(ObjectId, u64)]) -> Result<(), BucketError> {
         let mut keys = Vec::new();
         for &(id, size_bytes) in ids {
-            let mut key = Vec::new();
-            push_key(&self.session.run_prefix, id, size_bytes, &mut key);
-            keys.push((String::from_utf8_lossy(&key).into_owned(), None));
+            keys.push((self.key(id, size_bytes), None));
         }
         self.delete_keys(&keys)
     }
 
+    /// The key of an object of the run.
+    fn key(&self, id: ObjectId, size_bytes: u64) -> String {
+        let mut key = Vec::new();
+        push_key(&self.session.run_prefix, id, size_bytes, &mut key);
+        String::from_utf8_lossy(&key).into_owned()
+    }
+
     /// Keys, each with its version where one is meant.
-    fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<usize, BucketError> {
+    fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
         let mut body = String::from("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
         for (key, version) in keys {
             body.push_str("<Object><Key>");
@@ -314,188 +286,139 @@ impl<'a> Bucket<'a> {
         body.push_str("</Delete>");
         let digest = STANDARD.encode(Md5::digest(body.as_bytes()));
         let headers = [("Content-MD5", digest.as_str())];
-        let call = format!("deleting {} objects of this run", keys.len());
-        let answer = self.call("POST", b"delete=", &headers, body.as_bytes())?.ok(&call)?;
-        Ok(String::from_utf8_lossy(&answer.body).matches("<Error>").count())
+        let call = Call {
+            query: b"delete=",
+            headers: &headers,
+            body: body.as_bytes(),
+            deletions: keys.len() as u32,
+            ..Call::new(format!("deleting {} objects of this run", keys.len()), "POST")
+        };
+        let answer = self.call(&call)?;
+        let (status, mut code, mut refused) = (answer.status, None::<String>, false);
+        answer.document(&call, &["DeleteResult"], |parent, name, text| {
+            refused |= name == "Error";
+            if parent == Some("Error") && name == "Code" {
+                code.get_or_insert_with(|| text.chars().filter(char::is_ascii_alphanumeric).take(64).collect());
+            }
+            Ok(())
+        })?;
+        if refused { Err(BucketError::Refused { call: call.what, status, code }) } else { Ok(()) }
     }
 
-    /// Deletes whatever is left below the run's own prefix. Returns how many objects remain.
+    /// Deletes whatever is left below the run's own prefix; tells what a last listing still shows.
     ///
     /// # Errors
-    /// [`BucketError`].
-    pub fn sweep_up(&mut self) -> Result<usize, BucketError> {
+    /// [`BucketError`], where there is no answer, or no listing.
+    pub fn sweep_up(&mut self) -> Result<Left, BucketError> {
         let prefix = self.session.run_prefix.clone();
-        for _ in 0..64 {
+        let (mut before, mut stuck, mut why) = (Vec::new(), 0, None);
+        for _ in 0..SWEEPS_MAX {
             let left = self.list(&prefix, DELETE_KEYS_MAX)?;
             // A listing that ignored its prefix must not lead to a deletion outside it.
             let own = left.into_iter().map(|o| o.key).filter(|k| k.starts_with(&prefix));
             let keys: Vec<_> = own.map(|key| (key, None)).collect();
-            if keys.is_empty() || self.delete_keys(&keys)? == keys.len() {
-                return Ok(keys.len());
+            stuck = if keys == before { stuck + 1 } else { 0 };
+            if keys.is_empty() {
+                return Ok(Left::default());
             }
+            if stuck == 2 {
+                break;
+            }
+            why = match self.delete_keys(&keys) {
+                Err(error) if error.is_an_answer() => Some(error),
+                other => other.map(|()| None)?,
+            };
+            before = keys;
         }
-        Ok(self.list(&prefix, DELETE_KEYS_MAX)?.len())
+        Ok(Left { why, ..self.count(&prefix)? })
     }
 
-    fn call(
-        &mut self,
-        method: &str,
-        query: &[u8],
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Answer, BucketError> {
-        self.call_at("", method, query, headers, body)
-    }
-
-    /// A call about a key, or about the bucket where the key is empty.
-    fn call_at(
-        &mut self,
-        key: &str,
-        method: &str,
-        query: &[u8],
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Answer, BucketError> {
-        let request = self.request(key, method, query, headers, body);
-        let to_head = method == "HEAD";
-        let mut answered = Err(io::ErrorKind::NotConnected.into());
-        if let Some(stream) = self.stream.take() {
-            answered = self.exchange(stream, &request, body, to_head);
-        }
-        // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
-        if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
-            let stream = self.open()?;
-            answered = self.exchange(stream, &request, body, to_head);
-        }
-        answered.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
-                self.not_shaken(&error)
+    /// What a listing shows below `prefix`, as far as it is gone through.
+    fn count(&mut self, prefix: &str) -> Result<Left, BucketError> {
+        let (mut left, mut pages) = (Left { more: true, ..Left::default() }, Pages::default());
+        for _ in 0..COUNTED_PAGES_MAX {
+            let page = self.objects(prefix, pages.from())?;
+            let first = page.entries.first().map(|object| object.key.clone());
+            for object in page.entries.iter().filter(|object| object.key.starts_with(prefix)) {
+                left.objects += 1;
+                left.bytes = left.bytes.saturating_add(object.size_bytes);
             }
-            io::ErrorKind::InvalidData => {
-                BucketError::NotHttp { host: self.session.hosts[self.host].authority.clone(), why: error.to_string() }
+            if !pages.turn(first, page.next)? {
+                left.more = false;
+                break;
             }
-            _ => self.unreachable(error),
-        })
-    }
-
-    /// One request and its answer; keeps the connection where the host does.
-    fn exchange(&mut self, mut stream: Stream, request: &[u8], body: &[u8], to_head: bool) -> io::Result<Answer> {
-        stream.write_all(request)?;
-        stream.write_all(body)?;
-        stream.flush()?;
-        let answer = read_answer(&mut stream, to_head)?;
-        self.stream = answer.keep_alive.then_some(stream);
-        Ok(answer)
-    }
-
-    fn request(&self, key: &str, method: &str, query: &[u8], headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-        let session = self.session;
-        let authority = host_header(&session.hosts[self.host].authority, session.tls.is_some());
-        let (host, mut path) = match session.lookup {
-            Lookup::Path => (authority.to_owned(), b"/".to_vec()),
-            Lookup::VirtualHost => (format!("{}.{authority}", session.bucket), b"/".to_vec()),
-        };
-        if session.lookup == Lookup::Path {
-            push_encoded_path(&session.bucket, &mut path);
         }
-        if !key.is_empty() {
-            if session.lookup == Lookup::Path {
-                path.push(b'/');
-            }
-            push_encoded_path(key, &mut path);
-        }
-        let version = env!("CARGO_PKG_VERSION");
-        let mut out = Vec::new();
-        out.extend_from_slice(method.as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(&path);
-        if !query.is_empty() {
-            out.push(b'?');
-            out.extend_from_slice(query);
-        }
-        let fixed =
-            format!(" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: linerate/{version}\r\nContent-Length: {}", body.len());
-        out.extend_from_slice(fixed.as_bytes());
-        for (name, value) in headers {
-            out.extend_from_slice(format!("\r\n{name}: {value}").as_bytes());
-        }
-        if let Some(credentials) = &session.credentials {
-            let mut signer = Signer::s3(credentials.clone(), &session.region);
-            signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
-            let payload_hash = hex(&sha2::Sha256::digest(body).into());
-            let canonical = Canonical { method, path: &path, query, headers: &[], payload_hash: &payload_hash };
-            push_signature(&signer, canonical, host.as_bytes(), &Extra::default(), &mut Vec::new(), &mut out);
-        }
-        out.extend_from_slice(b"\r\n\r\n");
-        out
+        Ok(left)
     }
 }
 
-const fn is_closed(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind as K;
-    matches!(kind, K::NotConnected | K::UnexpectedEof | K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe)
+/// A page of a listing.
+fn page<T>(answer: Answer, call: &Call<'_>, parse: impl FnOnce(&[u8]) -> Result<T, String>) -> Result<T, BucketError> {
+    let answer = answer.ok(call)?;
+    parse(&answer.body).map_err(|why| BucketError::Answer { call: call.what.clone(), why })
 }
 
-/// One read. With a time limit set, a signal interrupts it even where system calls are restarted: Ctrl-C while clearing
-/// up must not end the clearing.
-fn read_some(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
+/// Goes through the pages of a listing, as long as they lead anywhere.
+pub struct Pages<Next> {
+    from: Option<Next>,
+    /// What the page before began with.
+    first: Option<String>,
+    empty: usize,
+}
+
+impl<Next> Default for Pages<Next> {
+    fn default() -> Self {
+        Pages { from: None, first: None, empty: 0 }
     }
 }
 
-/// Reads one answer, however it is framed.
-fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
-    let invalid = |why: response::Malformed| io::Error::new(io::ErrorKind::InvalidData, why.to_string());
-    let too_long = || io::Error::new(io::ErrorKind::InvalidData, "the answer is too long");
-    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-    let head = loop {
-        match response::head(&bytes, to_head).map_err(invalid)? {
-            Some(head) if head.status >= 200 => break head,
-            Some(interim) => {
-                bytes.drain(..interim.head_bytes);
-                continue;
-            }
-            None if bytes.len() > HEAD_BYTES_MAX => return Err(too_long()),
-            None => {}
+impl<Next: PartialEq> Pages<Next> {
+    /// Where the page to ask for begins; nowhere for the first.
+    #[must_use]
+    pub const fn from(&self) -> Option<&Next> {
+        self.from.as_ref()
+    }
+
+    /// Notes what a page began with, where it showed something, and where the next one begins; `false` where there is
+    /// none.
+    ///
+    /// # Errors
+    /// [`BucketError::Answer`] for a listing that does not end.
+    pub fn turn(&mut self, first: Option<String>, next: Option<Next>) -> Result<bool, BucketError> {
+        let endless = |why: &str| Err(BucketError::Answer { call: "a listing".into(), why: why.into() });
+        if first.is_some() && first == self.first {
+            return endless("two of its pages are the same");
         }
-        let n = read_some(stream, &mut buffer)?;
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        self.empty = if first.is_none() { self.empty + 1 } else { 0 };
+        self.first = first.or_else(|| self.first.take());
+        if next.is_none() {
+            return Ok(false);
         }
-        bytes.extend_from_slice(&buffer[..n]);
-    };
-    let server = response::header(&bytes, "server").map(str::to_owned);
-    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
-    let mut fresh = bytes.split_off(head.head_bytes);
-    loop {
-        match head.framing {
-            Framing::Chunked => {
-                chunks.take(&fresh, |data| body.extend_from_slice(data)).map_err(invalid)?;
-            }
-            Framing::Length(_) | Framing::UntilClose => body.extend_from_slice(&fresh),
+        if next == self.from {
+            return endless("its next page begins where this one does");
         }
-        let whole = match head.framing {
-            Framing::Length(length) => body.len() as u64 >= length,
-            Framing::Chunked => chunks.done(),
-            Framing::UntilClose => false,
-        };
-        if whole {
-            return Ok(Answer { status: head.status, keep_alive: head.keep_alive, server, body });
+        if self.empty > EMPTY_PAGES_MAX {
+            return endless("page after page is empty, and more are to follow");
         }
-        if body.len() > BODY_BYTES_MAX {
-            return Err(too_long());
-        }
-        let n = read_some(stream, &mut buffer)?;
-        if n == 0 && head.framing == Framing::UntilClose {
-            return Ok(Answer { status: head.status, keep_alive: head.keep_alive, server, body });
-        }
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        fresh = buffer[..n].to_vec();
+        self.from = next;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_that_leads_nowhere_is_an_error() {
+        let first = |key: &str| Some(key.to_owned());
+        let mut pages = Pages::default();
+        assert!(pages.turn(first("a"), Some(1)).unwrap() && pages.from() == Some(&1));
+        assert!(pages.turn(first("b"), Some(2)).unwrap() && !pages.turn(first("c"), None).unwrap());
+        assert!(pages.turn(first("d"), Some(2)).is_err(), "the same place again");
+        assert!(pages.turn(first("d"), Some(3)).is_err(), "the same page again");
+        let mut pages = Pages::default();
+        let turns = (0..1000).take_while(|&i| pages.turn(None, Some(i)).is_ok()).count();
+        assert_eq!(turns, EMPTY_PAGES_MAX);
     }
 }

@@ -170,7 +170,9 @@ mod tests {
     ) -> Assignment<'a> {
         static STOP: AtomicBool = AtomicBool::new(false);
         let (clock, reports) = (Clock::start(), channel().0);
-        Assignment { session, plan, clock, begin_ns: 0, stop: &STOP, next_delete, worker, workers, slots: 1, reports }
+        let (stop, interrupted) = (&STOP, &STOP);
+        let (begin_ns, slots) = (0, 1);
+        Assignment { session, plan, clock, begin_ns, stop, interrupted, next_delete, worker, workers, slots, reports }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! of connections allow.
 
 mod exchange;
+mod listed;
+mod verdict;
 
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +18,6 @@ use rustix::io::Errno;
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
 use crate::channel::{Sent, Wire};
 use crate::failure::Failure;
-use crate::multipart::judge;
 use crate::request::Outgoing;
 use crate::response::{self, Framing, Malformed};
 use crate::streaming::{Piece, STREAM_PIECES_MAX, Stream};
@@ -25,7 +26,9 @@ use crate::tls::Tls;
 use crate::transport::{ClientTransport, dial};
 
 pub(crate) use exchange::Exchange;
-use exchange::{look_at, note_refusal};
+use exchange::{Against, Beside, look_at};
+pub(crate) use listed::Expected;
+use verdict::verdict;
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
 const HEAD_READ_BYTES: usize = 8 << 10;
@@ -64,10 +67,12 @@ pub(crate) struct Buffers {
     made: Vec<u8>,
     /// Records of TLS.
     wire: Wire,
+    /// What listings are held against.
+    expected: Expected,
 }
 
 impl Buffers {
-    pub(crate) fn new(low_water_max: u64) -> Self {
+    pub(crate) fn new(low_water_max: u64, expected: Expected) -> Self {
         Buffers {
             input: vec![0; 256 << 10],
             // The kernel never has more waiting than the receive buffer that a mark of 8 MiB gives.
@@ -76,6 +81,7 @@ impl Buffers {
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],
             wire: Wire::default(),
+            expected,
         }
     }
 }
@@ -129,6 +135,8 @@ pub(crate) struct Connection {
     unsent: Vec<u8>,
     /// A response's head that came in parts.
     partial: Vec<u8>,
+    /// What is seen of a response's body that is no object's.
+    beside: Beside,
     /// The body on its way, where it goes out in chunks; made with the first one.
     stream: Option<Box<Stream>>,
 }
@@ -153,6 +161,7 @@ impl Connection {
             low_water: 1,
             unsent: Vec::new(),
             partial: Vec::new(),
+            beside: Beside::default(),
             stream: None,
         })
     }
@@ -189,6 +198,7 @@ impl Connection {
         }
         self.unsent.clear();
         self.partial.clear();
+        self.beside.begin(self.exchange.ask.op);
         let head = std::mem::take(&mut buffers.head);
         let sent = self.send_once(&head, bodies, buffers);
         let progress = match sent {
@@ -335,20 +345,11 @@ impl Connection {
                 }
                 Ok(Some(head)) if head.status < 200 => bytes = &bytes[head.head_bytes..],
                 Ok(Some(head)) => {
-                    self.exchange.status = head.status;
-                    self.exchange.keep_alive = head.keep_alive;
-                    self.exchange.framing = head.framing;
-                    if head.status >= 300 {
-                        note_refusal(&mut self.exchange, &bytes[..head.head_bytes]);
-                    }
-                    if self.exchange.ask.op == Op::Part
-                        && let Some(etag) = response::header(bytes, "etag")
-                    {
-                        self.exchange.reply.extend_from_slice(etag.as_bytes());
-                    }
+                    self.exchange.begin_reply(&head, &bytes[..head.head_bytes]);
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
-                    break self.take_body(&bytes[head.head_bytes..], early, bodies, buffers.low_water_max);
+                    let against = Against { bodies, expected: &buffers.expected };
+                    break self.take_body(&bytes[head.head_bytes..], early, against, buffers.low_water_max);
                 }
             }
             if bytes.is_empty() {
@@ -368,33 +369,35 @@ impl Connection {
             }
             let of_body = left.min(n as u64);
             self.exchange.received += of_body;
-            return Ok(Some(self.after_body(n - of_body as usize, buffers.low_water_max)));
+            let against = Against { bodies, expected: &buffers.expected };
+            return Ok(Some(self.after_body(n - of_body as usize, against, buffers.low_water_max)));
         }
         let n = self.transport.read(&mut buffers.input, usize::MAX, &mut buffers.wire)?;
+        let against = Against { bodies, expected: &buffers.expected };
         if n == 0 {
             let whole = self.exchange.framing == Framing::UntilClose && self.transport.ended_by_peer();
             let closed = Progress::Failed { why: Failure::Closed, reusable: false };
-            return Ok(Some(if whole { self.finish(0) } else { closed }));
+            return Ok(Some(if whole { self.finish(0, against) } else { closed }));
         }
-        Ok(self.take_body(&buffers.input[..n], false, bodies, buffers.low_water_max))
+        Ok(self.take_body(&buffers.input[..n], false, against, buffers.low_water_max))
     }
 
     /// Takes body bytes that are in memory. `None` where more should be read at once.
-    fn take_body(&mut self, bytes: &[u8], early: bool, bodies: &Bodies, low_water_max: u64) -> Option<Progress> {
-        let exchange = &mut self.exchange;
+    fn take_body(&mut self, bytes: &[u8], early: bool, against: Against<'_>, low_water_max: u64) -> Option<Progress> {
+        let (exchange, beside) = (&mut self.exchange, &mut self.beside);
         let taken = match exchange.framing {
             Framing::Length(length) => {
                 let n = (length - exchange.received).min(bytes.len() as u64) as usize;
-                look_at(exchange, &bytes[..n], bodies);
+                look_at(exchange, &bytes[..n], against, beside);
                 n
             }
             Framing::UntilClose => {
-                look_at(exchange, bytes, bodies);
+                look_at(exchange, bytes, against, beside);
                 bytes.len()
             }
             Framing::Chunked => {
                 let mut chunks = exchange.chunks;
-                match chunks.take(bytes, |data| look_at(exchange, data, bodies)) {
+                match chunks.take(bytes, |data| look_at(exchange, data, against, beside)) {
                     Ok(n) => {
                         exchange.chunks = chunks;
                         n
@@ -405,11 +408,11 @@ impl Connection {
         };
         // A reply that came before the whole body was sent leaves the rest of the body nowhere to go.
         self.exchange.keep_alive &= !early;
-        Some(self.after_body(bytes.len() - taken, low_water_max))
+        Some(self.after_body(bytes.len() - taken, against, low_water_max))
     }
 
     /// What follows once body bytes were taken; `surplus` bytes came after the body.
-    fn after_body(&mut self, surplus: usize, low_water_max: u64) -> Progress {
+    fn after_body(&mut self, surplus: usize, against: Against<'_>, low_water_max: u64) -> Progress {
         if self.exchange.is_too_long() {
             // Not read to its end, which may never come.
             return Progress::Failed { why: Failure::LongBody, reusable: false };
@@ -420,7 +423,7 @@ impl Connection {
             Framing::UntilClose => false,
         };
         if done {
-            return self.finish(surplus);
+            return self.finish(surplus, against);
         }
         if self.exchange.discards()
             && let Framing::Length(length) = self.exchange.framing
@@ -440,7 +443,7 @@ impl Connection {
     }
 
     /// The response is whole: what does it say?
-    fn finish(&mut self, surplus: usize) -> Progress {
+    fn finish(&mut self, surplus: usize, against: Against<'_>) -> Progress {
         self.set_low_water(1);
         let exchange = &self.exchange;
         let reusable = exchange.keep_alive && surplus == 0 && self.low_water == 1;
@@ -449,32 +452,8 @@ impl Connection {
             let whole = exchange.ask.op == Op::Get && exchange.status == exchange.expected_status();
             return fail(if whole { Failure::LongBody } else { Failure::Malformed(Malformed::Surplus) });
         }
-        if let Some(host) = &exchange.location {
-            return fail(Failure::Redirect(exchange.status, host.clone()));
-        }
-        if !(200..300).contains(&exchange.status) {
-            return fail(Failure::Status(exchange.status, exchange.code.clone()));
-        }
-        if exchange.unsent() {
-            return Progress::Failed { why: Failure::EarlyReply, reusable: false };
-        }
-        let partial = exchange.ask.op == Op::Get && exchange.ask.range.is_some();
-        if partial && exchange.status != 206 {
-            return fail(Failure::WrongRange);
-        }
-        if exchange.ask.op == Op::Get && exchange.received < exchange.expected_bytes() {
-            return fail(Failure::ShortBody);
-        }
-        if exchange.ask.op == Op::Get && exchange.received > exchange.expected_bytes() {
-            return fail(Failure::LongBody);
-        }
-        if exchange.wrong {
-            return fail(Failure::WrongBody);
-        }
-        if let Some(call) = exchange.ask.call
-            && let Err(why) = judge(call.step, &exchange.reply)
-        {
-            return fail(why);
+        if let Err(why) = verdict(exchange, &self.beside, against.expected) {
+            return Progress::Failed { reusable: reusable && why != Failure::EarlyReply, why };
         }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,

@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::response::Malformed;
 
+/// Most that is quoted of a body that S3 would not send.
+const QUOTED_BYTES_MAX: usize = 24;
+
 /// Why a request failed. Its text is the key under which it is counted in a run folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -34,6 +37,14 @@ pub enum Failure {
     WrongRange,
     /// The body is not what was written.
     WrongBody,
+    /// The length told of an object is another than that of the object.
+    WrongLength,
+    /// The reply holds what S3 does not say there: how it begins.
+    NotS3(String),
+    /// The reply is blank, and longer than any that says nothing.
+    Blanks,
+    /// The listing is not the one that was asked for: what is wrong with it.
+    Listing(&'static str),
     /// The reply lacks what it must hold.
     Lacking(&'static str),
     /// The server answered before it had the whole body, and closed.
@@ -82,20 +93,22 @@ impl fmt::Display for Failure {
             Failure::LongBody => f.write_str("long body"),
             Failure::WrongRange => f.write_str("wrong range"),
             Failure::WrongBody => f.write_str("wrong body"),
+            Failure::WrongLength => f.write_str("wrong length in HEAD"),
+            Failure::NotS3(begin) => write!(f, "reply is not S3's: \"{begin}\""),
+            Failure::Blanks => f.write_str("reply is more than 64 KiB of blanks"),
+            Failure::Listing(wrong) => write!(f, "listing {wrong}"),
             Failure::Lacking(what) => write!(f, "reply without {what}"),
             Failure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }
 }
 
-/// S3's error code in the first part of an error document: the text of its `<Code>` element.
-#[must_use]
-pub fn s3_code(body: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(body.get(..body.len().min(1024))?).ok()?;
-    let (_, rest) = text.split_once("<Code>")?;
-    let (code, _) = rest.split_once("</Code>")?;
-    let plain = !code.is_empty() && code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric());
-    plain.then(|| code.to_owned())
+/// How a body begins, spelled out in ASCII: enough to tell a page of a proxy from a word, and no more, since it is the
+/// key under which failures are counted.
+pub(crate) fn beginning(body: &[u8]) -> String {
+    let body = body.trim_ascii_start();
+    let (part, more) = if body.len() > QUOTED_BYTES_MAX { (&body[..QUOTED_BYTES_MAX], "…") } else { (body, "") };
+    format!("{}{more}", part.escape_ascii())
 }
 
 /// Host and port of a `Location`; its path goes untold, since it may hold a signature. `None` for one without a host,
@@ -120,16 +133,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_read_from_error_documents_only() {
-        let body = b"<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>x</Message></Error>";
-        assert_eq!(s3_code(body).as_deref(), Some("SlowDown"));
-        for body in [&b""[..], b"<Code>", b"<Code></Code>", b"<Code>a b</Code>", b"\xff<Code>A</Code>"] {
-            assert_eq!(s3_code(body), None);
-        }
-        assert_eq!(Failure::Status(503, s3_code(body)).to_string(), "http 503 SlowDown");
-    }
-
-    #[test]
     fn redirects_tell_their_host_and_nothing_else() {
         for (location, host) in [
             ("http://other:9000/bucket/key?X-Amz-Signature=abc", Some("other:9000")),
@@ -141,6 +144,18 @@ mod tests {
             ("http://\u{1b}[2J/", None),
         ] {
             assert_eq!(location_host(location).as_deref(), host, "{location:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_are_quoted_by_their_beginning_in_ascii() {
+        for (body, quoted) in [
+            (&b"OK"[..], "OK"),
+            (b" \r\n{\"error\": 1}", "{\\\"error\\\": 1}"),
+            (b"\xff\x1b[2J", "\\xff\\x1b[2J"),
+            (b"<html><head><title>Sign in</title>", "<html><head><title>Sign …"),
+        ] {
+            assert_eq!(beginning(body), quoted);
         }
     }
 

@@ -1,7 +1,12 @@
 //! Hosts of a target: how lists, ranges, files and URLs become addresses.
 
+mod recorded;
+
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
+
+pub use recorded::{Recorded, labels, recorded, resolve_recorded};
 
 /// Most hosts of one target.
 pub const HOSTS_MAX: usize = 1024;
@@ -29,6 +34,12 @@ pub enum HostsError {
     /// A URL with a scheme or parts that do not fit.
     #[error("invalid host {0:?}: write https://host:port, http://host:port or host:port, without a path")]
     Url(String),
+    /// Keys before the host, as mc and some databases write them. Nothing of it is quoted but the host.
+    #[error(
+        "keys before the host {0:?} in a list of hosts: name hosts alone, and give the keys by AWS_ACCESS_KEY_ID and \
+         AWS_SECRET_ACCESS_KEY, a --profile, or an --alias of mc (MC_HOST_NAME=https://ACCESS_KEY:SECRET_KEY@HOST)"
+    )]
+    Keys(String),
     /// Some with TLS, some without.
     #[error("host {0:?} is not spoken to as the others are: write https:// or http:// before all of them, or --tls")]
     Scheme(String),
@@ -64,16 +75,18 @@ pub struct Named {
 
 /// Reads `--host`: a comma list of `host[:port]`, `http://host[:port]` or `https://host[:port]`, with `{1...16}`
 /// ranges, or `file:PATH` with one such entry a line. With `tls`, hosts without a scheme speak TLS too. The port is 80
-/// or, with TLS, 443 where none is given, as for any URL.
+/// or, with TLS, 443 where none is given, as for any URL. `read` gives the text of a file of so many bytes at the most.
 ///
 /// # Errors
 /// [`HostsError`], quoting the entry at fault.
-pub fn parse(text: &str, tls: bool) -> Result<Named, HostsError> {
+pub fn parse(text: &str, tls: bool, read: Read) -> Result<Named, HostsError> {
+    require_no_keys(text)?;
     let mut hosts = Vec::new();
     for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         if let Some(path) = entry.strip_prefix("file:") {
-            let lines =
-                std::fs::read_to_string(path).map_err(|source| HostsError::File { path: path.to_owned(), source })?;
+            let lines = read(Path::new(path), FILE_BYTES_MAX)
+                .map_err(|source| HostsError::File { path: path.to_owned(), source })?;
+            require_no_keys(&lines)?;
             for line in lines.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
                 expand(line, &mut hosts)?;
             }
@@ -91,6 +104,12 @@ pub fn parse(text: &str, tls: bool) -> Result<Named, HostsError> {
     let authorities = hosts.iter().map(|h| authority(h, tls)).collect::<Result<_, _>>()?;
     Ok(Named { authorities, tls })
 }
+
+/// Largest file of hosts: each line of those that there can be, and comments.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads a file: what is no regular one, and never ends or begins, is for the caller to bound.
+pub type Read = fn(&Path, u64) -> std::io::Result<String>;
 
 /// Expands each `{FIRST...LAST}` of an entry; numbers keep the width of `FIRST` where that has leading zeros.
 fn expand(entry: &str, out: &mut Vec<String>) -> Result<(), HostsError> {
@@ -118,13 +137,36 @@ fn expand(entry: &str, out: &mut Vec<String>) -> Result<(), HostsError> {
     Ok(())
 }
 
+/// No host has an `@`. A key before it may hold every sign that parts hosts, so that the text is looked at as a whole.
+fn require_no_keys(text: &str) -> Result<(), HostsError> {
+    let Some((_, behind)) = text.rsplit_once('@') else { return Ok(()) };
+    let end = behind.find([',', '/', '?', '#', '\n']).unwrap_or(behind.len());
+    Err(HostsError::Keys(behind[..end].trim().to_owned()))
+}
+
+/// An entry as it may be quoted: what stands behind a colon and is no port may be a key, for want of the sign behind
+/// it, and a query may hold a signature.
+fn quotable(entry: &str) -> String {
+    let (entry, query) = entry.split_once(['?', '#']).map_or((entry, ""), |(entry, _)| (entry, "?***"));
+    let begin = entry.find("://").map_or(0, |at| at + 3);
+    let is_port = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let rest = &entry[begin..];
+    let is_address = rest.starts_with('[') || rest.parse::<IpAddr>().is_ok();
+    match rest.split_once(':').filter(|_| !is_address) {
+        Some((host, port)) if !host.is_empty() && !is_port(port.split('/').next().unwrap_or_default()) => {
+            format!("{}{host}:***{query}", &entry[..begin])
+        }
+        _ => format!("{entry}{query}"),
+    }
+}
+
 /// `host:port` of an entry that may be a URL.
 fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
-    let fail = || HostsError::Url(entry.to_owned());
+    let fail = || HostsError::Url(quotable(entry));
     let rest = match entry.split_once("://") {
         Some(("http", rest)) if !tls => rest,
         Some(("https", rest)) if tls => rest,
-        Some(("http" | "https", _)) => return Err(HostsError::Scheme(entry.to_owned())),
+        Some(("http" | "https", _)) => return Err(HostsError::Scheme(quotable(entry))),
         Some(_) => return Err(fail()),
         None => entry,
     };
@@ -144,11 +186,21 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
         }
         None => rest.split_once(':').map_or((rest.to_owned(), ""), |(h, p)| (h.to_owned(), p)),
     };
-    if host.is_empty() {
+    let of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    if host.is_empty() || !(host.starts_with('[') || host.bytes().all(of_name)) {
         return Err(fail());
     }
     let port: u16 = if port.is_empty() { default_port(tls) } else { port.parse().map_err(|_| fail())? };
     Ok(format!("{host}:{port}"))
+}
+
+/// Whether only a name server, or a file of names, can say where a `host:port` is: it is no address, and not
+/// `localhost`, which is this machine wherever nobody says otherwise (RFC 6761, section 6.3).
+#[must_use]
+pub fn needs_look_up(authority: &str) -> bool {
+    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    !name.eq_ignore_ascii_case("localhost") && bare.parse::<IpAddr>().is_err()
 }
 
 /// How long an address may take to answer before the next one of its name is tried.
@@ -211,6 +263,11 @@ pub fn host_header(authority: &str, tls: bool) -> &str {
 mod tests {
     use super::*;
 
+    fn read(path: &Path, most: u64) -> std::io::Result<String> {
+        assert_eq!(most, 1 << 20);
+        std::fs::read_to_string(path)
+    }
+
     #[test]
     fn hosts_read_as_users_write_them() {
         for (text, expected) in [
@@ -225,7 +282,7 @@ mod tests {
             ("https://n{1...2}", "n1:443 n2:443"),
             ("[::1]:9000,::1,http://[fe80::1]", "[::1]:9000 [::1]:80 [fe80::1]:80"),
         ] {
-            let named = parse(text, false).unwrap();
+            let named = parse(text, false, read).unwrap();
             assert_eq!(
                 (named.authorities.join(" "), named.tls),
                 (expected.into(), text.starts_with("https")),
@@ -239,7 +296,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# storage nodes\na:1\n\nb{1...2}:2\n").unwrap();
         let text = format!("file:{}", file.path().display());
-        assert_eq!(parse(&text, true).unwrap().authorities, ["a:1", "b1:2", "b2:2"]);
+        assert_eq!(parse(&text, true, read).unwrap().authorities, ["a:1", "b1:2", "b2:2"]);
     }
 
     #[test]
@@ -256,24 +313,64 @@ mod tests {
             ("ftp://a", "ftp://a"),
             ("a:99999", "a:99999"),
             ("http://a/bucket", "without a path"),
-            ("user@a", "user@a"),
+            ("user@a", "host \"a\""),
             ("http://\ta", "\\ta"),
             ("a\r\nX-Header: b", "\\r\\n"),
+            ("a%0d%0ab", "a%0d%0ab"),
+            ("a\\b", "without a path"),
             ("n{1...5000}", "more than 1024"),
             ("n{1...1000}-{1...1000}", "more than 1024"),
             ("file:/does/not/exist", "/does/not/exist"),
             (":9000", ":9000"),
         ] {
-            let error = parse(text, false).expect_err(text).to_string();
+            let error = parse(text, false, read).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
     }
 
     #[test]
+    fn keys_in_a_list_of_hosts_are_refused_and_not_quoted() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a:1\nhttps://AK:QQQQ@b:1\n").unwrap();
+        for text in [
+            "https://AK:QQQQ@h:9000",
+            "AK:QQQQ@h",
+            "QQQQ@h",
+            "a,https://AK:QQ,QQQQ@h",
+            "https://AK:QQ/QQQQ@h",
+            "https://AK:{QQQQ}@h",
+            "https://AK:QQQQ",
+            "AK:QQQQ/",
+            "AK:QQQQ:9000",
+            "http://h:9000/?X-Amz-Signature=QQQQ",
+            "ftp://AK:QQQQ",
+            "https://a,http://AK:QQQQ",
+            &format!("file:{}", file.path().display()),
+        ] {
+            let error = parse(text, false, read).expect_err(text).to_string();
+            assert!(!error.contains("QQQQ"), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn tls_asked_for_goes_for_hosts_without_a_scheme_and_not_against_one() {
-        let named = parse("a,https://b:9,[::1]", true).unwrap();
+        let named = parse("a,https://b:9,[::1]", true, read).unwrap();
         assert_eq!((named.authorities.join(" ").as_str(), named.tls), ("a:443 b:9 [::1]:443", true));
-        assert!(parse("http://a", true).unwrap_err().to_string().contains("--tls"));
+        assert!(parse("http://a", true, read).unwrap_err().to_string().contains("--tls"));
+    }
+
+    #[test]
+    fn addresses_and_localhost_are_known_without_a_name_server() {
+        for (authority, is_asked) in [
+            ("127.0.0.1:9000", false),
+            ("[::1]:80", false),
+            ("LocalHost:9000", false),
+            ("localhost.example:9000", true),
+            ("127.1:9000", true),
+            ("minio-1:9000", true),
+        ] {
+            assert_eq!(needs_look_up(authority), is_asked, "{authority}");
+        }
     }
 
     #[test]

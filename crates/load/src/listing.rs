@@ -1,7 +1,6 @@
 //! What a bucket lists: objects, versions of objects, uploads that were begun; a page of XML each.
 
-use quick_xml::events::Event;
-
+use crate::document::walk;
 use crate::session::Existing;
 
 /// One page of a listing.
@@ -11,6 +10,25 @@ pub struct Page<T, Next> {
     pub entries: Vec<T>,
     /// Where the next page begins; absent on the last.
     pub next: Option<Next>,
+    /// Which bucket it is of, and which prefix, where it says so.
+    pub of: (Option<String>, Option<String>),
+}
+
+impl<T, Next> Page<T, Next> {
+    /// The page, where it is one of this bucket, and of this prefix.
+    ///
+    /// # Errors
+    /// What it is of instead.
+    pub fn of(self, bucket: &str, prefix: Option<&str>) -> Result<Self, String> {
+        let (of_bucket, of_prefix) = &self.of;
+        if let Some(other) = of_bucket.as_ref().filter(|other| *other != bucket) {
+            return Err(format!("it is of bucket {other:.80?}"));
+        }
+        if let Some(other) = of_prefix.as_ref().filter(|other| prefix.is_some_and(|prefix| *other != prefix)) {
+            return Err(format!("it is of prefix {other:.80?}"));
+        }
+        Ok(self)
+    }
 }
 
 /// Where the next page of versions or uploads begins.
@@ -38,7 +56,8 @@ pub struct Identified {
 pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
     let mut entries = Vec::new();
     let (mut key, mut size_bytes, mut truncated, mut token) = (None::<String>, 0u64, false, None);
-    walk(body, |parent, name, text| {
+    let mut of = (None, None);
+    walk(body, &["ListBucketResult"], |parent, name, text| {
         match (parent, name) {
             (Some("Contents"), "Key") => key = Some(std::mem::take(text)),
             (Some("Contents"), "Size") => {
@@ -48,13 +67,16 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
                 let key = key.take().ok_or("an object without a key")?;
                 entries.push(Existing { key, size_bytes });
             }
+            (Some("ListBucketResult"), "Name") => of.0 = Some(std::mem::take(text)),
+            (Some("ListBucketResult"), "Prefix") => of.1 = Some(std::mem::take(text)),
             (_, "IsTruncated") => truncated = text.trim() == "true",
             (_, "NextContinuationToken") => token = Some(std::mem::take(text)),
             _ => {}
         }
         Ok(())
     })?;
-    Ok(Page { entries, next: if truncated { token } else { None } })
+    let token = token.filter(|token| !token.is_empty());
+    Ok(Page { entries, next: following(truncated, token)?, of })
 }
 
 /// A page of `ListObjectVersions`: versions and delete markers.
@@ -62,7 +84,7 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
 /// # Errors
 /// What about it is no such page.
 pub fn versions(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
-    identified(body, &["Version", "DeleteMarker"], "VersionId", "NextVersionIdMarker")
+    identified(body, VERSIONS, &["Version", "DeleteMarker"], ["VersionId", "NextVersionIdMarker"])
 }
 
 /// A page of `ListMultipartUploads`.
@@ -70,15 +92,36 @@ pub fn versions(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
 /// # Errors
 /// What about it is no such page.
 pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
-    identified(body, &["Upload"], "UploadId", "NextUploadIdMarker")
+    identified(body, &["ListMultipartUploadsResult"], &["Upload"], ["UploadId", "NextUploadIdMarker"])
 }
 
-fn identified(body: &[u8], entry: &[&str], id_name: &str, marker: &str) -> Result<Page<Identified, Marker>, String> {
+/// What the root of a listing of versions is called: by Amazon, and in its schema.
+const VERSIONS: &[&str] = &["ListVersionsResult", "ListBucketVersionsResult"];
+
+/// Where the next page begins. A listing that says that it goes on, and not where, is not known to be whole.
+fn following<Next>(truncated: bool, next: Option<Next>) -> Result<Option<Next>, String> {
+    match (truncated, next) {
+        (true, None) => Err("it says that more follows, and not where".into()),
+        (true, next) => Ok(next),
+        (false, _) => Ok(None),
+    }
+}
+
+fn identified(
+    body: &[u8],
+    roots: &[&str],
+    entry: &[&str],
+    [id_name, marker]: [&str; 2],
+) -> Result<Page<Identified, Marker>, String> {
     let mut entries = Vec::new();
     let (mut key, mut id, mut truncated, mut next) = (None::<String>, None::<String>, false, Marker::default());
-    walk(body, |parent, name, text| {
-        let inside = parent.is_some_and(|parent| entry.contains(&parent));
+    let mut of = (None, None);
+    walk(body, roots, |parent, name, text| {
+        let within = |names: &[&str]| parent.is_some_and(|parent| names.contains(&parent));
+        let inside = within(entry);
         match name {
+            "Name" | "Bucket" if within(roots) => of.0 = Some(std::mem::take(text)),
+            "Prefix" if within(roots) => of.1 = Some(std::mem::take(text)),
             "Key" if inside => key = Some(std::mem::take(text)),
             _ if inside && name == id_name => id = Some(std::mem::take(text)),
             _ if entry.contains(&name) => {
@@ -94,46 +137,8 @@ fn identified(body: &[u8], entry: &[&str], id_name: &str, marker: &str) -> Resul
         }
         Ok(())
     })?;
-    let next = (truncated && next != Marker::default()).then_some(next);
-    Ok(Page { entries, next })
-}
-
-/// Calls `on_end` at the end of each element: with its parent's name, its own, and the text since its last child.
-fn walk(
-    body: &[u8],
-    mut on_end: impl FnMut(Option<&str>, &str, &mut String) -> Result<(), String>,
-) -> Result<(), String> {
-    let mut reader = quick_xml::Reader::from_str(std::str::from_utf8(body).map_err(|e| e.to_string())?);
-    let (mut path, mut text) = (Vec::<String>::new(), String::new());
-    loop {
-        match reader.read_event().map_err(|e| e.to_string())? {
-            Event::Start(start) => {
-                path.push(start.local_name().as_ref().to_owned());
-                text.clear();
-            }
-            Event::Text(piece) => text.push_str(&piece.xml10_content()),
-            Event::GeneralRef(reference) => text.push_str(&resolve(&reference)?),
-            Event::End(end) => {
-                let parent = path.len().checked_sub(2).map(|i| path[i].as_str());
-                on_end(parent, end.local_name().as_ref(), &mut text)?;
-                path.pop();
-                text.clear();
-            }
-            Event::Eof => return Ok(()),
-            _ => {}
-        }
-    }
-}
-
-fn resolve(reference: &quick_xml::events::BytesRef<'_>) -> Result<String, String> {
-    if let Some(c) = reference.resolve_char_ref().map_err(|e| e.to_string())? {
-        return Ok(c.to_string());
-    }
-    let name: &str = reference;
-    match quick_xml::escape::resolve_predefined_entity(name) {
-        Some(text) => Ok(text.to_owned()),
-        None => Err(format!("unknown entity &{name};")),
-    }
+    let next = following(truncated, (next != Marker::default()).then_some(next))?;
+    Ok(Page { entries, next, of })
 }
 
 #[cfg(test)]
@@ -158,13 +163,31 @@ mod tests {
 
     #[test]
     fn pages_that_are_none_are_refused() {
-        for body in
-            ["<a><b></a>", "<Contents><Size>1</Size></Contents>", "<Contents><Size>x</Size></Contents>", "<a>&z;</a>"]
-        {
+        let nested = format!("<ListBucketResult>{}", "<a>".repeat(17));
+        assert!(objects(nested.as_bytes()).is_err(), "nested");
+        for body in [
+            "",
+            "<html></html>",
+            "<ListBucketResult><b></ListBucketResult>",
+            "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
+            "<ListBucketResult><Contents><Size>x</Size></Contents></ListBucketResult>",
+            "<ListBucketResult>&z;</ListBucketResult>",
+            "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken/></ListBucketResult>",
+            "<ListBucketResult><Contents><Key>a</Key></Contents>",
+            "<ListVersionsResult/>",
+        ] {
             assert!(objects(body.as_bytes()).is_err(), "{body}");
         }
-        assert!(versions(b"<DeleteMarker><Key>a</Key></DeleteMarker>").is_err());
-        assert!(uploads(b"<Upload><UploadId>a</UploadId></Upload>").is_err());
+        assert!(
+            versions(b"<ListVersionsResult><DeleteMarker><Key>a</Key></DeleteMarker></ListVersionsResult>").is_err()
+        );
+        assert!(
+            uploads(
+                b"<ListMultipartUploadsResult><Upload><UploadId>a</UploadId></Upload></ListMultipartUploadsResult>"
+            )
+            .is_err()
+        );
     }
 
     #[test]
@@ -177,11 +200,41 @@ mod tests {
         let got: Vec<_> = page.entries.iter().map(|v| (v.key.as_str(), v.id.as_str())).collect();
         assert_eq!(got, [("a", "null"), ("b>", "2")]);
         assert_eq!(page.next, Some(Marker { key: "k".into(), id: "v".into() }));
-        let body = b"<R><Upload><Key>a/b</Key><UploadId>u</UploadId></Upload><IsTruncated>false</IsTruncated>
-            <NextKeyMarker>k</NextKeyMarker></R>";
+        let body =
+            b"<m:ListMultipartUploadsResult xmlns:m='u'><m:Upload><Key>a/b</Key><UploadId>u</UploadId></m:Upload>
+            <IsTruncated>false</IsTruncated><NextKeyMarker>k</NextKeyMarker></m:ListMultipartUploadsResult>";
         let page = uploads(body).unwrap();
         assert_eq!(page.entries, [Identified { key: "a/b".into(), id: "u".into() }]);
         assert_eq!(page.next, None);
+    }
+
+    #[test]
+    fn a_page_of_another_bucket_or_prefix_is_told_as_such() {
+        let inner = "<Name>b</Name><Prefix>p/&amp;</Prefix><CommonPrefixes><Prefix>x</Prefix></CommonPrefixes>";
+        let listed = |bucket: &str, prefix: &str| {
+            let of_objects = objects(format!("<ListBucketResult>{inner}</ListBucketResult>").as_bytes()).unwrap();
+            let of_versions = versions(format!("<ListVersionsResult>{inner}</ListVersionsResult>").as_bytes()).unwrap();
+            let told = of_objects.of(bucket, Some(prefix)).map(|_| ());
+            assert_eq!(told, of_versions.of(bucket, Some(prefix)).map(|_| ()));
+            told
+        };
+        assert_eq!(listed("b", "p/&"), Ok(()));
+        assert!(listed("c", "p/&").unwrap_err().contains("bucket \"b\""));
+        assert!(listed("b", "p/").unwrap_err().contains("prefix \"p/&\""));
+        let page = uploads(b"<ListMultipartUploadsResult><Bucket>c</Bucket></ListMultipartUploadsResult>").unwrap();
+        assert!(page.clone().of("c", None).is_ok() && page.of("b", None).is_err());
+    }
+
+    #[test]
+    fn an_empty_page_is_one_that_says_so() {
+        for body in ["<ListBucketResult/>", "<s:ListBucketResult xmlns:s='u'></s:ListBucketResult>"] {
+            assert_eq!(
+                objects(body.as_bytes()),
+                Ok(Page { entries: Vec::new(), next: None, of: (None, None) }),
+                "{body}"
+            );
+        }
+        assert_eq!(versions(b"<ListBucketVersionsResult/>").unwrap().entries, []);
     }
 
     proptest! {

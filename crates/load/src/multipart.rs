@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 
 use linerate_record::run::Op;
 
-use crate::failure::{Failure, s3_code};
+use crate::document::{error_code, root, walk};
+use crate::failure::{Failure, beginning};
 use crate::object::ObjectId;
 use crate::request::{Ask, Range, Subject};
 use crate::retry::Since;
@@ -73,21 +74,30 @@ pub(crate) enum Step {
 
 /// What a reply must hold, whatever its status: S3 may answer 200 to the completion of an upload, and then fail.
 pub(crate) fn judge(step: Step, reply: &[u8]) -> Result<(), Failure> {
-    let text = || String::from_utf8_lossy(reply);
+    if !matches!(step, Step::Part(_)) && root(reply) == Some(b"Error") {
+        return Err(Failure::Status(200, error_code(reply)));
+    }
     match step {
         Step::Create if upload_id(reply).is_none() => Err(Failure::Lacking("an upload id")),
         Step::Part(_) if reply.is_empty() => Err(Failure::Lacking("an ETag")),
-        Step::Complete if text().contains("<Error>") => Err(Failure::Status(200, s3_code(reply))),
-        Step::Complete if !text().contains("CompleteMultipartUploadResult") => Err(Failure::Lacking("a result")),
+        Step::Complete if walk(reply, &["CompleteMultipartUploadResult"], |_, _, _| Ok(())).is_err() => {
+            Err(Failure::Lacking("a result"))
+        }
+        Step::Abort if !reply.trim_ascii().is_empty() => Err(Failure::NotS3(beginning(reply))),
         _ => Ok(()),
     }
 }
 
 fn upload_id(reply: &[u8]) -> Option<String> {
-    let (_, rest) = std::str::from_utf8(reply).ok()?.split_once("<UploadId>")?;
-    let (id, _) = rest.split_once("</UploadId>")?;
-    let id = quick_xml::escape::unescape(id.trim()).ok()?;
-    (!id.is_empty()).then(|| id.into_owned())
+    let mut id = String::new();
+    let told = walk(reply, &["InitiateMultipartUploadResult"], |_, name, text| {
+        if name == "UploadId" {
+            id = text.trim().to_owned();
+        }
+        Ok(())
+    });
+    told.ok()?;
+    (!id.is_empty()).then_some(id)
 }
 
 /// An upload that has ended well.
@@ -481,6 +491,8 @@ mod tests {
             (Step::Complete, internal, Err("http 200 InternalError")),
             (Step::Complete, b"", Err("reply without a result")),
             (Step::Abort, b"", Ok(())),
+            (Step::Abort, b" \r\n", Ok(())),
+            (Step::Abort, b"OK", Err("reply is not S3's: \"OK\"")),
         ] {
             let judged = judge(step, reply).map_err(|why| why.to_string());
             assert_eq!(judged, expected.map_err(str::to_owned), "{step:?}");

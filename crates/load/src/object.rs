@@ -39,6 +39,12 @@ pub fn push_key(run_prefix: &str, id: ObjectId, size_bytes: u64, out: &mut Vec<u
     push_decimal(size_bytes, out);
 }
 
+/// The number and size of an object that the last part of its key names: `SEQ-SIZE`.
+pub(crate) fn object_of(name: &str) -> Option<(u64, u64)> {
+    let (seq, size) = name.split_once('-')?;
+    Some((u64::from_str_radix(seq, 16).ok()?, size.parse().ok()?))
+}
+
 /// Appends `n` in hex, with leading zeros up to `width` digits.
 fn push_hex(n: u64, width: usize, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -79,6 +85,13 @@ mod tests {
     fn keys_tell_set_number_and_size() {
         assert_eq!(key(1, 0xAB, 4096), "p/run/001/000000ab-4096");
         assert_eq!(key(0xFFFF, 0x12_3456_789A, 0), "p/run/ffff/123456789a-0");
+    }
+
+    #[test]
+    fn a_key_tells_its_object() {
+        let key = key(3, 300, 4096);
+        assert_eq!(object_of(key.strip_prefix("p/run/003/").unwrap()), Some((300, 4096)));
+        assert_eq!((object_of("x-1"), object_of("1-"), object_of("1")), (None, None, None));
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub struct OpenFigures {
     pub in_flight: u32,
     /// By how much requests started late through linerate's own fault, in nanoseconds.
     pub late: Latencies,
+    /// How long what is outstanding at its end, waiting or in flight, has been due, in nanoseconds.
+    pub ages: Latencies,
 }
 
 /// Figures of one host and operation in one interval.
@@ -101,6 +103,10 @@ pub struct PointOutcome {
     pub ended: Ended,
     /// Numbers of the write set below this may exist at the target; none from it on.
     pub written_until: u64,
+    /// Objects that the target said it stored, as far as it was counted.
+    pub stored: u64,
+    /// Objects that the target said it deleted, as far as it was counted.
+    pub deleted: u64,
     /// Connections made.
     pub connections: u64,
     /// Writes that had not ended when their connection was given up: the target may store them later.
@@ -152,8 +158,19 @@ pub fn drive(
             let slots = plan.concurrency / workers + u32::from(worker < plan.concurrency % workers);
             let (session, clock) = (drive.session, drive.clock);
             let (stop, next_delete, reports) = (&stop, &next_delete, reports.clone());
-            let given =
-                Assignment { session, plan, clock, begin_ns, stop, next_delete, worker, workers, slots, reports };
+            let given = Assignment {
+                session,
+                plan,
+                clock,
+                begin_ns,
+                stop,
+                interrupted: drive.interrupted,
+                next_delete,
+                worker,
+                workers,
+                slots,
+                reports,
+            };
             let named = std::thread::Builder::new().name(format!("load-{worker}"));
             match named.spawn_scoped(scope, move || worker::run(given)) {
                 Ok(thread) => threads.push(thread),
@@ -192,6 +209,8 @@ struct Merge<'a> {
     /// Requests of the whole point that succeeded, and that failed.
     succeeded: u64,
     failed: u64,
+    stored: u64,
+    deleted: u64,
     /// Why `on_interval` ended the point, where it did.
     told: Option<Ended>,
 }
@@ -212,6 +231,8 @@ impl<'a> Merge<'a> {
             gave_up: false,
             succeeded: 0,
             failed: 0,
+            stored: 0,
+            deleted: 0,
             told: None,
         }
     }
@@ -295,6 +316,9 @@ impl<'a> Merge<'a> {
         let failed = whole().flat_map(|r| r.errors.values()).sum::<u64>();
         self.failed += failed;
         self.succeeded += whole().map(|r| r.requests).sum::<u64>();
+        let of = |ops: &[Op]| figures.rows.iter().filter(|r| ops.contains(&r.op)).map(|r| r.requests).sum::<u64>();
+        self.stored += of(&[Op::Put, Op::Multipart]);
+        self.deleted += of(&[Op::Delete]);
         if figures.rows.iter().any(|r| r.requests > 0 || r.moved_bytes > 0) {
             (self.last_alive_ns, self.failures_since, self.throttled_since) = (to_ns, 0, 0);
         } else {
@@ -322,6 +346,8 @@ impl<'a> Merge<'a> {
             ended,
             // Threads take turns through the numbers, so the furthest bounds them all.
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
+            stored: self.stored,
+            deleted: self.deleted,
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
             unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
@@ -375,13 +401,15 @@ fn add_intended(sum: &mut Option<Latencies>, pairs: Option<Sparse>) {
 
 fn merge_open(reports: &[Report]) -> Option<OpenFigures> {
     let of_threads: Vec<&OpenReport> = reports.iter().filter_map(|r| r.open.as_ref()).collect();
-    let mut late = empty();
+    let (mut late, mut ages) = (empty(), empty());
     of_threads.iter().for_each(|o| add_sparse(&mut late, &o.late));
+    of_threads.iter().for_each(|o| add_sparse(&mut ages, &o.ages));
     (!of_threads.is_empty()).then(|| OpenFigures {
         due: of_threads.iter().map(|o| o.due).sum(),
         backlog: of_threads.iter().map(|o| o.backlog).sum(),
         in_flight: of_threads.iter().map(|o| o.in_flight).sum(),
         late,
+        ages,
     })
 }
 

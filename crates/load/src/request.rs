@@ -12,7 +12,7 @@ use crate::sigv4::{Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, hex, push_e
 use crate::streaming::Layout;
 
 /// Keys asked for in one page of a listing: S3's own limit.
-const LIST_KEYS_MAX: u64 = 1000;
+pub(crate) const LIST_KEYS_MAX: u64 = 1000;
 
 /// What one request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

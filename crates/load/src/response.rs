@@ -18,6 +18,9 @@ pub enum Malformed {
     /// Not HTTP/1.x.
     #[error("the reply is not HTTP/1.x")]
     Syntax,
+    /// More headers than are taken.
+    #[error("the reply has more than {HEADERS_MAX} headers")]
+    TooManyHeaders,
     /// A head without end.
     #[error("the reply's head exceeds {HEAD_BYTES_MAX} bytes")]
     TooLong,
@@ -54,6 +57,33 @@ pub struct Head {
     pub framing: Framing,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
+    /// What `Content-Length` says, of a reply to HEAD too.
+    pub content_length: Option<u64>,
+    /// What `Content-Range` says.
+    pub content_range: Option<ContentRange>,
+}
+
+/// Which part of an object a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRange {
+    /// Its first byte.
+    pub first: u64,
+    /// Its last byte.
+    pub last: u64,
+    /// The whole object's length, where it is told.
+    pub whole: Option<u64>,
+}
+
+impl ContentRange {
+    /// Reads `bytes FIRST-LAST/WHOLE`; `None` where it is none.
+    fn read(value: &[u8]) -> Option<Self> {
+        let value = std::str::from_utf8(value).ok()?.trim();
+        let (range, whole) = value.strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let number = |text: &str| decimal(text.as_bytes());
+        let whole = if whole == "*" { None } else { Some(number(whole)?) };
+        Some(ContentRange { first: number(first)?, last: number(last)?, whole })
+    }
 }
 
 /// Reads a response's head from `bytes`; `None` where it is not whole yet. `to_head` says that the request was `HEAD`,
@@ -70,10 +100,12 @@ pub fn head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
         Ok(httparse::Status::Complete(n)) => n,
         Ok(httparse::Status::Partial) if bytes.len() >= HEAD_BYTES_MAX => return Err(Malformed::TooLong),
         Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::TooManyHeaders),
         Err(_) => return Err(Malformed::Syntax),
     };
     let (Some(status), Some(version)) = (response.code, response.version) else { return Err(Malformed::Syntax) };
     let (mut length, mut chunked, mut keep_alive) = (None, false, version == 1);
+    let mut content_range = None;
     for header in response.headers.iter() {
         let name = header.name;
         if name.eq_ignore_ascii_case("content-length") {
@@ -86,6 +118,8 @@ pub fn head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
             if !chunked {
                 return Err(Malformed::Length);
             }
+        } else if name.eq_ignore_ascii_case("content-range") {
+            content_range = ContentRange::read(header.value);
         } else if name.eq_ignore_ascii_case("connection") {
             let says =
                 |word: &[u8]| header.value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(word));
@@ -102,7 +136,8 @@ pub fn head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
             (None, false) => Framing::UntilClose,
         }
     };
-    Ok(Some(Head { status, head_bytes, framing, keep_alive: keep_alive && framing != Framing::UntilClose }))
+    let keep_alive = keep_alive && framing != Framing::UntilClose;
+    Ok(Some(Head { status, head_bytes, framing, keep_alive, content_length: length, content_range }))
 }
 
 /// A header's value, by name, of a head that [`head`] has taken: for the cold paths that want one.
@@ -128,7 +163,12 @@ fn decimal(value: &[u8]) -> Option<u64> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
     state: ChunkState,
+    /// Bytes of sizes, extensions and trailers since the last data.
+    framing_bytes: u32,
 }
+
+/// Most bytes of a chunked body that hold no data: an extension or a trailer may be without end.
+const FRAMING_BYTES_MAX: u32 = HEAD_BYTES_MAX as u32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ChunkState {
@@ -168,10 +208,15 @@ impl Chunks {
                 let n = left.min((bytes.len() - at) as u64);
                 sink(&bytes[at..at + n as usize]);
                 at += n as usize;
+                self.framing_bytes = 0;
                 self.state = if n == left { ChunkState::DataEnd } else { ChunkState::Data(left - n) };
             } else {
                 self.state = next(self.state, bytes[at])?;
+                self.framing_bytes += 1;
                 at += 1;
+                if self.framing_bytes > FRAMING_BYTES_MAX {
+                    return Err(Malformed::Chunk);
+                }
             }
         }
         Ok(at)
@@ -235,7 +280,7 @@ mod tests {
             assert_eq!((head.framing, head.keep_alive, head.head_bytes), (framing, keep_alive, text.len()), "{text}");
         }
         let to_head = head(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true).unwrap().unwrap();
-        assert_eq!(to_head.framing, Framing::Length(0));
+        assert_eq!((to_head.framing, to_head.content_length), (Framing::Length(0), Some(5)));
     }
 
     #[test]
@@ -254,6 +299,32 @@ mod tests {
         assert_eq!(parsed("HTTP/2 200\r\n\r\n"), Err(Malformed::Syntax));
         let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(HEAD_BYTES_MAX));
         assert_eq!(parsed(&endless), Err(Malformed::TooLong));
+    }
+
+    #[test]
+    fn more_headers_than_are_taken_are_told_as_such() {
+        let with = |headers: usize| format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: y\r\n".repeat(headers));
+        assert!(parsed(&with(HEADERS_MAX)).unwrap().is_some());
+        let error = parsed(&with(HEADERS_MAX + 1)).unwrap_err();
+        assert_eq!(error.to_string(), "the reply has more than 96 headers");
+    }
+
+    #[test]
+    fn ranges_are_read_as_they_are_told() {
+        let range = |first, last, whole| Some(ContentRange { first, last, whole });
+        for (value, expected) in [
+            ("bytes 0-9/100", range(0, 9, Some(100))),
+            (" bytes 5-6/*", range(5, 6, None)),
+            ("bytes */100", None),
+            ("bytes 0-9", None),
+            ("bytes 0-9/", None),
+            ("bytes 0--9/9", None),
+            ("items 0-9/100", None),
+            ("", None),
+        ] {
+            let text = format!("HTTP/1.1 206 Partial Content\r\nContent-Range: {value}\r\n\r\n");
+            assert_eq!(parsed(&text).unwrap().unwrap().content_range, expected, "{value}");
+        }
     }
 
     #[test]
@@ -290,6 +361,19 @@ mod tests {
             let unfinished = matches!(result, Ok((_, false, _))) && text.is_empty();
             assert!(unfinished || result == Err(Malformed::Chunk), "{text:?}: {result:?}");
         }
+    }
+
+    #[test]
+    fn framing_without_end_is_refused() {
+        let long = "x".repeat(FRAMING_BYTES_MAX as usize);
+        for begin in ["5;", "0\r\nX: ", "0000"] {
+            let filler = if begin == "0000" { "0".repeat(long.len()) } else { long.clone() };
+            let text = format!("{begin}{filler}");
+            assert_eq!(unchunk(&[text.as_bytes()]), Err(Malformed::Chunk), "{begin}");
+        }
+        // Each chunk has room of its own.
+        let many = format!("1;{}\r\ny\r\n", "x".repeat(1000)).repeat(100);
+        assert_eq!(unchunk(&[many.as_bytes()]).unwrap().0.len(), 100);
     }
 
     proptest! {

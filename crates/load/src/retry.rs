@@ -51,6 +51,11 @@ impl Retries {
         again
     }
 
+    /// When those that wait began.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Since> {
+        self.waiting.iter().map(|(_, since)| since)
+    }
+
     /// The next to make again.
     pub(crate) fn next(&mut self) -> Option<(Ask, Since)> {
         self.waiting.pop_front()

@@ -224,6 +224,11 @@ pub struct Plan {
     pub write_set: u32,
     /// What is read, headed and deleted.
     pub source: Source,
+    /// Objects of the run that a listing must show, a page of them at the most; none where the target keeps nothing,
+    /// or where it is not known.
+    pub listed: u64,
+    /// Objects that a listing may show, all that the run wrote; `u64::MAX` where that is not known.
+    pub listed_most: u64,
     /// How objects are cut for multipart uploads.
     pub parts: Parts,
     /// Length of a range to read in place of a whole object.

@@ -38,6 +38,22 @@ fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Res
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Has every descriptor from a number on closed when another program is executed, whoever opened it.
+///
+/// # Errors
+/// Where `/proc` does not tell which there are.
+pub fn close_on_exec_from(first: i32) -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if number >= first {
+            // SAFETY: a flag of a descriptor is set, on which nobody's memory depends; one that is closed by now gives
+            // an error, which is no matter.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
 /// Processor time that a whole process has used since it began, in nanoseconds, of all its threads.
 ///
 /// # Errors

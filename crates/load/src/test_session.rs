@@ -41,6 +41,8 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         threads: 1,
         write_set: 1,
         parts: Parts { bytes: 5 << 20, concurrent: 1 },
+        listed: 0,
+        listed_most: u64::MAX,
         range_bytes: None,
         verify: false,
         until: Until::Intervals(1),

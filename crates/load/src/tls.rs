@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,6 +14,7 @@ use rustls::{
     InvalidMessage, RootCertStore, SignatureScheme, StreamOwned,
 };
 
+use crate::bucket::{Patience, Patient};
 use crate::hosts::Host;
 use crate::session::Lookup;
 
@@ -98,25 +98,32 @@ impl Tls {
     }
 
     /// Shakes hands over a blocking connection to a host.
-    pub(crate) fn shake_hands(&self, host: usize, mut socket: TcpStream) -> io::Result<TlsStream> {
+    pub(crate) fn shake_hands(&self, host: usize, mut socket: Patient) -> io::Result<TlsStream> {
         let client = ClientConnection::new(Arc::clone(&self.config), self.names[host].clone());
         let mut client = client.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         while client.is_handshaking() {
-            match client.complete_io(&mut socket) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => drop(other?),
-            }
+            client.complete_io(&mut socket)?;
         }
         Ok(StreamOwned::new(client, socket))
     }
 }
 
-pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type TlsStream = StreamOwned<ClientConnection, Patient>;
 
 /// A blocking connection for the cold path.
 pub(crate) enum Stream {
-    Plain(TcpStream),
+    Plain(Patient),
     Tls(Box<TlsStream>),
+}
+
+impl Stream {
+    /// How long it is waited for.
+    pub(crate) fn patience(&mut self) -> &mut Patience {
+        match self {
+            Stream::Plain(socket) => &mut socket.patience,
+            Stream::Tls(stream) => &mut stream.sock.patience,
+        }
+    }
 }
 
 impl Read for Stream {

@@ -7,7 +7,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -18,6 +18,7 @@ use rustix::net::{
 };
 use rustls::client::UnbufferedClientConnection;
 
+use crate::bucket::Patience;
 use crate::channel::{Channel, Sent, Side, Wire};
 use crate::sys::set_bind_address_no_port;
 
@@ -54,17 +55,19 @@ pub(crate) fn dial(address: SocketAddr, source: Option<IpAddr>) -> Result<OwnedF
     }
 }
 
-/// A connection for blocking calls.
-pub(crate) fn dial_blocking(address: SocketAddr, source: Option<IpAddr>, timeout: Duration) -> io::Result<TcpStream> {
+/// A connection for blocking calls, waited for as long as `patience` lasts.
+pub(crate) fn dial_blocking(
+    address: SocketAddr,
+    source: Option<IpAddr>,
+    patience: &mut Patience,
+) -> io::Result<TcpStream> {
     let socket = dial(address, source)?;
-    let until = Instant::now() + timeout;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = patience.left()?;
         let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&left)) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => break,
-            Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }

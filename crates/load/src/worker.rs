@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::arrivals::{OpenLoop, OpenReport};
 use crate::choice::Choice;
 use crate::clock::{Clock, unix_base_ns};
-use crate::connection::{Buffers, Connection, Exchange, Phase, Progress, low_water_share};
+use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress, low_water_share};
 use crate::failure::Failure;
 use crate::multipart::{Unfinished, Uploads};
 use crate::pace::Pace;
@@ -38,6 +38,9 @@ const TIMEOUT_SCAN_NS: u64 = 100_000_000;
 
 /// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
 const DRAIN_NS: u64 = 5_000_000_000;
+
+/// How long they may take once the run was interrupted: whoever wants it to end is not kept waiting.
+const DRAIN_INTERRUPTED_NS: u64 = 1_000_000_000;
 
 /// What a thread tells of an interval.
 pub(crate) struct Report {
@@ -71,6 +74,8 @@ pub(crate) struct Assignment<'a> {
     pub(crate) clock: Clock,
     pub(crate) begin_ns: u64,
     pub(crate) stop: &'a AtomicBool,
+    /// Set from outside, also while what is in flight is waited for.
+    pub(crate) interrupted: &'a AtomicBool,
     /// The next object to delete, shared: threads with more slots delete more.
     pub(crate) next_delete: &'a AtomicU64,
     pub(crate) worker: u32,
@@ -152,7 +157,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         choice: Choice::new(&given),
         uploads: Uploads::new(given.plan.parts),
         requests: Requests::new(session),
-        buffers: Buffers::new(low_water_share(given.plan.concurrency)),
+        buffers: Buffers::new(low_water_share(given.plan.concurrency), expected(&given)),
         tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
         pace: Pace::new(given.plan.rate, share),
@@ -472,6 +477,14 @@ impl Worker<'_> {
         }
     }
 
+    /// What the schedule asked for up to an instant, and what of it is outstanding.
+    fn open_report(&mut self, until_ns: u64) -> Option<OpenReport> {
+        let connections = self.places.iter().filter_map(|p| p.connection.as_ref());
+        let under_way = connections.filter(|c| c.phase != Phase::Idle).filter_map(|c| c.exchange.since.intended_ns);
+        let again = self.retries.waiting().filter_map(|since| since.intended_ns);
+        self.open_loop.as_mut().map(|o| o.report(until_ns, self.in_flight, under_way.chain(again)))
+    }
+
     /// Reports each interval that has ended; with `cut`, also the one that has not.
     fn tick(&mut self, now_ns: u64, cut: bool) {
         while !self.draining && (now_ns >= self.tick_at_ns || cut) {
@@ -487,7 +500,7 @@ impl Worker<'_> {
                 rows: self.tally.drain(),
                 cpu_ns: cpu_ns - self.cpu_ns,
                 held_back: std::mem::take(&mut self.held_back),
-                open: self.open_loop.as_mut().map(|o| o.report(now_ns.min(self.tick_at_ns), self.in_flight)),
+                open: self.open_report(now_ns.min(self.tick_at_ns)),
             };
             self.cpu_ns = cpu_ns;
             self.unix_base_ns = unix_base_ns(&self.given.clock);
@@ -505,14 +518,18 @@ impl Worker<'_> {
     /// whole may be stored after its connection is gone, and would then outlive the clean-up.
     fn drain(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), Errno> {
         self.draining = true;
-        let begin_ns = self.given.clock.now_ns();
+        let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
         self.tick_at_ns = u64::MAX;
+        let mut hurried = false;
         loop {
             let now_ns = self.given.clock.now_ns();
+            if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
+                (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
+            }
             let connections = self.places.iter().filter_map(|p| p.connection.as_ref());
             let writes = connections.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
             let open = writes.clone().count();
-            if open == 0 || now_ns > begin_ns + DRAIN_NS {
+            if open == 0 || now_ns > until_ns {
                 writes.for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
                 return Ok(());
@@ -522,6 +539,13 @@ impl Worker<'_> {
             self.on_time(now_ns);
         }
     }
+}
+
+/// What listings of a thread are held against.
+fn expected(given: &Assignment<'_>) -> Expected {
+    let Session { bucket, run_prefix, .. } = given.session;
+    let Plan { listed, listed_most, .. } = *given.plan;
+    Expected { bucket: bucket.clone(), prefix: run_prefix.clone(), objects: listed, most: listed_most }
 }
 
 fn connection_to_idle(place: &mut Place, idle: &mut Vec<usize>, number: usize) {

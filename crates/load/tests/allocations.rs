@@ -1,7 +1,8 @@
 //! The wire loop allocates nothing per request: not for signing, sending, receiving, parsing or counting.
 
 use std::alloc::System;
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +15,7 @@ use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::target::null;
-use linerate_record::run::Op;
+use linerate_record::run::{Ended, Op};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -52,8 +53,39 @@ fn session(address: SocketAddr, payload: Payload, announced: &[u64]) -> Session 
     }
 }
 
-/// Requests that succeeded in so many intervals of 50 ms, and allocations of the whole process meanwhile.
-fn measured(address: SocketAddr, (op, payload): (Op, Payload), size: &str, intervals: u64) -> (u64, usize) {
+/// A target that answers everything with a page of a thousand keys, and allocates nothing for it.
+fn serve_a_listing() -> SocketAddr {
+    let entries = (0..1000).map(|i| format!("<Contents><Key>run/{i:04}</Key><Size>1</Size></Contents>"));
+    let page = format!("<ListBucketResult><Name>bucket</Name>{}</ListBucketResult>", entries.collect::<String>());
+    let reply: Arc<str> = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{page}", page.len()).into();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let reply = Arc::clone(&reply);
+            std::thread::spawn(move || {
+                let (mut head, mut length) = ([0; 8192], 0);
+                while let Ok(n) = stream.read(&mut head[length..]) {
+                    length += n;
+                    if n == 0 || (head[..length].ends_with(b"\r\n\r\n") && stream.write_all(reply.as_bytes()).is_err())
+                    {
+                        return;
+                    }
+                    length = if head[..length].ends_with(b"\r\n\r\n") { 0 } else { length };
+                }
+            });
+        }
+    });
+    address
+}
+
+/// What a point did until so many requests had succeeded: those requests, its intervals, and allocations of the whole
+/// process.
+fn measured(
+    address: SocketAddr,
+    (op, payload, size): (Op, Payload, &str),
+    (listed, least): (u64, u64),
+) -> (u64, u64, usize) {
     let sizes: linerate_load::sizes::Sizes = size.parse().expect("a size");
     let session = session(address, payload, &sizes.each());
     let plan = Plan {
@@ -67,43 +99,53 @@ fn measured(address: SocketAddr, (op, payload): (Op, Payload), size: &str, inter
         write_set: 1,
         source: Source::Set { set: 0, count: 1000 },
         parts: Parts { bytes: 5 << 20, concurrent: 1 },
+        listed,
+        listed_most: u64::MAX,
         range_bytes: None,
         verify: false,
-        until: Until::Intervals(intervals),
+        // A minute at the most.
+        until: Until::Intervals(1200),
         rate: None,
         interval_ns: 50_000_000,
     };
     let interrupted = AtomicBool::new(false);
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let region = Region::new(ALLOCATOR);
-    let mut requests = 0;
+    let (mut requests, mut intervals, mut failed) = (0, 0, 0);
     let count = |figures: IntervalFigures| {
         requests += figures.rows.iter().map(|r| r.requests).sum::<u64>();
-        ControlFlow::Continue(())
+        failed += figures.rows.iter().map(|r| r.errors.len()).sum::<usize>();
+        intervals += 1;
+        if requests >= least { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
     };
     drive(&with, &plan, count).expect("it drives");
-    (requests, region.change().allocations)
+    let allocations = region.change().allocations;
+    assert!(requests >= least && failed == 0, "{op} {payload:?} {size}: {requests} of {least}, {failed} failed");
+    (requests, intervals, allocations)
 }
 
 #[test]
 fn requests_allocate_nothing() {
-    let address = serve();
-    for (op, payload, size) in [
-        (Op::Get, Payload::Signed, "4096"),
-        (Op::Put, Payload::Signed, "4096"),
-        (Op::Get, Payload::Signed, "300000"),
-        (Op::Put, Payload::Signed, "300000"),
-        (Op::Put, Payload::StreamingTrailer, "4096"),
-        (Op::Put, Payload::StreamingTrailer, "135000"),
-        (Op::Put, Payload::UnsignedTrailer, "135000"),
-        (Op::Stat, Payload::Signed, "1"),
+    let (null, listing) = (serve(), serve_a_listing());
+    for (address, asked, listed) in [
+        (null, (Op::Get, Payload::Signed, "4096"), 0),
+        (null, (Op::Put, Payload::Signed, "4096"), 0),
+        (null, (Op::Get, Payload::Signed, "300000"), 0),
+        (null, (Op::Put, Payload::Signed, "300000"), 0),
+        (null, (Op::Put, Payload::StreamingTrailer, "4096"), 0),
+        (null, (Op::Put, Payload::StreamingTrailer, "135000"), 0),
+        (null, (Op::Put, Payload::UnsignedTrailer, "135000"), 0),
+        (null, (Op::Stat, Payload::Signed, "1"), 0),
+        (null, (Op::List, Payload::Signed, "1"), 0),
+        (listing, (Op::List, Payload::Signed, "1"), 1000),
     ] {
-        let kind = format!("{op} {payload:?} {size}");
+        let kind = format!("{asked:?}, {listed} keys");
         // A point allocates when it starts and a little per interval: the longer of two tells what a request costs.
-        let (few, of_few) = measured(address, (op, payload), size, 2);
-        let (many, of_many) = measured(address, (op, payload), size, 12);
-        assert!(many > few + 200 && few > 0, "{kind}: {few} and {many} requests");
-        let beyond_intervals = (of_many as f64 - of_few as f64) - 10.0 * 40.0;
+        // Both go on until they have made their requests, however long that takes on a busy machine.
+        let (few, in_few, of_few) = measured(address, asked, (listed, 20));
+        let (many, in_many, of_many) = measured(address, asked, (listed, 10 * few + 400));
+        let of_intervals = in_many.saturating_sub(in_few) as f64 * 40.0;
+        let beyond_intervals = of_many as f64 - of_few as f64 - of_intervals;
         let per_request = beyond_intervals / (many - few) as f64;
         assert!(per_request < 0.05, "{kind}: {per_request} per request, {of_few} and {of_many} in all");
         println!("{kind}: {} allocations for {} more requests", of_many - of_few.min(of_many), many - few);

@@ -1,5 +1,9 @@
 //! Targets that misbehave: each fault is told by its kind, nothing hangs, and nothing wrong is a success.
 
+#[path = "faults/driving.rs"]
+mod driving;
+#[path = "faults/ranges.rs"]
+mod ranges;
 #[path = "faults/server.rs"]
 mod server;
 
@@ -11,59 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use driving::{bodies, plan, session};
 use linerate_analysis::histogram::{Latencies, empty};
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
-use linerate_load::hosts::Host;
-use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{
-    Arrivals, ErrorLimit, HostSelect, Lookup, Payload, Plan, Session, Source, Spacing, Until, Workload,
-};
+use linerate_load::session::{Arrivals, ErrorLimit, Plan, Spacing, Until};
 use linerate_record::run::{Ended, Op};
 use server::{Asked, Then, error, reply, serve, well};
 
 const GET: Op = Op::Get;
 const PUT: Op = Op::Put;
-
-fn session(address: SocketAddr, timeout: Duration) -> Session {
-    Session {
-        hosts: vec![Host { authority: address.to_string(), address }],
-        tls: None,
-        sources: Vec::new(),
-        lookup: Lookup::Path,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: None,
-        region: "us-east-1".into(),
-        payload: Payload::Unsigned,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[], None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: timeout.as_nanos() as u64,
-        seed: 1,
-    }
-}
-
-/// Two requests in flight for half a minute at most: tests end it as soon as they have seen enough.
-fn plan(op: Op, size_bytes: u64) -> Plan {
-    Plan {
-        workload: Workload::Single(op),
-        sizes: size_bytes.to_string().parse().expect("a size"),
-        concurrency: 2,
-        arrivals: None,
-        retries: 0,
-        error_limit: None,
-        threads: 1,
-        write_set: 1,
-        parts: Parts { bytes: 5 << 20, concurrent: 1 },
-        source: Source::Set { set: 0, count: 8 },
-        range_bytes: None,
-        verify: false,
-        until: Until::Intervals(600),
-        rate: None,
-        interval_ns: 50_000_000,
-    }
-}
 
 /// What came of a point.
 #[derive(Debug)]
@@ -92,7 +53,7 @@ impl Seen {
 
 /// Drives a point until `enough` says so.
 fn driven(address: SocketAddr, timeout: Duration, plan: &Plan, enough: impl Fn(&Seen) -> bool) -> Seen {
-    let session = session(address, timeout);
+    let session = session(address, timeout, &bodies());
     let interrupted = AtomicBool::new(false);
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let mut seen = Seen {
@@ -246,6 +207,45 @@ fn body_faults() -> Vec<Case> {
     ]
 }
 
+/// What is said beside a write or a deletion, or in place of its status.
+fn word_faults() -> Vec<Case> {
+    vec![
+        case("a word beside a write", (PUT, 4096), &["reply is not S3's: \"Sign in\\n\\x1b[2J\""], |a| {
+            a.take_body()?;
+            a.say(reply("200 OK", "", b" Sign in\n\x1b[2J"))?;
+            Ok(Then::Keep)
+        }),
+        case("a word behind blanks", (PUT, 4096), &["reply is not S3's: \"oh\""], |a| {
+            a.take_body()?;
+            a.say(reply("200 OK", "", &[&[b' '; 5000][..], b"oh"].concat()))?;
+            Ok(Then::Keep)
+        }),
+        case("blanks without number", (PUT, 4096), &["reply is more than 64 KiB of blanks"], |a| {
+            a.take_body()?;
+            a.say(reply("200 OK", "", &[b' '; 70_000]))?;
+            Ok(Then::Keep)
+        }),
+        case("a write that may be done", (PUT, 4096), &["http 202"], |a| {
+            a.take_body()?;
+            a.say(reply("202 Accepted", "", b""))?;
+            Ok(Then::Keep)
+        }),
+        case("a write that says nothing", (PUT, 4096), &["http 204"], |a| {
+            a.take_body()?;
+            a.say("HTTP/1.1 204 No Content\r\n\r\n")?;
+            Ok(Then::Keep)
+        }),
+        case("a deletion that may be done", (Op::Delete, 4096), &["http 202"], |a| {
+            a.say(reply("202 Accepted", "", b""))?;
+            Ok(Then::Keep)
+        }),
+        case("JSON beside a deletion", (Op::Delete, 4096), &["reply is not S3's: \"{\\\"error\\\":1}\""], |a| {
+            a.say(reply("200 OK", "", b"{\"error\":1}"))?;
+            Ok(Then::Keep)
+        }),
+    ]
+}
+
 fn head_faults() -> Vec<Case> {
     vec![
         case("another protocol", (GET, 4096), NOT_HTTP, |a| {
@@ -261,7 +261,7 @@ fn head_faults() -> Vec<Case> {
             (0..100).try_for_each(|_| a.say([b'a'; 1024]))?;
             Ok(Then::Keep)
         }),
-        case("headers without end", (PUT, 4096), NOT_HTTP, |a| {
+        case("headers without end", (PUT, 4096), &["malformed: the reply has more than 96 headers"], |a| {
             a.take_body()?;
             a.say("HTTP/1.1 200 OK\r\n")?;
             (0..1000).try_for_each(|_| a.say("X: y\r\n"))?;
@@ -350,7 +350,8 @@ fn silences() -> Vec<Case> {
 
 #[test]
 fn each_fault_is_told_by_its_kind_and_is_no_success() {
-    for case in body_faults().into_iter().chain(head_faults()).chain(refusals()).chain(silences()) {
+    for case in body_faults().into_iter().chain(word_faults()).chain(head_faults()).chain(refusals()).chain(silences())
+    {
         let what = format!("{}, to {} of {} bytes", case.name, case.op, case.size_bytes);
         let begin = Instant::now();
         let answer = case.answer;
@@ -372,19 +373,17 @@ fn a_wrong_body_is_seen_where_bodies_are_compared() {
 }
 
 #[test]
-fn a_whole_object_is_no_range() {
-    let plan = Plan { range_bytes: Some(1000), ..plan(GET, 4096) };
-    let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |s| s.failed() >= 4);
-    assert_eq!((seen.requests, seen.kinds()), (0, vec!["wrong range"]));
-}
-
-#[test]
 fn nobody_listening_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for op in [GET, PUT] {
         let seen = driven(address, PATIENT, &plan(op, 4096), |s| s.failed() >= 4);
         assert_eq!((seen.requests, seen.kinds()), (0, vec!["connect: refused"]));
     }
+}
+
+/// What is asked for by a read, and blanks beside a write.
+fn body(asked: &Asked<'_>) -> Vec<u8> {
+    if asked.line.starts_with("PUT") { b" \r\n".to_vec() } else { vec![b'x'; 4096] }
 }
 
 #[test]
@@ -401,7 +400,7 @@ fn what_http_allows_is_no_fault() {
         ("chunks", |a| {
             a.take_body()?;
             a.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-            for _ in 0..4 {
+            for _ in 0..if a.line.starts_with("PUT") { 0 } else { 4 } {
                 a.say([&b"400;x=y\r\n"[..], &[b'x'; 1024], b"\r\n"].concat())?;
             }
             a.say("0\r\nX-Trailer: 1\r\n\r\n")?;
@@ -410,13 +409,13 @@ fn what_http_allows_is_no_fault() {
         ("a body until the close", |a| {
             a.take_body()?;
             a.say("HTTP/1.1 200 OK\r\n\r\n")?;
-            a.say([b'x'; 4096])?;
+            a.say(body(a))?;
             Ok(Then::Close)
         }),
         ("HTTP/1.0", |a| {
             a.take_body()?;
-            a.say("HTTP/1.0 200 OK\r\nContent-Length: 4096\r\n\r\n")?;
-            a.say([b'x'; 4096])?;
+            a.say(format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body(a).len()))?;
+            a.say(body(a))?;
             Ok(Then::Close)
         }),
     ];

@@ -119,6 +119,8 @@ fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) 
         write_set: 1,
         source: Source::Set { set: 0, count: 0 },
         parts: Parts { bytes: PART, concurrent },
+        listed: 0,
+        listed_most: u64::MAX,
         range_bytes: None,
         verify: false,
         until,
@@ -186,7 +188,11 @@ fn what_fails_is_counted_once_aborted_and_taken_back() {
         (
             |line| {
                 let broken = line.contains("partNumber=2");
-                if broken { (503, "", "<Code>SlowDown</Code>".into(), Duration::ZERO) } else { usual(line) }
+                if broken {
+                    (503, "", "<Error><Code>SlowDown</Code></Error>".into(), Duration::ZERO)
+                } else {
+                    usual(line)
+                }
             },
             "http 503 SlowDown",
             1,

@@ -69,23 +69,3 @@ pub fn works(knob: &Knob, snapshot: &Snapshot) -> bool {
 pub fn reaches(knob: &Knob, space: &Space) -> bool {
     *space == Space::Host || matches!(knob.scope, Scope::NetworkNamespace | Scope::Process)
 }
-
-/// Whether a value that was read is the one that is advised, whatever the kernel puts between numbers, and however it
-/// groups a mask.
-#[must_use]
-pub fn agrees(read: &str, advised: &str) -> bool {
-    plain(read) == plain(advised)
-}
-
-fn plain(value: &str) -> String {
-    let text = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_mask = text.contains(',') && text.chars().all(|c| c == ',' || c.is_ascii_hexdigit());
-    if !is_mask {
-        return text;
-    }
-    let digits = text.replace(',', "");
-    match digits.trim_start_matches('0') {
-        "" => "0".to_owned(),
-        digits => digits.to_owned(),
-    }
-}

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::{Change, Space};
+use crate::knob::{Change, Space, Standing};
 
 /// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
 pub const EXPERIMENT_SCHEMA: u32 = 1;
@@ -28,7 +28,7 @@ pub const EXPERIMENT_SCHEMA: u32 = 1;
 pub enum Role {
     /// What the others are held against.
     Baseline,
-    /// The baseline once more, under another name: what differs from it is the experiment's own fault.
+    /// The baseline once more, under another name: what both measure is the baseline's figure of a block.
     Same,
     /// Under test.
     Trial,
@@ -137,6 +137,12 @@ pub struct Measured {
     pub throughput_per_s: Option<f64>,
     /// How long it took to settle, by its own intervals; absent where it never did.
     pub settled_ns: Option<u64>,
+    /// By how much the second half of the time measured is above the first, as a logarithm; absent of a few intervals.
+    #[serde(default)]
+    pub trend: Option<f64>,
+    /// Whether it is what spoilt its block.
+    #[serde(default)]
+    pub faulty: bool,
     /// Other figures.
     pub secondary: BTreeMap<String, f64>,
 }
@@ -166,8 +172,16 @@ pub enum Decision {
     CannotTell,
     /// It differs, but by something else as well: time.
     Confounded,
+    /// It differs, or does not, where nothing says that the order was drawn: by the arm or by what it ran beside.
+    Association,
     /// The figures cannot be what they are said to be.
     Refused,
+    /// It differs in the blocks that are left, and its own cells spoilt the others.
+    SpoiltByArm,
+    /// It differs, and what it leaves behind for the next cell may be why.
+    CarriedOver,
+    /// It differs between cells that were still on their way when they ended.
+    NotSettled,
 }
 
 /// An arm against the baseline.
@@ -181,7 +195,7 @@ pub struct Effect {
     pub runs: u32,
     /// The same of the baseline.
     pub baseline_runs: u32,
-    /// The estimate; absent without figures.
+    /// The estimate, above the truth as often as below; absent without figures.
     pub share: Option<f64>,
     /// Lower end of the interval at 1 − α; absent where the figures bound nothing.
     pub low_share: Option<f64>,
@@ -233,8 +247,10 @@ pub enum RemarkKind {
     Impossible,
     /// Blocks that do not count.
     Spoiled,
-    /// The baseline differs from itself.
-    SameDiffers,
+    /// Blocks that one arm spoilt more often than the baseline.
+    SpoiltByArm,
+    /// A faster arm of which latency or errors may be worse.
+    NotAdvised,
     /// Something changed always together with time.
     ConfoundedWithTime,
     /// Two groups of figures where one was expected.
@@ -245,6 +261,8 @@ pub enum RemarkKind {
     Drift,
     /// What ran before shows in what ran after.
     CarryOver,
+    /// The place of a cell in its block shows in it.
+    Position,
     /// Differences of neighbouring blocks resemble each other.
     Correlated,
     /// Cells that had not settled when they were measured.
@@ -280,7 +298,7 @@ pub struct Report {
     pub blocks: Vec<Block>,
     /// Every look.
     pub looks: Vec<Look>,
-    /// Every arm but the baseline.
+    /// Every arm under test.
     pub effects: Vec<Effect>,
     /// Other figures of the same arms.
     pub secondary: Vec<Secondary>,
@@ -310,6 +328,9 @@ pub struct Secondary {
     pub low_share: Option<f64>,
     /// Upper end.
     pub high_share: Option<f64>,
+    /// How probable it is that in as many blocks the arm has more, by chance; absent where no two differ.
+    #[serde(default)]
+    pub p_more: Option<f64>,
 }
 
 /// `experiment.json`: what is compared, how, and on what. Holds no credential.
@@ -345,6 +366,9 @@ pub struct Experiment {
     /// In whose network namespace settings are changed that each has of its own.
     #[serde(default)]
     pub space: Space,
+    /// Which namespaces the changes of the arms mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spaces: Vec<Standing>,
 }
 
 /// What puts an arm in place. Without any of these, everything stays as it is.
@@ -422,6 +446,9 @@ pub struct TableReport {
     pub seed: u64,
     /// Whether values are bits per second; without a unit they are bare numbers.
     pub bits_per_s: bool,
+    /// Whether the order of runs was said to be drawn: without, nothing is called an effect.
+    #[serde(default)]
+    pub drawn: bool,
     /// In the order of the table.
     pub series: Vec<TableSeries>,
     /// What else must be known, the gravest first.

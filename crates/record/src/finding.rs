@@ -44,10 +44,14 @@ pub enum FindingKind {
     FellBehind,
     /// Latencies of an open loop missed the bounds of `--slo`.
     SloMissed,
+    /// They kept them, by too few requests or too unevenly to show that the bounds hold.
+    SloInDoubt,
     /// The canary exceeded a bound of `--abort-if`.
     CanaryTripped,
     /// linerate started requests late that were due.
     LateStarts,
+    /// The target does not show what it said that it stored or deleted.
+    NotStored,
     /// A body differed from what was written.
     WrongBody,
     /// A point ended before its time.
@@ -78,6 +82,8 @@ pub enum FindingKind {
     WireOverhead,
     /// The wall clock of this machine was stepped, or runs free.
     ClockStep,
+    /// linerate stood still: stopped, frozen, or asleep with this machine.
+    Stopped,
     /// One event-loop thread was full while others had time.
     ThreadFull,
     /// Interrupts filled one processor of this machine while others idled.

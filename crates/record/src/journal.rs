@@ -36,6 +36,21 @@ pub struct Begin {
     pub owner: Option<Owner>,
 }
 
+/// The application of a machine that waited last, for all who change it, whatever folder their journals are in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The folder of its journal.
+    pub journals: PathBuf,
+    /// The inode of the mount namespace in which that path is the folder's.
+    pub mounts: u64,
+    /// Its name.
+    pub id: String,
+    /// As of [`Begin`].
+    pub boot: String,
+    /// As of [`Begin`].
+    pub deadline_since_boot_ms: u64,
+}
+
 /// A process, told from a later one of the same number by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -43,6 +58,21 @@ pub struct Owner {
     pub pid: u32,
     /// When it started, in clock ticks since the machine booted (`proc_pid_stat(5)`, field 22).
     pub started_ticks: u64,
+}
+
+/// Who takes changes back when their time is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watcher {
+    /// A process.
+    Process {
+        /// Which.
+        process: Owner,
+        /// The inode of the PID namespace in which it has that number.
+        namespace: u64,
+    },
+    /// A timer or a service of systemd, by its name without what it is.
+    Unit(String),
 }
 
 /// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
@@ -69,6 +99,37 @@ pub enum Address {
         /// The feature.
         name: String,
     },
+    /// On which processors each interrupt of an interface may be handled.
+    Interrupts {
+        /// The interface.
+        device: String,
+    },
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// A network interface.
+    Interface,
+    /// A disk.
+    Disk,
+}
+
+/// A device that a change touches: its name may be another's later, its number is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// What it is.
+    pub kind: DeviceKind,
+    /// What it was called when it was changed.
+    pub name: String,
+    /// The index of an interface, which its network namespace gives once; the sequence number of a disk, which the
+    /// machine gives once a boot (`diskseq`).
+    pub number: u64,
+    /// Where hardware stands behind it: its place on a bus and its permanent address, which it takes along into another
+    /// network namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
 }
 
 /// One line of a journal.
@@ -77,6 +138,11 @@ pub enum Address {
 pub enum Line {
     /// What follows, and for whom.
     Begin(Begin),
+    /// Its watch runs.
+    Watched {
+        /// Who watches: one that lives is enough.
+        by: Vec<Watcher>,
+    },
     /// A change is about to be made.
     Intent {
         /// Its number in the file of changes, from 0.
@@ -91,6 +157,9 @@ pub enum Line {
         /// What moves with it, as it was.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<Beside>,
+        /// The devices that it and what moves with it are of.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        devices: Vec<Device>,
     },
     /// It was made, and read back.
     Made {
@@ -149,8 +218,10 @@ pub enum Undo {
         /// What it is now.
         current: String,
     },
-    /// The network namespace or the device is gone, and the setting with it.
+    /// The device, or the setting, is not there: it may be back later, changed as it is.
     Gone,
+    /// The network namespace is gone, and the setting with it.
+    Ended,
     /// It could not be restored.
     Failed {
         /// What the kernel said.
@@ -162,7 +233,7 @@ impl Undo {
     /// Whether somebody has to look at the setting.
     #[must_use]
     pub fn needs_a_look(&self) -> bool {
-        matches!(self, Undo::Left { .. } | Undo::Failed { .. })
+        matches!(self, Undo::Left { .. } | Undo::Gone | Undo::Failed { .. })
     }
 }
 
@@ -176,6 +247,8 @@ pub enum By {
     Lapse,
     /// The application itself, because it could not go on.
     Failure,
+    /// Nobody: nothing was changed.
+    Unchanged,
     /// A boot of the machine, with which all run-time settings go.
     Reboot,
 }
@@ -210,11 +283,19 @@ mod tests {
         };
         let prior = change.prior.clone();
         let beside = vec![Beside { address: Address::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
+        let identity = Some("pci/0000:01:00.0 02:00:00:00:00:01".to_owned());
+        let devices = vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity }];
         for line in [
-            Line::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside },
+            Line::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside, devices },
             Line::Refused { number: 1, place, why: "belongs to the CNI".into() },
             Line::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
             Line::Applied,
+            Line::Watched {
+                by: vec![
+                    Watcher::Process { process: Owner { pid: 1, started_ticks: 2 }, namespace: 3 },
+                    Watcher::Unit("x".into()),
+                ],
+            },
             Line::Closed { by: By::Lapse, at_ms: 1, left: 0 },
         ] {
             let text = serde_json::to_string(&line).unwrap();

@@ -3,9 +3,13 @@
 //! The catalogue is a table of [`Knob`]s in the model; here are the words it is written in, because they cross a disk:
 //! in audits, in files of changes and in the journal.
 
+mod value;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use value::{same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
 /// host says.
@@ -383,10 +387,27 @@ pub struct ChangeSet {
     pub profile: String,
     /// In the order in which they are made.
     pub changes: Vec<Change>,
+    /// Which namespaces the changes mean. Numbers of processes and names are given again; a file of schema 1 has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spaces: Vec<Standing>,
 }
 
 /// The version of [`ChangeSet`].
-pub const CHANGES_SCHEMA: u32 = 1;
+pub const CHANGES_SCHEMA: u32 = 2;
+
+/// What stood behind a space when it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The space.
+    pub space: Space,
+    /// The inode of its network namespace.
+    pub net: u64,
+    /// When its process started, in clock ticks since the machine booted (`proc_pid_stat(5)`, field 22).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ticks: Option<u64>,
+    /// The boot during which that was, by its id: inodes and ticks are told anew in each.
+    pub boot: String,
+}
 
 impl Locator {
     /// The class of devices that the setting is repeated for, where it is.

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod plan;
 pub mod reading;
 pub mod run;
+pub mod shown;
 pub mod site;
 pub mod slo;
 pub mod units;

@@ -14,6 +14,12 @@ pub struct Reading {
     /// 5 ms of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix_ms: Option<u64>,
+    /// How long the machine has slept since the run began, in milliseconds: the run's clock stands meanwhile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slept_ms: u64,
+    /// Whether this process was told to go on (SIGCONT) since the reading before: it was stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
     /// One entry per processor, in the kernel's order. Empty where `/proc/stat` could not be read.
     #[serde(default)]
     pub cpus: Vec<CpuTimes>,
@@ -32,6 +38,11 @@ pub struct Reading {
     /// Pressure stall totals, where the kernel keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Time that one processor has spent, in milliseconds since boot.

@@ -410,7 +410,7 @@ pub struct PointEnd {
 }
 
 /// A line of `intervals.jsonl`: what happened in one interval of one point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Number of the point.
     pub point: u32,
@@ -467,6 +467,10 @@ pub struct OpenInterval {
     /// By how much requests started late through linerate's own fault: a slot was free, a host was ready, and the
     /// request was due.
     pub late: EncodedHistogram,
+    /// How long what is outstanding at its end, waiting or in flight, has been due; absent in folders of versions that
+    /// did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ages: Option<EncodedHistogram>,
 }
 
 /// Requests of one operation to one host that ended in one interval.
@@ -502,6 +506,27 @@ pub struct Row {
     /// Time from the instant at which a request was due to the last byte of its response; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_intended: Option<EncodedHistogram>,
+}
+
+impl Row {
+    /// One of which nothing has been counted.
+    #[must_use]
+    pub const fn none(host: u32, op: Op) -> Row {
+        Row {
+            host,
+            op,
+            requests: 0,
+            bytes: 0,
+            moved_bytes: 0,
+            errors: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            throttled: 0,
+            ttfb: EncodedHistogram(String::new()),
+            total: EncodedHistogram(String::new()),
+            ttfb_intended: None,
+            total_intended: None,
+        }
+    }
 }
 
 /// A latency histogram in nanoseconds, two significant digits, in the HdrHistogram V2 encoding, base64. Empty

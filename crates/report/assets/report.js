@@ -46,6 +46,26 @@
         ctx.stroke();
       }
     }
+    // Each visit in the order of time, beside all of its concurrency together, with an interval of its own.
+    const times = new Map();
+    ctx.fillStyle = ctx.strokeStyle;
+    ctx.lineWidth = pixel;
+    ctx.globalAlpha = 0.7;
+    for (const [x, mean, half] of series.visits) {
+      const visit = (times.get(x) ?? 0) + 1;
+      times.set(x, visit);
+      const cx = u.valToPos(x, "x", true) + (3 + 4 * visit) * pixel;
+      if (half != null) {
+        ctx.beginPath();
+        ctx.moveTo(cx, u.valToPos(mean + half, "y", true));
+        ctx.lineTo(cx, u.valToPos(Math.max(mean - half, 0), "y", true));
+        ctx.stroke();
+      }
+      ctx.beginPath();
+      ctx.arc(cx, u.valToPos(mean, "y", true), 2 * pixel, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+    ctx.globalAlpha = 1;
     if (series.knee) {
       const [x, lowest, highest, mean] = series.knee;
       const cy = u.valToPos(mean, "y", true);
@@ -64,7 +84,7 @@
     ctx.restore();
   };
 
-  // The points of a series by concurrency and visit: a concurrency may be visited again.
+  // The points of a series by concurrency and turn: rates of an open loop may be asked for again.
   const visits = (points) => {
     const times = new Map();
     return new Map(points.map((point) => {
@@ -87,6 +107,9 @@
       return half == null || !v ? format(v) : `${format(v)} ± ${(100 * half / v).toFixed(1)} %`;
     };
     const highest = Math.max(...shown.flatMap((s) => s.points.map(([, mean]) => mean)));
+    // The axis holds every interval, of visits too.
+    const reach = Math.max(...shown.flatMap((s) => [...s.points, ...s.visits].map(([, mean, half]) => mean + (half ?? 0))));
+    const holding = { range: (u, min, max) => fromZero.range(u, min, Math.max(max, Math.min(reach, 2.5 * highest))) };
     // Far above what was measured, a ceiling would flatten every line: the verdict states it.
     const ceilings = shown.map((s, i) => [s, i]).filter(([s]) => s.ceiling != null && s.ceiling <= 2.5 * highest);
     // Between points there are those of the law: the cursor tells the nearest that was measured.
@@ -100,7 +123,7 @@
     };
     const fitted = shown.map((_, i) => i).filter((i) => laws[i].size);
     draw(host, {
-      scales: { x: concurrencyScale(measured), y: fromZero },
+      scales: { x: concurrencyScale(measured), y: holding },
       axes: [concurrencyAxis(measured), yAxis(format, incrs && { incrs })],
       series: [
         { label: shown[0].load, value: reading(String) },
@@ -131,7 +154,8 @@
       ["requests", "Requests", "per second", perS, null],
     ]) {
       const shown = data.series.filter((s) => s.measure === measure && s.points.length);
-      if (shown.length) throughputChart(figure(into, title, note, 300), shown, format, incrs);
+      const again = shown.some((s) => s.visits.length) ? "; small: each visit, in the order of time" : "";
+      if (shown.length) throughputChart(figure(into, title, note + again, 300), shown, format, incrs);
     }
   };
 

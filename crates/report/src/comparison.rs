@@ -1,8 +1,7 @@
 //! A comparison as text for a terminal, JSON and CSV.
 
 use linerate_analysis::compare::{
-    Arm, Change, Comparison, Contrast, Matched, Metric, PointComparison, SeriesComparison, Side, Threshold, Unit,
-    Verdict,
+    Arm, Change, Comparison, Contrast, Metric, PointComparison, SeriesComparison, Side, Threshold, Verdict,
 };
 use linerate_analysis::view::Measure;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
@@ -24,6 +23,9 @@ pub fn json(comparison: &Comparison) -> String {
 
 /// Columns before the figures of a row.
 const LEAD_COLUMNS: usize = 18;
+
+/// Differences that the closing sentence names; more are counted.
+const NAMED_MAX: usize = 4;
 
 /// The columns of [`csv`], in order.
 const COLUMNS: [&str; 19] = [
@@ -69,7 +71,7 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
     [
         series.workload.clone(),
         series.size.clone(),
-        matched(point.matched).to_owned(),
+        if point.rate_per_s.is_some() { "rate" } else { "concurrency" }.to_owned(),
         point.a_concurrency.to_string(),
         point.b_concurrency.to_string(),
         metric_key(contrast.metric, series.measure).to_owned(),
@@ -79,7 +81,7 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
         contrast.b.value.to_string(),
         number(contrast.b.low_95),
         number(contrast.b.high_95),
-        change(|c| c.share),
+        contrast.share.to_string(),
         change(|c| c.low_95),
         change(|c| c.high_95),
         change(|c| c.p_holm),
@@ -87,13 +89,6 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
         verdict_key(contrast.verdict).to_owned(),
         number(point.rate_per_s),
     ]
-}
-
-const fn matched(matched: Matched) -> &'static str {
-    match matched {
-        Matched::Concurrency => "concurrency",
-        Matched::Knee => "knee",
-    }
 }
 
 const fn metric_key(metric: Metric, measure: Measure) -> &'static str {
@@ -111,6 +106,7 @@ const fn verdict_key(verdict: Verdict) -> &'static str {
         Verdict::Lower => "lower",
         Verdict::NotShown => "not-shown",
         Verdict::TooFew => "too-few",
+        Verdict::FewRuns => "few-runs",
     }
 }
 
@@ -161,6 +157,16 @@ fn series_table(series: &SeriesComparison, look: Look) -> String {
     if series.points.is_empty() {
         text.push_str("   no point in common\n");
     }
+    let listed = |knees: &[u32]| match knees {
+        [] => "not found".to_owned(),
+        knees => format!("{} in flight", knees.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let knees = || series.a_knees.iter().chain(&series.b_knees);
+    if knees().any(|knee| knees().any(|other| other != knee)) || series.a_knees.is_empty() != series.b_knees.is_empty()
+    {
+        let told = format!("A: {}; B: {}; told, not tested", listed(&series.a_knees), listed(&series.b_knees));
+        text.push_str(&hanging(" ▸ knee at", 13, &told, look));
+    }
     if let (Some(a), Some(b)) = (series.a_bound, series.b_bound) {
         text.push_str(&hanging(" ▸ bound by", 13, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
     }
@@ -168,17 +174,8 @@ fn series_table(series: &SeriesComparison, look: Look) -> String {
 }
 
 fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String {
-    let (mut text, mut lead) = (String::new(), String::new());
-    match point.matched {
-        Matched::Concurrency => {
-            let rate = |per_s: f64| format!("{}/s", count(per_s));
-            lead = point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate);
-        }
-        Matched::Knee => {
-            let told = format!("at the knee: {} in flight in A, {} in B", point.a_concurrency, point.b_concurrency);
-            text.push_str(&hanging("", 3, &told, look));
-        }
-    }
+    let rate = |per_s: f64| format!("{}/s", count(per_s));
+    let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for contrast in &point.contrasts {
         text.push_str(&contrast_line(&lead, contrast, measure, look));
         lead.clear();
@@ -191,20 +188,16 @@ fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String 
 }
 
 fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: Look) -> String {
-    let metric = match contrast.metric {
-        Metric::Throughput => "throughput",
-        Metric::P50 => "p50",
-        Metric::P99 => "p99",
-    };
+    let metric = metric_word(contrast.metric);
     let value = |side: &Side| match (contrast.metric, measure) {
         (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
         (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
         (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
     };
-    let (change, interval) = contrast.change.map_or_else(
-        || (words::ABSENT.to_owned(), String::new()),
-        |c| (words::change(c.share), format!("{} to {}", words::change(c.low_95), words::change(c.high_95))),
-    );
+    let change = words::change(contrast.share);
+    let interval = contrast
+        .change
+        .map_or_else(String::new, |c| format!("{} to {}", words::change(c.low_95), words::change(c.high_95)));
     let (ink, told) = verdict(contrast);
     let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
     format!("  {lead:>5}  {metric:<10}{cells}   {}\n", paint(ink, &told, look))
@@ -222,43 +215,91 @@ fn verdict(contrast: &Contrast) -> (Ink, String) {
         (Verdict::NotShown, Some(change)) if change.detectable >= 1.0 => {
             (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
         }
+        // What was measured must not be beyond what is said to be seen.
+        (Verdict::NotShown, Some(change)) if contrast.share.abs() >= change.detectable => {
+            (Ink::Dim, "no difference shown".to_owned())
+        }
         (Verdict::NotShown, Some(change)) => {
             (Ink::Dim, format!("no difference shown; {} or more would have been", words::percent(change.detectable)))
         }
+        (Verdict::FewRuns, _) => (Ink::Dim, "too few runs to say".to_owned()),
         (Verdict::NotShown, None) | (Verdict::TooFew, _) => (Ink::Dim, "too little data to say".to_owned()),
     }
 }
+
+/// Why nothing is called of few runs.
+const FEW_RUNS: &str = "nothing is called: two runs of one thing, minutes apart, differ too, and it takes three of \
+    each side to see by how much.";
+
+/// What to do about it.
+pub const HOW_TO_MAKE_RUNS: &str = "Run A B B A A B, each with linerate bench -o FOLDER, and compare A1,A2,A3 with \
+    B1,B2,B3; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.";
 
 /// How to read the tables.
 fn notes(comparison: &Comparison, look: Look) -> String {
     let mut text = String::new();
     let mut note = |lead: &str, told: &str| text.push_str(&hanging(&format!(" {lead}"), 11, told, look));
-    match comparison.tests {
-        0 => note("read", "nothing could be tested: a figure needs 8 intervals, or two runs"),
-        tests => note(
+    match (comparison.tests, comparison.enough_runs) {
+        (0, true) => {
+            note("read", "nothing could be tested: a figure needs requests enough for it in three runs a side")
+        }
+        (0, false) => {}
+        (tests, _) => note(
             "read",
             &format!(
                 "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). \
-                 \"Would have been\" means in four comparisons of five. An interval is that of its row alone",
+                 \"Would have been\" means in four comparisons of five. An interval is at the level that its test has \
+                 among all, and rests on how runs differ from each other, within A and within B",
                 words::plural(u64::from(tests), "test")
             ),
         ),
     }
-    match comparison.unit {
-        Unit::Interval => note(
-            "drift",
-            "one run each: what changes from one run to the next is in no interval, and two runs of the same thing, \
-             minutes apart, can differ by more. To be sure, run A B B A and compare A1,A2 with B1,B2",
-        ),
-        Unit::Run => note("drift", "intervals rest on how runs differ from each other, within A and within B"),
+    if !comparison.enough_runs {
+        note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
+    } else if comparison.apart_in_time {
+        let told = "all runs of one side came before those of the other: what time changed is in the difference.";
+        note("drift", &format!("{told} {HOW_TO_MAKE_RUNS}"));
     }
     if !comparison.unmatched.is_empty() {
         note("unmatched", &comparison.unmatched.join(", "));
+    }
+    if let Some(closing) = closing(comparison) {
+        note("in short", &closing);
     }
     if let Some(threshold) = &comparison.threshold {
         note("threshold", &threshold_told(threshold));
     }
     text
+}
+
+/// What was called, in a sentence.
+fn closing(comparison: &Comparison) -> Option<String> {
+    let mut called = Vec::new();
+    for series in &comparison.series {
+        for point in &series.points {
+            let differs = |c: &&Contrast| matches!(c.verdict, Verdict::Higher | Verdict::Lower);
+            called.extend(point.contrasts.iter().filter(differs).map(|contrast| {
+                let at = format!("{} × {}", words::series_label(&series.workload, &series.size), point.a_concurrency);
+                format!("{} {} at {at}", metric_word(contrast.metric), words::change(contrast.share))
+            }));
+        }
+    }
+    let more = called.len().saturating_sub(NAMED_MAX);
+    called.truncate(NAMED_MAX);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    match (comparison.tests, called.is_empty()) {
+        (0, _) => None,
+        (_, true) => Some("no difference is shown".to_owned()),
+        _ => Some(format!("B against A: {}{rest}", called.join(", "))),
+    }
+}
+
+const fn metric_word(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::P50 => "p50",
+        Metric::P99 => "p99",
+    }
 }
 
 fn threshold_told(threshold: &Threshold) -> String {

@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-use linerate_analysis::view::{CpuCost, OpenLoop, Point, View};
+use linerate_analysis::view::{CpuCost, Latency, OpenLoop, Point, View};
 
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 41] = [
+const COLUMNS: [&str; 49] = [
     "workload",
     "size",
     "concurrency",
@@ -49,6 +49,14 @@ const COLUMNS: [&str; 41] = [
     "total_intended_p90_ns",
     "total_intended_p99_ns",
     "total_intended_p999_ns",
+    "total_p99_low_ns",
+    "total_p99_high_ns",
+    "total_p999_low_ns",
+    "total_p999_high_ns",
+    "total_intended_p99_low_ns",
+    "total_intended_p99_high_ns",
+    "total_intended_p999_low_ns",
+    "total_intended_p999_high_ns",
 ];
 
 /// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
@@ -77,6 +85,9 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
     let [client_cores, client_us, client_s] = cpu(point.client_cpu.as_ref());
     let [target_cores, target_us, target_s] = cpu(point.target_cpu.as_ref());
     let open = |figure: fn(&OpenLoop) -> u64| or_empty(point.open.as_ref().map(figure));
+    let intended = point.open.as_ref().map(|open| &open.total_intended);
+    let [p99_low, p99_high, p999_low, p999_high] = tails(Some(&point.total));
+    let [due_p99_low, due_p99_high, due_p999_low, due_p999_high] = tails(intended);
     [
         workload.to_owned(),
         size.to_owned(),
@@ -119,7 +130,23 @@ fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COL
         open(|o| o.total_intended.p90_ns),
         open(|o| o.total_intended.p99_ns),
         open(|o| o.total_intended.p999_ns),
+        p99_low,
+        p99_high,
+        p999_low,
+        p999_high,
+        due_p99_low,
+        due_p99_high,
+        due_p999_low,
+        due_p999_high,
     ]
+}
+
+/// The ends of the intervals of p99 and p99.9.
+fn tails(latency: Option<&Latency>) -> [String; 4] {
+    let ends = |interval: Option<[u64; 2]>| [0, 1].map(|end| or_empty(interval.map(|ends| ends[end])));
+    let [p99_low, p99_high] = ends(latency.and_then(|l| l.p99_95_ns));
+    let [p999_low, p999_high] = ends(latency.and_then(|l| l.p999_95_ns));
+    [p99_low, p99_high, p999_low, p999_high]
 }
 
 fn cpu(cost: Option<&CpuCost>) -> [String; 3] {
@@ -144,7 +171,11 @@ pub(crate) fn push_row(text: &mut String, fields: &[String]) {
     text.push('\n');
 }
 
+/// A field as RFC 4180 quotes it. What a spreadsheet would take for a formula begins with an apostrophe, which makes it
+/// text there; figures are none.
 fn quoted(field: &str) -> String {
+    let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
+    let field = &if is_formula { format!("'{field}") } else { field.to_owned() };
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -164,6 +195,11 @@ mod tests {
             ("mixed get=45,put=15", "\"mixed get=45,put=15\""),
             ("a \"b\"", "\"a \"\"b\"\"\""),
             ("two\nlines", "\"two\nlines\""),
+            ("-1.5", "-1.5"),
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
+            ("-2+3", "'-2+3"),
+            ("\t=1", "'\t=1"),
         ] {
             assert_eq!(quoted(field), written);
         }

@@ -62,6 +62,7 @@ fn outcome(report: &TableReport) -> String {
         (Decision::Shown, "an effect shown"),
         (Decision::RuledOut, "what matters ruled out"),
         (Decision::Confounded, "confounded with time"),
+        (Decision::Association, "an association"),
         (Decision::NotShown, "no effect shown"),
         (Decision::CannotTell, "cannot tell"),
         (Decision::Refused, "refused"),
@@ -99,7 +100,7 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: Look) -> Strin
         let ink = match effect.decision {
             Decision::Shown | Decision::RuledOut => Ink::Green,
             Decision::Refused => Ink::Red,
-            Decision::Confounded => Ink::Yellow,
+            Decision::Confounded | Decision::Association => Ink::Yellow,
             _ => Ink::Dim,
         };
         text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));

@@ -92,14 +92,6 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
     page
 }
 
-/// The point with the most throughput.
-fn best(series: &Series) -> Option<&Point> {
-    let best = series.knee.as_ref().map(|knee| knee.best_concurrency);
-    let visits = series.points.iter().filter(|point| best.is_none_or(|best| point.concurrency == best));
-    let mean = |point: &&Point| point.throughput(series.measure).mean;
-    visits.max_by(|a, b| mean(a).total_cmp(&mean(b)))
-}
-
 /// `GET 4 MiB × 16`.
 fn point_label(series: &Series, point: &Point) -> String {
     format!("{} × {}", words::series_label(&series.workload, &series.size), point.concurrency)

@@ -6,6 +6,7 @@ use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
+use linerate_record::shown;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use crate::words::{self, ABSENT};
@@ -128,10 +129,12 @@ fn open_line(point: &Point, look: Look) -> String {
         words::grouped(open.backlog)
     );
     let share = |b: &BoundFigures| 100.0 * b.over as f64 / b.count.max(1) as f64;
-    let bounds = open
-        .bounds
-        .iter()
-        .map(|b| format!("; {} {}: {:.3} % took longer", b.bound, if b.held { "held" } else { "missed" }, share(b)));
+    let range = |b: &BoundFigures| {
+        b.share_95.map_or(String::new(), |[low, high]| format!(" ({:.3} to {:.3} %)", 100.0 * low, 100.0 * high))
+    };
+    let bounds = open.bounds.iter().map(|b| {
+        format!("; {} {}: {:.3} %{} took longer", b.bound, words::outcome(b, b.is_shown()), share(b), range(b))
+    });
     hanging("   open", 8, &[told, bounds.collect()].concat(), look)
 }
 
@@ -218,6 +221,7 @@ fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look)
     }
     if !series.points.is_empty() {
         text.push_str(&hanging("   end", 8, &words::times(&series.points), look));
+        text.push_str(&hanging("   sure", 8, &words::reach(series), look));
     }
     text
 }
@@ -280,9 +284,9 @@ pub(crate) fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Text without control characters: what a server calls itself must not drive the terminal.
+/// Text that stays within its line: what a server calls itself must not drive the terminal.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    shown::in_line(text).into_owned()
 }
 
 pub(crate) fn cut(text: &str, columns: usize) -> String {
@@ -325,7 +329,7 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
+        assert_eq!(clean("a\x1b[2Jb\n"), "a\\u001b[2Jb\\u000a");
     }
 
     #[test]

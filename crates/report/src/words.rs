@@ -7,7 +7,7 @@ pub(crate) mod model;
 use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::slo::{self, Sustained};
 use linerate_analysis::usl::{Fit, Range};
-use linerate_analysis::view::{Bound, Ceiling, Estimate, Latency, Measure, Point, Scaling};
+use linerate_analysis::view::{Bound, BoundFigures, Ceiling, Estimate, Latency, Measure, Point, Scaling, Series};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
 use linerate_record::run::{Ended, Target, TlsUsed};
@@ -139,10 +139,25 @@ pub(crate) fn knee(knee: &Knee) -> String {
     match knee.outcome {
         Outcome::Nothing => String::new(),
         Outcome::StillRising => format!("still rising at {}", knee.concurrency),
+        Outcome::Unsteady => format!(
+            "no knee told: visits of one concurrency lie too far apart ({} at {})",
+            plus_minus(&knee.best),
+            knee.best_concurrency
+        ),
         Outcome::Found | Outcome::Retrograde if knee.lowest == knee.highest => format!("knee at {}", knee.concurrency),
         Outcome::Found | Outcome::Retrograde => {
             format!("knee at {} ({}–{})", knee.concurrency, knee.lowest, knee.highest)
         }
+    }
+}
+
+/// How a bound on latency fared at one rate, and whether more than this one point's figures says so.
+pub(crate) const fn outcome(bound: &BoundFigures, is_shown: bool) -> &'static str {
+    match (bound.held, is_shown) {
+        (true, true) => "held",
+        (true, false) => "held here, not shown to hold",
+        (false, true) => "missed",
+        (false, false) => "missed here, not shown to miss",
     }
 }
 
@@ -210,6 +225,40 @@ pub(crate) fn times(points: &[Point]) -> String {
         Some(most) => format!("warm-up up to {}", duration_ns(most as f64 * 1e6)),
     };
     format!("{}; {warmup}", ends.join(", "))
+}
+
+/// How far a series' intervals reach, and the tails of the visit that stands for its best.
+pub(crate) fn reach(series: &Series) -> String {
+    let Some(point) = series.typical() else { return String::new() };
+    let shortest_ms = series.points.iter().map(Point::reach_ms).min().unwrap_or(0);
+    let latency = first_latency(point);
+    let tails = if latency.count == 0 {
+        String::new()
+    } else {
+        let at = match &point.open {
+            Some(open) => format!("{}/s asked for", count(open.asked_per_s)),
+            None => format!("{} in flight", point.concurrency),
+        };
+        format!(
+            "; at {at} p99 {}, p99.9 {}",
+            with_interval(latency.p99_ns, latency.p99_95_ns),
+            with_interval(latency.p999_ns, latency.p999_95_ns)
+        )
+    };
+    format!(
+        "a point's intervals know of what comes back within {}, a quarter of its time, and not of what is more seldom\
+         {tails}",
+        duration_ns(shortest_ms as f64 * 1e6)
+    )
+}
+
+/// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.
+pub(crate) fn with_interval(ns: u64, interval: Option<[u64; 2]>) -> String {
+    let told = duration_ns(ns as f64);
+    match interval {
+        Some([low, high]) => format!("{told} ({} to {})", duration_ns(low as f64), duration_ns(high as f64)),
+        None => format!("{told} (no interval)"),
+    }
 }
 
 /// How grave a finding is.

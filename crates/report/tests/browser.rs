@@ -38,8 +38,8 @@ fn main() {
             });
     let experiments = [
         ("experiment", tried::experiment as fn() -> ExperimentReport, 2, 100),
-        ("begun_experiment", tried::begun, 2, 13),
-        ("empty_experiment", tried::empty, 0, 7),
+        ("begun_experiment", tried::begun, 2, 11),
+        ("empty_experiment", tried::empty, 0, 6),
     ]
     .into_iter()
     .map(|(name, told, charts, figures)| {

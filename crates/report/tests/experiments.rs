@@ -52,13 +52,20 @@ fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
 }
 
 #[test]
-fn the_baseline_that_differs_from_itself_comes_first() {
-    let mut told = tried::experiment();
-    told.report.effects[0].decision = Decision::Shown;
-    told.advice.clear();
-    let text = run_text(&told, PLAIN);
-    assert!(text.contains("▸ The baseline differs from itself: no effect here can be trusted. Helps: "), "{text}");
-    assert!(text.contains("A/A differs") && !text.contains("tune apply"), "{text}");
+fn what_voids_an_effect_is_its_verdict() {
+    for (decision, word) in [
+        (Decision::CarriedOver, "carried over"),
+        (Decision::NotSettled, "not settled"),
+        (Decision::SpoiltByArm, "spoilt by arm"),
+    ] {
+        let mut told = tried::experiment();
+        told.report.effects[0].decision = decision;
+        told.advice.clear();
+        let text = run_text(&told, PLAIN);
+        assert!(text.contains(word) && !text.contains("Helps: ") && !text.contains("tune apply"), "{text}");
+        assert!(text.contains("Cannot tell: net.ipv4.tcp_rmem=16MiB"), "{text}");
+        assert!(run_html(&told).contains(word));
+    }
 }
 
 #[test]

@@ -60,7 +60,9 @@ fn csv_columns_are_those_that_scripts_know() {
                    client_cpu_s_per_gib,target_cpu_cores,target_cpu_us_per_request,target_cpu_s_per_gib,purpose,\
                    warmup_ms,steady,retries,throttled,rate_per_s,due,backlog,late_p99_ns,ttfb_intended_p50_ns,\
                    ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
-                   total_intended_p999_ns";
+                   total_intended_p999_ns,total_p99_low_ns,total_p99_high_ns,total_p999_low_ns,total_p999_high_ns,\
+                   total_intended_p99_low_ns,total_intended_p99_high_ns,total_intended_p999_low_ns,\
+                   total_intended_p999_high_ns";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 

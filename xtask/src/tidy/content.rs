@@ -13,7 +13,7 @@ const VAGUE: [&str; 8] = ["common", "util", "utils", "core", "helper", "helpers"
 /// Folders of one person's machine. In parts, so that this file keeps its own rule.
 const MACHINE_PATHS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tm", "p/bash")];
 
-pub(super) const RULES: [Rule; 6] = [
+pub(super) const RULES: [Rule; 7] = [
     Rule { name: "long-line", what_to_do: "break it, at most 120 characters", lines_at_fault: long_line },
     Rule { name: "vague-name", what_to_do: "name the file or folder after its subject", lines_at_fault: vague_name },
     Rule { name: "trailing-space", what_to_do: "remove the space at the end", lines_at_fault: trailing_space },
@@ -27,6 +27,11 @@ pub(super) const RULES: [Rule; 6] = [
         name: "machine-path",
         what_to_do: "name no folder of one machine: use a relative path or a temporary folder",
         lines_at_fault: machine_path,
+    },
+    Rule {
+        name: "unhashed",
+        what_to_do: "install Python packages with --require-hashes, from a file of requirements",
+        lines_at_fault: unhashed,
     },
 ];
 
@@ -76,6 +81,16 @@ fn machine_path(file: &File) -> Vec<usize> {
     })
 }
 
+fn unhashed(file: &File) -> Vec<usize> {
+    let installs = |line: &str| line.contains("pip install") || line.contains("pip3 install");
+    match file.kind {
+        Kind::Make | Kind::Shell | Kind::Yaml => {
+            lines(file, |line| installs(line) && !line.contains("--require-hashes"))
+        }
+        _ => vec![],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::judged;
@@ -103,6 +118,8 @@ mod tests {
             ("large-binary", "a.bin", &binary, &binary[1..]),
             ("machine-path", "a.txt", work, elsewhere),
             ("machine-path", "a.py", home, "root/a, work/a\n"),
+            ("unhashed", "Makefile", "\t$(B)/pip install a==1\n", "\t$(B)/pip install --require-hashes -r a.txt\n"),
+            ("unhashed", "a.sh", "pip3 install a\n", "pip download a\n"),
         ];
         for (rule, path, refused, accepted) in cases {
             assert!(!judged(&RULES, rule, path, refused).is_empty(), "{rule} must refuse {path}");

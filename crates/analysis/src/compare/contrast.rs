@@ -1,80 +1,56 @@
-//! Tests: Welch's on the intervals of two runs, or Student's on runs; Holm's correction over all of them.
+//! Tests: Welch's on the figures of whole runs; Holm's correction over all of them.
 
 use super::samples::{Figure, Figures};
-use super::{ALPHA, Change, Contrast, Metric, POWER, SeriesComparison, Side, Threshold, Verdict};
+use super::{ALPHA, Change, Contrast, Metric, POWER, RUNS_MIN, SeriesComparison, Side, Threshold, Verdict};
 use crate::long_run::Mean;
 use crate::student;
 
-/// One arm's logarithm with the variance of it.
-type ArmMean = (f64, Option<Mean>);
+/// Variance of the logarithm of a figure below which nothing is resolved.
+const RESOLUTION: f64 = 1e-12;
 
 /// A metric of both arms; `None` where an arm has no such figure at all.
-pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures], by_runs: bool) -> Option<Contrast> {
+pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contrast> {
     let of = |side: &[Figures]| side.iter().filter_map(|figures| figures.of(metric)).collect::<Vec<Figure>>();
     let (a, b) = (of(a), of(b));
     if a.is_empty() || b.is_empty() {
         return None;
     }
-    let (left, right) = if by_runs { runs(&a, &b) } else { ((a[0].log, a[0].spread), (b[0].log, b[0].spread)) };
-    let difference = left.1.zip(right.1).map(|(a, b)| Difference::of(right.0 - left.0, a, b, by_runs));
+    let ((log_a, spread_a), (log_b, spread_b)) = (over_runs(&a), over_runs(&b));
+    let share = (log_b - log_a).exp_m1();
     Some(Contrast {
         metric,
-        a: side(left),
-        b: side(right),
-        change: difference.map(Difference::change),
-        verdict: Verdict::TooFew,
+        a: side(log_a, spread_a),
+        b: side(log_b, spread_b),
+        share,
+        change: spread_a.zip(spread_b).map(|(a, b)| change(a, b)),
+        verdict: if a.len().min(b.len()) < RUNS_MIN { Verdict::FewRuns } else { Verdict::TooFew },
     })
 }
 
-/// Means over runs; the runs of both arms are taken to vary as much, so that one run of an arm may do.
-fn runs(a: &[Figure], b: &[Figure]) -> (ArmMean, ArmMean) {
-    let mean = |side: &[Figure]| side.iter().map(|f| f.log).sum::<f64>() / side.len() as f64;
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let squares = |side: &[Figure], mean: f64| side.iter().map(|f| (f.log - mean).powi(2)).sum::<f64>();
-    let df = (a.len() + b.len()) as f64 - 2.0;
-    let pooled = (squares(a, mean_a) + squares(b, mean_b)) / df;
-    let of = |mean, n: usize| {
-        // No finer than the logarithms themselves are told.
-        let spread = (df >= 1.0).then(|| Mean { mean, variance: pooled.max(1e-12) / n as f64, df });
-        (mean, spread)
-    };
-    (of(mean_a, a.len()), of(mean_b, b.len()))
+/// The mean of runs' logarithms, with what it varies by where there are enough runs to say.
+///
+/// Runs are the upper level of Kalibera and Jones (ISMM 2013): what varies from interval to interval is in a run's
+/// figure already, and so in what runs differ by.
+fn over_runs(runs: &[Figure]) -> (f64, Option<Mean>) {
+    let n = runs.len() as f64;
+    let mean = runs.iter().map(|f| f.log).sum::<f64>() / n;
+    let between = runs.iter().map(|f| (f.log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let is_known = runs.len() >= RUNS_MIN && runs.iter().all(|f| f.is_known);
+    (mean, is_known.then(|| Mean { mean, variance: between.max(RESOLUTION) / n, df: n - 1.0 }))
 }
 
-fn side((log, spread): ArmMean) -> Side {
+fn side(log: f64, spread: Option<Mean>) -> Side {
     let half = spread.map(|s| student::quantile(0.975, s.df) * s.variance.sqrt());
     Side { value: log.exp(), low_95: half.map(|h| (log - h).exp()), high_95: half.map(|h| (log + h).exp()) }
 }
 
-/// A difference of logarithms with its standard error.
-#[derive(Clone, Copy)]
-struct Difference {
-    log: f64,
-    error: f64,
-    df: f64,
-}
-
-impl Difference {
-    fn of(log: f64, a: Mean, b: Mean, pooled: bool) -> Self {
-        let variance = a.variance + b.variance;
-        let welch = variance.powi(2) / (a.variance.powi(2) / a.df + b.variance.powi(2) / b.df);
-        Difference { log, error: variance.sqrt(), df: if pooled { a.df } else { welch } }
-    }
-
-    /// As shares; what depends on the number of tests is filled in by [`judge`].
-    fn change(self) -> Change {
-        let half = student::quantile(0.975, self.df) * self.error;
-        Change {
-            share: self.log.exp_m1(),
-            low_95: (self.log - half).exp_m1(),
-            high_95: (self.log + half).exp_m1(),
-            p: student::two_sided(self.log / self.error, self.df),
-            p_holm: 1.0,
-            detectable: 0.0,
-            error: self.error,
-            df: self.df,
-        }
-    }
+/// The difference of two means of logarithms; what depends on the number of tests is filled in by [`judge`].
+fn change(a: Mean, b: Mean) -> Change {
+    let variance = a.variance + b.variance;
+    let df = variance.powi(2) / (a.variance.powi(2) / a.df + b.variance.powi(2) / b.df);
+    let error = variance.sqrt();
+    let p = student::two_sided((b.mean - a.mean) / error, df);
+    Change { low_95: 0.0, high_95: 0.0, p, p_holm: 1.0, detectable: 0.0, error, df }
 }
 
 /// Corrects for the number of tests, and says what may be said. Returns that number.
@@ -82,15 +58,24 @@ pub(super) fn judge(all: &mut [&mut Contrast]) -> u32 {
     let mut tested: Vec<&mut Contrast> =
         all.iter_mut().filter(|c| c.change.is_some()).map(|contrast| &mut **contrast).collect();
     let tests = tested.len();
-    let p: Vec<f64> = tested.iter().filter_map(|c| c.change.map(|change| change.p)).collect();
-    for (contrast, p_holm) in tested.iter_mut().zip(holm(&p)) {
+    let ps: Vec<f64> = tested.iter().filter_map(|c| c.change.map(|change| change.p)).collect();
+    let corrected = holm(&ps);
+    // What Holm asks of the first that is not called, and so of all after it.
+    let called = corrected.iter().filter(|p| **p < ALPHA).count();
+    let asked = |rank: usize| ALPHA / (tests - rank.min(called)) as f64;
+    for (contrast, (p, p_holm)) in tested.iter_mut().zip(ps.iter().zip(&corrected)) {
+        let (share, log) = (contrast.share, contrast.share.ln_1p());
         let Some(change) = &mut contrast.change else { continue };
-        change.p_holm = p_holm;
+        change.p_holm = *p_holm;
         // The first step of Holm's procedure, which a lone difference has to pass.
         let level = 1.0 - ALPHA / (2.0 * tests as f64);
         let standard_errors = student::quantile(level, change.df) + student::quantile(POWER, change.df);
         change.detectable = (standard_errors * change.error).exp_m1();
-        contrast.verdict = match (p_holm < ALPHA, change.share > 0.0) {
+        // The interval is at the level of the test, so that it holds no difference exactly where none is called.
+        let rank = ps.iter().filter(|other| *other < p).count();
+        let half = student::quantile(1.0 - asked(rank) / 2.0, change.df) * change.error;
+        (change.low_95, change.high_95) = ((log - half).exp_m1(), (log + half).exp_m1());
+        contrast.verdict = match (*p_holm < ALPHA, share > 0.0) {
             (false, _) => Verdict::NotShown,
             (true, true) => Verdict::Higher,
             (true, false) => Verdict::Lower,
@@ -117,10 +102,10 @@ pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> Threshold {
     for one in series {
         for point in &one.points {
             let name = format!("{} {} × {}", one.workload, one.size, point.b_concurrency);
-            let change = point.contrasts.iter().find(|c| c.metric == Metric::Throughput).and_then(|c| c.change);
-            match change {
-                Some(change) => {
-                    let short = change.share.ln_1p() - (-share).ln_1p();
+            let contrast = point.contrasts.iter().find(|c| c.metric == Metric::Throughput);
+            match contrast.and_then(|contrast| Some((contrast.share, contrast.change?))) {
+                Some((found, change)) => {
+                    let short = found.ln_1p() - (-share).ln_1p();
                     p.push(student::cdf(short / change.error, change.df));
                     names.push(name);
                 }

@@ -1,15 +1,11 @@
-//! The figures of a point with what they vary by, as logarithms: ratios are differences of these.
+//! The figures of a point, as logarithms: ratios are differences of these.
 
 use linerate_record::run::{Interval, Row};
 
 use super::Metric;
 use crate::histogram::{self, DecodeError};
-use crate::long_run::{self, Mean};
 use crate::quantile;
 use crate::view::{Measure, Records};
-
-/// Variance of the logarithm of a throughput below which nothing is resolved.
-const RESOLUTION: f64 = 1e-12;
 
 /// The figures of one point of one run.
 pub(super) struct Figures {
@@ -29,11 +25,12 @@ impl Figures {
     }
 }
 
-/// The logarithm of a figure, and what it varies by within the run, where there is enough data to say.
+/// The logarithm of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
     pub(super) log: f64,
-    pub(super) spread: Option<Mean>,
+    /// Whether there was enough to measure it: a hundredth of forty requests is no quantile.
+    pub(super) is_known: bool,
 }
 
 /// The figures of the points with these numbers, taken as one; `None` without a whole interval.
@@ -50,13 +47,13 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
     let rows: Vec<Vec<&Row>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
     let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
-    let [p50, p99] = quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), spread: q?.spread }));
-    Ok(Some(Figures { errors, throughput: throughput(&all, &whole, measure), p50, p99 }))
+    let [p50, p99] =
+        quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), is_known: q?.spread.is_some() }));
+    Ok(Some(Figures { errors, throughput: throughput(&all, measure), p50, p99 }))
 }
 
-/// The mean over all intervals, and the spread of the whole ones as a share of it (the delta method: the variance of
-/// the logarithm of a mean is its squared coefficient of variation).
-fn throughput(all: &[&Interval], whole: &[&Interval], measure: Measure) -> Option<Figure> {
+/// The mean over all intervals.
+fn throughput(all: &[&Interval], measure: Measure) -> Option<Figure> {
     let moved = |row: &Row| match measure {
         Measure::Bytes => row.moved_bytes as f64,
         Measure::Requests => row.requests as f64,
@@ -64,10 +61,5 @@ fn throughput(all: &[&Interval], whole: &[&Interval], measure: Measure) -> Optio
     let sum = |i: &Interval| i.whole_rows().map(moved).sum::<f64>();
     let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
     let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
-    if mean <= 0.0 {
-        return None;
-    }
-    let rates: Vec<f64> = whole.iter().map(|i| sum(i) / seconds(i) / mean).collect();
-    let spread = long_run::mean(&rates).map(|m| Mean { variance: m.variance.max(RESOLUTION), ..m });
-    Some(Figure { log: mean.ln(), spread })
+    (mean > 0.0).then(|| Figure { log: mean.ln(), is_known: true })
 }

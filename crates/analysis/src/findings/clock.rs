@@ -27,7 +27,11 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         .records
         .readings
         .iter()
-        .filter_map(|r| Some((r.at_ms, i64::try_from(r.unix_ms?).ok()? - i64::try_from(r.at_ms).ok()?)))
+        .filter_map(|r| {
+            // The run's clock stands while the machine sleeps, and the wall clock does not: that is no step.
+            let apart_ms = i64::try_from(r.unix_ms?).ok()? - i64::try_from(r.at_ms).ok()?;
+            Some((r.at_ms, apart_ms - i64::try_from(r.slept_ms).ok()?))
+        })
         .collect();
     let steps = offsets.windows(2).filter_map(|pair| {
         let (apart_ms, parted_ms) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
@@ -78,6 +82,22 @@ mod tests {
         let back = told(|s| if s < 40 { 0 } else { -1_500 }).unwrap();
         assert!(back.claim.contains("-1.500 s") && back.evidence.contains("40.0 s into"), "{back:?}");
         assert!(told(|s| if s == 7 { 60 } else { 0 }).unwrap().evidence.starts_with("2 steps"));
+    }
+
+    #[test]
+    fn a_machine_that_slept_has_no_stepped_clock() {
+        let told = |slept_ms: u64| {
+            let mut records = records(&[1, 2], |_| 5);
+            let reading = |s: u64| Reading {
+                at_ms: s * 1_000,
+                unix_ms: Some(1_800_000_000_000 + s * 1_000 + if s > 40 { 7_000 } else { 0 }),
+                slept_ms: if s > 40 { slept_ms } else { 0 },
+                ..Reading::default()
+            };
+            records.readings = (0..100).map(reading).collect();
+            build(&records).unwrap().findings.into_iter().any(|f| f.kind == FindingKind::ClockStep)
+        };
+        assert!(told(0) && !told(7_000));
     }
 
     #[test]

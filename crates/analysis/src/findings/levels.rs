@@ -72,10 +72,14 @@ pub(super) fn find(values: &[f64]) -> Option<Levels> {
     let mean = mean_of(&sorted);
     let squares: f64 = sorted.iter().map(|v| (v - mean).powi(2)).sum();
     let least = (n * 15).div_ceil(100).max(3);
-    let between = |at_low: usize| {
-        let (low, high) = sorted.split_at(at_low);
-        low.len() as f64 * (mean_of(low) - mean).powi(2) + high.len() as f64 * (mean_of(high) - mean).powi(2)
-    };
+    // How far the values below each split lie from the mean, all together; those above lie as far on the other side.
+    let off: Vec<f64> = std::iter::once(0.0)
+        .chain(sorted.iter().scan(0.0, |sum, v| {
+            *sum += v - mean;
+            Some(*sum)
+        }))
+        .collect();
+    let between = |at_low: usize| off[at_low].powi(2) * (1.0 / at_low as f64 + 1.0 / (n - at_low) as f64);
     let at_low = (least..=n - least).max_by(|&a, &b| between(a).total_cmp(&between(b)))?;
     let (low, high) = (mean_of(&sorted[..at_low]), mean_of(&sorted[at_low..]));
     (between(at_low) >= EXPLAINED * squares && high - low >= APART * mean).then_some(Levels { low, high, at_low })

@@ -1,7 +1,7 @@
 //! Visits of the same concurrency, put together.
 
 use super::Measured;
-use crate::estimate::student_t_975;
+use crate::estimate::{freedom, student_t_975};
 use crate::view::Estimate;
 
 /// Least standard error of a visit, as a share of its mean: what passes between two visits is not in their ±.
@@ -32,15 +32,18 @@ pub(super) fn rungs(visits: &[Measured], grid: &[u32]) -> Vec<Rung> {
     let usual = usual(visits);
     let of = |&concurrency: &u32| visits.iter().filter(move |v| v.concurrency == concurrency).collect::<Vec<_>>();
     let groups: Vec<Vec<&Measured>> = grid.iter().map(of).collect();
-    let between = between_visits(&groups, usual);
+    // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
+    let again: usize = groups.iter().map(|g| g.len().saturating_sub(1)).sum();
+    let wider = student_t_975(again.max(2) as f64) / 1.96;
+    let between = between_visits(&groups, usual) * wider * wider;
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
 }
 
 /// Variance of one interval as a share of the squared mean, times what its neighbours' resemblance makes of it, and
 /// the degrees of freedom behind that; `None` where a visit was too short to tell.
 fn scatter(visit: &Measured) -> Option<(f64, f64)> {
-    let Estimate { mean, half_width_95, intervals, effective } = visit.throughput;
-    let freedom = effective - 1.0;
+    let Estimate { mean, half_width_95, intervals, .. } = visit.throughput;
+    let freedom = freedom(intervals as usize);
     let error = half_width_95? / student_t_975(freedom) / mean;
     (mean > 0.0).then(|| (error.powi(2) * f64::from(intervals), freedom))
 }

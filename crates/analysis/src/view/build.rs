@@ -8,12 +8,13 @@ use linerate_record::finding::Finding;
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, Op, PointBegin, PointEnd, PointLine, Purpose, Row};
 
+use super::tails::with_tails;
 use super::{
     Ceiling, CpuCost, Estimate, HostFigures, Measure, OpFigures, Point, RunSummary, Series, VIEW_SCHEMA, View, shape,
     timeline,
 };
 use crate::histogram::{self, DecodeError, Latencies};
-use crate::precision::{Rule, Watch};
+use crate::precision::{self, Rule, Watch};
 use crate::{canary, counters, estimate, findings, limits, open_loop};
 
 /// Mean body below which requests per second tell more than bytes per second.
@@ -252,33 +253,42 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let seconds = measured_ms as f64 / 1e3;
     let rows: Vec<&Row> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = Sum::of(rows.iter().copied())?;
+    let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
+    let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
+    let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
+    let steady = begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
     let per_second = |what: fn(&Row) -> f64| {
         let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
         let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
-        Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread }
+        let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };
+        // Of what is still on its way no interval is known.
+        if steady { precision::told(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
     };
     let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
-    let intended = (histogram::summarize(&sum.ttfb_intended), histogram::summarize(&sum.total_intended));
+    let tails = |latencies: &Latencies, of| {
+        if steady { with_tails(latencies, &measured, of) } else { Ok(histogram::summarize(latencies)) }
+    };
+    let total_intended = tails(&sum.total_intended, |row| row.total_intended.as_ref())?;
+    let intended = (histogram::summarize(&sum.ttfb_intended), total_intended);
     let slo = records.manifest.asked.slo.as_ref();
-    let open = open_loop::figures(&begin.spec, slo, &measured, intended)?;
-    let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
-    let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
-    // A warm-up that was found is looked for again in the whole; one that was given is not part of what is looked at.
-    let given_ms = rule(records, begin).warmup_ms.map(|_| warmup_ms);
-    let watch = watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied());
+    let before = intervals.iter().copied().take_while(|i| i.warmup).last();
+    let at_random = records.manifest.asked.arrivals.as_deref() == Some("poisson");
+    let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
+    let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
+    let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
         concurrency: begin.spec.concurrency,
         measured_ms,
         warmup_ms,
-        steady: begin.purpose == Purpose::Ceiling || watch.settled(),
-        ended: end_of(records, begin.point).map(|e| e.ended),
+        steady,
+        ended,
         bytes_per_s: per_second(|row| row.moved_bytes as f64),
         requests_per_s: per_second(|row| row.requests as f64),
         requests: sum.requests,
@@ -288,7 +298,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         throttled: sum.throttled,
         open,
         ttfb: histogram::summarize(&sum.ttfb),
-        total: histogram::summarize(&sum.total),
+        total: tails(&sum.total, |row| Some(&row.total))?,
         client_cpu: threads.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
         client_busy: threads.map(|threads| (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0)),
         target_cpu: target_cpu_ns.map(cost),
@@ -297,6 +307,17 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         hosts: hosts(records, &rows, seconds)?,
         errors: sum.errors,
     }))
+}
+
+/// Whether a point had settled. A warm-up that was found is looked for again in the whole; one that was given is not
+/// part of what is looked at.
+fn settled(records: &Records, begin: &PointBegin, intervals: &[&Interval], warmup_ms: u64) -> bool {
+    let given_ms = rule(records, begin).warmup_ms.map(|_| warmup_ms);
+    watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied()).settled()
+}
+
+const fn unknown(estimate: Estimate) -> Estimate {
+    Estimate { half_width_95: None, ..estimate }
 }
 
 fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, moved_bytes: i64) -> CpuCost {

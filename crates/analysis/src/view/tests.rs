@@ -48,35 +48,18 @@ pub(crate) fn row(host: u32, requests: u64, bytes_each: u64, latency_ns: u64) ->
     total.record_n(latency_ns, requests).unwrap();
     let encoded = histogram::encode(&total);
     Row {
-        host,
-        op: Op::Get,
         requests,
         bytes: requests * bytes_each,
         moved_bytes: (requests * bytes_each) as i64,
-        errors: BTreeMap::new(),
-        retries: BTreeMap::new(),
-        throttled: 0,
         ttfb: encoded.clone(),
         total: encoded,
-        ttfb_intended: None,
-        total_intended: None,
+        ..Row::none(host, Op::Get)
     }
 }
 
 /// An interval in which nothing happened.
 pub(crate) fn interval() -> Interval {
-    Interval {
-        point: 0,
-        from_ms: 0,
-        to_ms: 100,
-        warmup: false,
-        client_cpu_ns: 0,
-        thread_cpu_ns: Vec::new(),
-        target_cpu_ns: None,
-        held_back: 0,
-        open: None,
-        rows: Vec::new(),
-    }
+    Interval { to_ms: 100, ..Interval::default() }
 }
 
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
@@ -283,7 +266,7 @@ fn a_point_given_up_in_its_warm_up_is_told_with_its_errors() {
     let view = build(&records).unwrap();
     let told = view.findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
     assert!(told.points == [1] && told.evidence.contains("AccessDenied: 9"), "{told:?}");
-    assert!(crate::findings::requests_failed(&view));
+    assert!(crate::findings::requests_failed(&view).is_some());
 }
 
 #[test]
@@ -379,7 +362,27 @@ fn a_target_that_never_answers_is_lost() {
     let view = build(&records).unwrap();
     let lost: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::TargetLost).collect();
     assert!(lost.len() == 1 && lost[0].points == [1] && lost[0].claim.contains("for 1.0 s"), "{lost:?}");
-    assert!(crate::findings::requests_failed(&view));
+    assert!(crate::findings::requests_failed(&view).is_some());
+}
+
+#[test]
+fn a_point_in_which_nothing_ends_is_lost_however_short() {
+    let mut records = records(&[1, 2], |_| 5);
+    records.intervals.retain(|i| i.point == 0 || i.from_ms < 1_600);
+    records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.rows.clear());
+    let view = build(&records).unwrap();
+    let told = kinds(&view);
+    assert!(told.contains(&FindingKind::TargetLost) && !told.contains(&FindingKind::TooShort), "{told:?}");
+    let lost = crate::findings::requests_failed(&view).unwrap();
+    assert!(lost.points == [1] && lost.claim.contains("no request was answered in 400 ms"), "{lost:?}");
+    // Nothing was due in most of it, or Ctrl-C ended it.
+    let idle = records.intervals.iter_mut().filter(|i| i.point == 1);
+    idle.for_each(|i| i.held_back = 1);
+    assert!(crate::findings::requests_failed(&build(&records).unwrap()).is_none());
+    records.intervals.iter_mut().for_each(|i| i.held_back = 0);
+    let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+    end.ended = Ended::Interrupted;
+    assert!(crate::findings::requests_failed(&build(&records).unwrap()).is_none());
 }
 
 #[test]

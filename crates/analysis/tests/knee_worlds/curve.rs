@@ -1,12 +1,10 @@
 //! Worlds with a curve of throughput against concurrency, seen through noise.
 
-use std::collections::BTreeMap;
-
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{self, Ask, Measured};
 use linerate_analysis::precision::{Rule, Watch};
 use linerate_analysis::usl;
-use linerate_record::run::{EncodedHistogram, Interval, Op, Row};
+use linerate_record::run::{Interval, Op, Row};
 
 use crate::chance::Chance;
 
@@ -161,30 +159,7 @@ impl World {
 
 /// An interval as a run folder has it.
 fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
-    let row = Row {
-        host: 0,
-        op: Op::Stat,
-        requests: (requests_per_s * INTERVAL_MS as f64 / 1e3).round() as u64,
-        bytes: 0,
-        moved_bytes: 0,
-        errors: BTreeMap::new(),
-        retries: BTreeMap::new(),
-        throttled: 0,
-        ttfb: EncodedHistogram::default(),
-        total: EncodedHistogram::default(),
-        ttfb_intended: None,
-        total_intended: None,
-    };
-    Interval {
-        point: 0,
-        from_ms,
-        to_ms: from_ms + INTERVAL_MS,
-        warmup: false,
-        client_cpu_ns: 0,
-        thread_cpu_ns: Vec::new(),
-        target_cpu_ns: None,
-        held_back: 0,
-        open: None,
-        rows: vec![row],
-    }
+    let requests = (requests_per_s * INTERVAL_MS as f64 / 1e3).round() as u64;
+    let rows = vec![Row { requests, ..Row::none(0, Op::Stat) }];
+    Interval { from_ms, to_ms: from_ms + INTERVAL_MS, rows, ..Interval::default() }
 }

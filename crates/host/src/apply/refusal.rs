@@ -6,7 +6,9 @@ use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, Place, Space};
 
 use super::{TuneError, machine_hash};
 use crate::root::Root;
-use crate::setting::{Changeable, allowed_value, changeable, out_of_reach, owner};
+use crate::setting::{
+    Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, out_of_reach, owner,
+};
 
 /// More settings than a machine of 1,024 processors and 256 disks has knobs for.
 const CHANGES_MAX: usize = 20_000;
@@ -14,8 +16,8 @@ const CHANGES_MAX: usize = 20_000;
 /// The row of a setting that may be changed to a value, or why it may not.
 ///
 /// # Errors
-/// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, or
-/// the value can be none.
+/// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, the
+/// value can be none, or undoing could not bring back what is there.
 pub fn refusal(
     root: &Root,
     find: &dyn Fn(&str) -> Option<&'static Knob>,
@@ -33,10 +35,12 @@ pub fn refusal(
         return Err(format!("{owner}, and linerate leaves it alone"));
     }
     allowed_value(value)?;
-    Ok(knob)
+    fitting_value(&knob.locator, value)?;
+    irreversible(root, knob, place, value).map_or(Ok(knob), Err)
 }
 
-/// Refuses a file of changes as a whole: another machine's, or what [`readable`] refuses.
+/// Refuses a file of changes as a whole: another machine's, one whose processes or namespaces are others by now, or
+/// what [`readable`] refuses.
 pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
     readable(set)?;
     if set.machine != machine_hash(root)? {
@@ -44,7 +48,20 @@ pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
         let why = format!("the file of changes was made for another machine ({machine:?}): make one here");
         return Err(TuneError::File(why));
     }
+    let spaces: HashSet<&Space> = set.changes.iter().map(|change| &change.place.space).collect();
+    for space in spaces {
+        let is_meant = identity_as_meant(root, space, &set.spaces);
+        is_meant.map_err(|error| TuneError::File(format!("cannot change settings{}: {error}", of(space))))?;
+    }
     Ok(())
+}
+
+fn of(space: &Space) -> String {
+    match space {
+        Space::Host => String::new(),
+        Space::Pid(pid) => format!(" in the namespaces of process {pid}"),
+        Space::Netns(name) => format!(" in network namespace {name}"),
+    }
 }
 
 /// Refuses a file of changes of another layout, one that names a setting twice, or one with text that would do
@@ -54,13 +71,19 @@ pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
 /// The reason.
 pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
     let refuse = |why: String| Err(TuneError::File(why));
-    if set.schema != CHANGES_SCHEMA {
-        return refuse(format!("the file of changes has schema {}, this linerate reads {CHANGES_SCHEMA}", set.schema));
+    // Schema 1 does not say which namespaces it means: only of this process's own are its changes made.
+    if !(1..=CHANGES_SCHEMA).contains(&set.schema) {
+        let (schema, own) = (set.schema, CHANGES_SCHEMA);
+        return refuse(format!("the file of changes has schema {schema}, this linerate reads those up to {own}"));
     }
     if set.changes.len() > CHANGES_MAX {
         return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));
     }
-    for text in [&set.profile, &set.machine] {
+    let named = set.spaces.iter().filter_map(|then| match &then.space {
+        Space::Netns(name) => Some(name),
+        Space::Host | Space::Pid(_) => None,
+    });
+    for text in [&set.profile, &set.machine].into_iter().chain(named) {
         if breaks_out(text) {
             return refuse("the file's profile or machine has a line break or a control character".to_owned());
         }

@@ -3,15 +3,16 @@
 
 use std::io;
 
-use linerate_record::journal::{By, Line, Undo};
-use linerate_record::knob::Place;
+use linerate_record::journal::{By, Device, DeviceKind, Line, Undo};
+use linerate_record::knob::{Place, same};
 
 use super::{Ground, Step, TuneError, has_booted, lock, now_ms, since_boot_ms};
 use crate::journal::{Journal, Made, Told};
-use crate::setting;
+use crate::setting::{self, Gone, Target};
+use crate::waiting;
 
 /// How long after the time to confirm is over a watch may still be at work, or be started again by systemd.
-const WATCH_MS_MAX: u64 = 120_000;
+pub(crate) const WATCH_MS_MAX: u64 = 120_000;
 
 /// What came of taking an application back.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Rolled {
     pub undone: Vec<(Place, Undo)>,
     /// Whether the machine has booted since, so that there was nothing to take back.
     pub after_reboot: bool,
+    /// Whether what was not there is not tried again unless it is asked for by its name.
+    pub has_given_up: bool,
     /// Why the journal does not say all this, where it does not.
     pub unrecorded: Option<String>,
 }
@@ -33,14 +36,15 @@ impl Rolled {
         u32::try_from(self.undone.iter().filter(|(_, undo)| undo.needs_a_look()).count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether a setting could not be restored that may be another time.
+    /// Whether a setting could not be restored, or was not there, that may be another time.
     pub(crate) fn has_failed(&self) -> bool {
-        self.undone.iter().any(|(_, undo)| matches!(undo, Undo::Failed { .. }))
+        self.undone.iter().any(|(_, undo)| matches!(undo, Undo::Failed { .. } | Undo::Gone))
     }
 }
 
-/// Takes an application back: the named one, or the newest that was not taken back yet. With `force`, values that
-/// somebody else has set since are overwritten too.
+/// Takes an application back: the named one, or the newest that waits or could not be restored whole; what was
+/// confirmed is taken back by its name alone. With `force`, values that
+/// somebody else has set since are overwritten too, and what is not there is given up: it may never be back.
 ///
 /// # Errors
 /// Where there is none, or another linerate changes settings.
@@ -50,15 +54,44 @@ pub fn rollback(
     force: bool,
     step: &mut dyn FnMut(Step),
 ) -> Result<Rolled, TuneError> {
-    let _lock = lock(ground.state)?;
+    let _lock = lock(ground)?;
     let told = match id {
         Some(id) => ground.state.read(id)?,
-        None => match ground.state.newest_open()? {
-            Some(told) => told,
-            None => return Err(TuneError::Nothing("there is nothing to take back".to_owned())),
-        },
+        None => {
+            settle(ground)?;
+            match ground.state.newest(Told::is_unsettled)? {
+                Some(told) => told,
+                None => return Err(nothing_waits(ground)?),
+            }
+        }
     };
     take_back(ground, &told, By::Command, force, step)
+}
+
+fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
+    let kept = ground.state.newest_open()?.filter(|told| !has_booted(ground.root, &told.begin));
+    let why = kept.map_or_else(
+        || "there is nothing to take back".to_owned(),
+        |told| {
+            let id = told.begin.id;
+            format!("nothing waits to be taken back; {id} was confirmed: linerate tune rollback {id}, or --kept")
+        },
+    );
+    Ok(TuneError::Nothing(why))
+}
+
+/// Closes what waits and has changed nothing, or nothing that was not put back at once: a process that was killed
+/// before its first change leaves that. Under the lock, so that none is at it.
+pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
+    match ground.state.newest_open()? {
+        Some(told) if told.is_pending() && told.has_changed_nothing() => {
+            let closed = Line::Closed { by: By::Unchanged, at_ms: now_ms(), left: 0 };
+            Journal::resume(ground.state, &told.begin.id)?.append(&closed)?;
+            waiting::end(ground, &told.begin.id);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The same for one that is known, under the lock. While a watch still waits, an application of which the kernel
@@ -72,22 +105,25 @@ pub(crate) fn take_back(
 ) -> Result<Rolled, TuneError> {
     let id = told.begin.id.clone();
     let mut journal = Journal::resume(ground.state, &id);
-    let mut rolled = Rolled { id, undone: Vec::new(), after_reboot: false, unrecorded: None };
+    let mut rolled = Rolled { id, undone: Vec::new(), after_reboot: false, has_given_up: false, unrecorded: None };
     // A journal that cannot be written must not keep settings from being restored.
-    let mut record = |line: Line, rolled: &mut Rolled| {
+    let mut record = |lines: &[Line], rolled: &mut Rolled| {
         let recorded = match &mut journal {
-            Ok(journal) => journal.append(&line).map_err(|error| error.to_string()),
+            Ok(journal) => journal.append_all(lines).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         rolled.unrecorded = recorded.err();
     };
     if has_booted(ground.root, &told.begin) {
         rolled.after_reboot = true;
-        record(Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }, &mut rolled);
+        record(&[Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }], &mut rolled);
         return Ok(rolled);
     }
+    // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
+    // keep the next setting from being restored.
+    let mut last = Vec::new();
     for made in told.made.iter().rev() {
-        if let Some(done @ (Undo::Restored | Undo::Already | Undo::Gone)) = &made.undone {
+        if let Some(done @ (Undo::Restored | Undo::Already)) = &made.undone {
             rolled.undone.push((made.change.place.clone(), done.clone()));
             continue;
         }
@@ -95,18 +131,35 @@ pub(crate) fn take_back(
         let outcome = one(ground, made, force);
         step(Step::Undone);
         rolled.undone.push((made.change.place.clone(), outcome.clone()));
-        record(Line::Undone { number: made.number, outcome }, &mut rolled);
-        step(Step::UndoRecorded);
+        last.push(Line::Undone { number: made.number, outcome });
+        if by != By::Lapse {
+            record(&last, &mut rolled);
+            last.clear();
+            step(Step::UndoRecorded);
+        }
     }
     let is_watched =
         told.is_pending() && since_boot_ms() < told.begin.deadline_since_boot_ms.saturating_add(WATCH_MS_MAX);
     if by != By::Lapse && is_watched && rolled.has_failed() {
         return Ok(rolled);
     }
-    let left = rolled.left();
-    record(Line::Closed { by, at_ms: now_ms(), left }, &mut rolled);
+    rolled.has_given_up = force && rolled.undone.iter().any(|(_, undo)| *undo == Undo::Gone);
+    let is_left = |undo: &Undo| undo.needs_a_look() && !(force && *undo == Undo::Gone);
+    let left = rolled.undone.iter().filter(|(_, undo)| is_left(undo)).count();
+    let left = u32::try_from(left).unwrap_or(u32::MAX);
+    last.push(Line::Closed { by, at_ms: now_ms(), left });
+    record(&last, &mut rolled);
+    waiting::end(ground, &rolled.id);
     step(Step::Closed);
     Ok(rolled)
+}
+
+/// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
+pub(crate) fn anew(mut told: Told) -> Told {
+    for made in &mut told.made {
+        made.undone = None;
+    }
+    told
 }
 
 fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
@@ -114,32 +167,58 @@ fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
     let Some(knob) = (ground.find)(&place.knob) else {
         return Undo::Failed { why: format!("this linerate knows no knob {:?}", place.knob) };
     };
-    let current = match setting::read_with_beside(ground.root, knob, place, made.net) {
-        Ok((current, _)) => current,
-        Err(error) if is_gone(&error) => return Undo::Gone,
-        Err(error) => return Undo::Failed { why: error.to_string() },
+    let target = Target { root: ground.root, knob, place, net: made.net, devices: &made.devices };
+    let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
+    let put_back = || setting::put_back(&target, &made.prior, (&made.beside, after));
+    let current = match setting::read_now(&target) {
+        Ok((_, current)) => current,
+        // What moved besides is put back all the same, and tells where it was not.
+        Err(error) if matches!(Gone::of(&error), Some(Gone::Device(_))) => {
+            return put_back().map_or_else(|error| missed(made, &error), |_| Undo::Gone);
+        }
+        Err(error) => return missed(made, &error),
     };
-    let is_prior = setting::same(&current, &made.prior);
+    let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
+    let is_prior = is_same(&current, &made.prior);
     let became = made.became.as_ref();
-    let is_ours =
-        setting::same(&current, &made.change.new) || became.is_some_and(|(value, _)| setting::same(&current, value));
+    let is_ours = is_same(&current, &made.change.new) || became.is_some_and(|(value, _)| is_same(&current, value));
     if !is_prior && !is_ours && !force {
         return Undo::Left { current };
     }
-    let after = became.map_or(&[][..], |(_, beside)| beside);
-    match setting::put_back(ground.root, knob, place, made.net, &made.prior, (&made.beside, after)) {
+    match put_back() {
         Ok(_) if is_prior => Undo::Already,
-        Ok(now) if setting::same(&now, &made.prior) => Undo::Restored,
+        Ok(now) if is_same(&now, &made.prior) => Undo::Restored,
         Ok(now) => Undo::Failed { why: format!("the kernel keeps {now:?}") },
         // The kernel may have the value no more (a module's): only where reading fails too is the setting gone.
-        Err(error) => match setting::read_with_beside(ground.root, knob, place, made.net) {
-            Err(again) if is_gone(&again) => Undo::Gone,
+        Err(error) => match setting::read_now(&target) {
+            Err(again) if is_gone(&again) => missed(made, &again),
             _ => Undo::Failed { why: error.to_string() },
         },
+    }
+}
+
+/// What an error says of a setting. With its namespace goes everything in it but hardware, which the kernel moves
+/// elsewhere, changed as it is (`net/core/dev.c: default_device_exit_net`).
+fn missed(made: &Made, error: &io::Error) -> Undo {
+    let is_hardware = |device: &Device| device.kind == DeviceKind::Interface && device.identity.is_some();
+    match Gone::of(error) {
+        Some(Gone::Namespace) if !made.devices.iter().any(is_hardware) => Undo::Ended,
+        Some(_) => Undo::Gone,
+        None if is_gone(error) => Undo::Gone,
+        None => Undo::Failed { why: error.to_string() },
     }
 }
 
 /// `ENOENT`, or `ENODEV` of an interface that went.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(19)
+}
+
+/// A setting that was changed, where it is by now, and what it is; none where it cannot be read.
+#[must_use]
+pub fn present(ground: &Ground<'_>, made: &Made) -> Option<(Place, String)> {
+    let place = &made.change.place;
+    let knob = (ground.find)(&place.knob)?;
+    let target = Target { root: ground.root, knob, place, net: made.net, devices: &made.devices };
+    setting::read_now(&target).ok()
 }

@@ -67,7 +67,16 @@ mod tests {
 
     fn process(pid: u32, parent: u32, name: &str, ticks: u64, children_ticks: u64) -> ProcessStat {
         let started_ticks = u64::from(pid);
-        ProcessStat { pid, name: name.to_owned(), has_ended: false, parent, ticks, children_ticks, started_ticks }
+        ProcessStat {
+            pid,
+            name: name.to_owned(),
+            has_ended: false,
+            is_stopped: false,
+            parent,
+            ticks,
+            children_ticks,
+            started_ticks,
+        }
     }
 
     fn of(all: Vec<ProcessStat>) -> Known {

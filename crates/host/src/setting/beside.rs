@@ -3,11 +3,16 @@
 //! Without these, undoing would not: `vm.dirty_bytes` cannot be written 0 again, which it is while `vm.dirty_ratio`
 //! counts, and only writing the ratio makes it so.
 
-use linerate_record::journal::{Address, Beside};
+use std::io;
+use std::os::fd::AsFd as _;
 
+use linerate_record::journal::{Address, Beside};
+use linerate_record::knob::same_in;
+
+use super::file::names;
 use super::space::Inside;
 use super::spot::{self, Spot};
-use super::{ethtool, same};
+use super::{ethtool, stack, sysctl};
 
 /// Sysctls of which the kernel zeroes one when the other is written: `mm/page-writeback.c: dirty_bytes_handler` and its
 /// siblings, `mm/util.c: overcommit_ratio_handler` and `overcommit_kbytes_handler`.
@@ -17,10 +22,39 @@ const TWINS: [(&str, &str); 3] = [
     ("vm/overcommit_kbytes", "vm/overcommit_ratio"),
 ];
 
-/// What moves with a setting.
-fn addresses(spot: &Spot) -> Vec<Address> {
+/// Settings of the queues of an interface, which go with a queue, and which drivers set anew with their rings.
+const OF_QUEUES: [&str; 8] = [
+    "rx-*/rps_cpus",
+    "rx-*/rps_flow_cnt",
+    "tx-*/xps_cpus",
+    "tx-*/xps_rxqs",
+    "tx-*/tx_maxrate",
+    "tx-*/byte_queue_limits/hold_time",
+    "tx-*/byte_queue_limits/limit_max",
+    "tx-*/byte_queue_limits/limit_min",
+];
+
+/// Settings of an interface that its driver may begin anew with its channels (`net/core/net-sysfs.c` writes them to
+/// each NAPI since Linux 6.13, and channels bring NAPIs of their own).
+const OF_CHANNELS: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
+
+/// What moves with a bond's mode and with how it looks at its links (`drivers/net/bonding/bond_options.c`), in the
+/// order in which one may follow the other: those of ARP end those of MII.
+const OF_BONDS: [&str; 7] =
+    ["miimon", "updelay", "downdelay", "peer_notif_delay", "arp_interval", "arp_validate", "tlb_dynamic_lb"];
+
+/// What a bond wants in one of its modes alone: a mode sets or ends it, whatever was wanted before
+/// (`drivers/net/bonding/bond_options.c: bond_set_xfrm_features`).
+const OF_MODES: [&str; 3] = ["esp-hw-offload", "esp-tx-csum-hw-offload", "tx-esp-segmentation"];
+
+/// What moves with a setting, in the order in which it is put back.
+fn addresses(inside: &Inside<'_>, spot: &Spot) -> Vec<Address> {
     let sysctl = |path: &str| Address::Sysctl(path.replace('/', "."));
     match spot {
+        // `net/ipv4/tcp_cong.c: tcp_set_default_congestion_control` allows it to everybody.
+        Spot::Sysctl(path) if path == "net/ipv4/tcp_congestion_control" => {
+            vec![sysctl("net/ipv4/tcp_allowed_congestion_control")]
+        }
         Spot::Sysctl(path) => {
             let twin = TWINS.iter().find_map(|(one, other)| match path.as_str() {
                 name if name == *one => Some(*other),
@@ -29,40 +63,166 @@ fn addresses(spot: &Spot) -> Vec<Address> {
             });
             twin.map(sysctl).into_iter().collect()
         }
-        Spot::Sysfs(path) => match path.strip_suffix("/scheduler") {
-            // `block/elevator.c: elevator_switch` sets the depth anew for the scheduler; wbt is off under bfq.
-            Some(queue) => ["nr_requests", "wbt_lat_usec"].map(|name| Address::Sysfs(format!("{queue}/{name}"))).into(),
-            // `mm/khugepaged.c: set_recommended_min_free_kbytes`.
-            None if path == "kernel/mm/transparent_hugepage/enabled" => vec![sysctl("vm/min_free_kbytes")],
-            None => Vec::new(),
-        },
-        Spot::Offload(device, feature) => {
-            let members = ethtool::members(feature).into_iter().map(str::to_owned);
-            members.map(|name| Address::Feature { device: device.clone(), name }).collect()
+        Spot::Sysfs(path) => beside_file(inside, path),
+        Spot::Offload(device, feature) => of_offload(inside, device, feature),
+        Spot::Mtu(device) => of_mtu(inside, device),
+        Spot::Ring(device, _) => of_queues(device),
+        Spot::Channels(device) => {
+            let files = OF_CHANNELS.iter().map(|file| Address::Sysfs(format!("class/net/{device}/{file}")));
+            let interrupts = Address::Interrupts { device: device.clone() };
+            of_queues(device).into_iter().chain(files).chain([interrupts]).collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// What moves with a setting, as it is now; what this machine does not have is left out.
-pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> Vec<Beside> {
-    let value = |address: &Address| Some(spot::read(inside, &spot::of_address(address).ok()?).ok()?.0);
-    let read = |address: Address| value(&address).map(|value| Beside { address, value });
-    addresses(spot).into_iter().filter_map(read).collect()
+fn beside_file(inside: &Inside<'_>, path: &str) -> Vec<Address> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let file = |name: &str| Address::Sysfs(format!("{folder}/{name}"));
+    let files = |names: &[&str]| -> Vec<Address> { names.iter().map(|name| file(name)).collect() };
+    match name {
+        // `block/elevator.c: elevator_switch` sets the depth anew for the scheduler, whose own settings go with it; wbt
+        // is off under bfq.
+        "scheduler" => {
+            [files(&["nr_requests", "wbt_lat_usec"]), in_folder(inside, &format!("{folder}/iosched"))].concat()
+        }
+        // A scheduler's depth follows (`block/mq-deadline.c: dd_depth_updated`).
+        "nr_requests" => in_folder(inside, &format!("{folder}/iosched")),
+        // `mm/khugepaged.c: set_recommended_min_free_kbytes`.
+        "enabled" if folder == "kernel/mm/transparent_hugepage" => {
+            vec![Address::Sysctl("vm.min_free_kbytes".to_owned())]
+        }
+        // A governor's own settings go with it (`drivers/cpufreq/cpufreq_governor.c`), for each policy or for all;
+        // intel_pstate's performance takes the others with it.
+        "scaling_governor" => {
+            let governor = spot::read(inside, &Spot::Sysfs(path.to_owned())).map(|(now, _)| now).unwrap_or_default();
+            let own = [format!("{folder}/{governor}"), format!("devices/system/cpu/cpufreq/{governor}")];
+            let preferences = [file("energy_performance_preference"), of_bias(folder)];
+            own.iter().flat_map(|folder| in_folder(inside, folder)).chain(preferences).collect()
+        }
+        "energy_performance_preference" => vec![of_bias(folder)],
+        "mode" | "miimon" if folder.ends_with("/bonding") => {
+            let settings = files(&OF_BONDS.iter().copied().filter(|other| *other != name).collect::<Vec<_>>());
+            let wanted: &[&str] = if name == "mode" { &OF_MODES } else { &[] };
+            [settings, features(device_of(folder), wanted)].concat()
+        }
+        _ => Vec::new(),
+    }
 }
 
-/// Writes back what has moved, but for what is not as the change had left it: that has somebody else's value. What
-/// cannot be written back shows when the setting itself is compared.
-pub(super) fn put_back(inside: &Inside<'_>, prior: &[Beside], became: &[Beside]) {
-    for beside in prior {
+/// The interface of a folder of bonding.
+fn device_of(folder: &str) -> &str {
+    folder.trim_start_matches("class/net/").trim_end_matches("/bonding")
+}
+
+fn features(device: &str, names: &[&str]) -> Vec<Address> {
+    let feature = |name: &&str| Address::Feature { device: device.to_owned(), name: (*name).to_owned() };
+    names.iter().map(feature).collect()
+}
+
+/// The bias of the processor of a folder of cpufreq.
+fn of_bias(folder: &str) -> Address {
+    Address::Sysfs(format!("{}/power/energy_perf_bias", folder.strip_suffix("/cpufreq").unwrap_or(folder)))
+}
+
+fn in_folder(inside: &Inside<'_>, folder: &str) -> Vec<Address> {
+    let all = inside.sysfs(folder).and_then(|tree| names(tree.as_fd(), folder)).unwrap_or_default();
+    all.into_iter().map(|name| Address::Sysfs(format!("{folder}/{name}"))).collect()
+}
+
+/// The kernel's features of a name; and what an interface does not receive in large, those below it do not either
+/// (`net/core/dev.c: netdev_sync_lower_features`).
+fn of_offload(inside: &Inside<'_>, device: &str, feature: &'static str) -> Vec<Address> {
+    let members = ethtool::members(feature);
+    let below = if members.contains(&"rx-lro") { stack::below(inside, device) } else { Vec::new() };
+    let of_below = below.iter().flat_map(|other| features(other, &members));
+    features(device, &members).into_iter().chain(of_below).collect()
+}
+
+/// The MTU of IPv6 on an interface (`net/ipv6/addrconf.c: addrconf_notify`), and both of those whose MTU may follow.
+fn of_mtu(inside: &Inside<'_>, device: &str) -> Vec<Address> {
+    let others = [stack::above(inside, device), stack::members(inside, device)].concat();
+    let mut all = vec![of_ipv6(device)];
+    for other in others {
+        all.extend([Address::Sysfs(format!("class/net/{other}/mtu")), of_ipv6(&other)]);
+    }
+    all.extend(of_queues(device));
+    all
+}
+
+fn of_ipv6(device: &str) -> Address {
+    Address::Sysctl(format!("net.ipv6.conf.{}.mtu", sysctl::part(device)))
+}
+
+fn of_queues(device: &str) -> Vec<Address> {
+    OF_QUEUES.iter().map(|file| Address::Sysfs(format!("class/net/{device}/queues/{file}"))).collect()
+}
+
+/// What moves with a setting, as it is now; what this machine does not have is left out.
+pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> Vec<Beside> {
+    let read = |address: Address| value(inside, &address).map(|value| Beside { address, value });
+    addresses(inside, spot).into_iter().filter_map(read).collect()
+}
+
+fn value(inside: &Inside<'_>, address: &Address) -> Option<String> {
+    Some(spot::read(inside, &spot::of_address(address).ok()?).ok()?.0)
+}
+
+/// Those that are to be put back: not what somebody has moved after the change had. Asked before the setting itself is
+/// put back, which moves them again.
+pub(super) fn still_ours<'b>(inside: &Inside<'_>, prior: &'b [Beside], became: &[Beside]) -> Vec<&'b Beside> {
+    let is_ours = |beside: &&Beside| {
+        let Some(left) = became.iter().find(|other| other.address == beside.address) else { return true };
+        value(inside, &beside.address)
+            .is_none_or(|now| is_same(beside, &left.value, &now) || is_same(beside, &beside.value, &now))
+    };
+    prior.iter().filter(is_ours).collect()
+}
+
+/// Writes back what has moved.
+///
+/// # Errors
+/// The first that is not as before then. One that is gone with its device is none.
+pub(super) fn put_back(inside: &Inside<'_>, besides: &[&Beside]) -> io::Result<()> {
+    for beside in besides {
         let Ok(spot) = spot::of_address(&beside.address) else { continue };
-        let Ok((now, _)) = spot::read(inside, &spot) else { continue };
-        let left = became.iter().find(|other| other.address == beside.address);
-        let is_ours = left.is_none_or(|left| same(&left.value, &now));
         // A twin that is 0 does not count: the other, written, has made it so again.
         let is_dormant = matches!(spot, Spot::Sysctl(_)) && beside.value == "0";
-        if is_ours && !is_dormant && !same(&now, &beside.value) {
+        let Some(now) = value(inside, &beside.address) else { continue };
+        if !is_dormant && !is_same(beside, &now, &beside.value) {
+            // What the kernel says to that shows below.
             let _ = spot::write(inside, &spot, &beside.value);
         }
+    }
+    let odd = besides.iter().find_map(|beside| {
+        let now = value(inside, &beside.address)?;
+        (!is_same(beside, &now, &beside.value)).then(|| (told(&beside.address), now, &beside.value))
+    });
+    match odd {
+        None => Ok(()),
+        Some((what, now, prior)) => {
+            Err(io::Error::other(format!("{what}, which moves with it, is {now:?} and was {prior:?}")))
+        }
+    }
+}
+
+fn is_same(beside: &Beside, one: &str, other: &str) -> bool {
+    let file = match &beside.address {
+        Address::Sysctl(name) => name,
+        Address::Sysfs(path) => path,
+        Address::Feature { name, .. } => name,
+        Address::Interrupts { .. } => "smp_affinity_list",
+    };
+    same_in(file, one, other)
+}
+
+/// Where a setting beside another lives, for people.
+#[must_use]
+pub fn told(address: &Address) -> String {
+    match address {
+        Address::Sysctl(name) => name.clone(),
+        Address::Sysfs(path) => format!("/sys/{path}"),
+        Address::Feature { device, name } => format!("{name} of {device}"),
+        Address::Interrupts { device } => format!("where interrupts of {device} are handled"),
     }
 }

@@ -93,9 +93,14 @@ pub(super) fn offload(device: &str, feature: &'static str) -> io::Result<String>
     Ok(switch(members(feature).iter().any(|member| active.contains(member))))
 }
 
-/// Whether one of the kernel's features is wanted; it is active where those that it needs are active too.
+/// Whether one of the kernel's features is wanted; it is active where those that it needs are active too. What is
+/// wanted of one that is fixed changes nothing, and cannot be set: a bond wants some so with its mode.
 pub(super) fn feature(device: &str, name: &str) -> io::Result<String> {
-    Ok(switch(bits(&ask(device, FEATURES_GET)?, FEATURES_WANTED).contains(&name)))
+    let reply = ask(device, FEATURES_GET)?;
+    if !bits(&reply, FEATURES_CHANGEABLE).contains(&name) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("{name} is fixed on {device}")));
+    }
+    Ok(switch(bits(&reply, FEATURES_WANTED).contains(&name)))
 }
 
 /// Sets those of the kernel's features of a name that the device can change.

@@ -1,15 +1,14 @@
 //! Files of settings below `proc/sys` and `sys`, opened such that no name can lead out of either.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// A setting's text is at most a page (`fs/sysfs/file.c`, `fs/proc/proc_sysctl.c`), but for masks of many processors.
-const LARGEST_SETTING_BYTES: u64 = 64 << 10;
+use crate::root::whole;
 
 /// Attempts of an `openat2` that the kernel wants repeated because a folder moved meanwhile.
 const ATTEMPTS: u32 = 8;
@@ -32,7 +31,7 @@ pub(super) fn folder(path: &Path) -> io::Result<OwnedFd> {
 pub(super) fn read(tree: BorrowedFd<'_>, path: &str, links: Links) -> io::Result<String> {
     let file = File::from(beneath(tree, path, OFlags::RDONLY | OFlags::NONBLOCK, links)?);
     let mut bytes = Vec::new();
-    file.take(LARGEST_SETTING_BYTES).read_to_end(&mut bytes)?;
+    whole(&file, &mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }

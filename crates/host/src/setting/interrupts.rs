@@ -28,6 +28,47 @@ pub(super) fn read(inside: &Inside<'_>, device: &str) -> io::Result<String> {
     Ok(if is_local { "local" } else { "anywhere" }.to_owned())
 }
 
+/// On which processors each interrupt of the interface may be handled: `30=0-3 31=4`.
+pub(super) fn affinities(inside: &Inside<'_>, device: &str) -> io::Result<String> {
+    let proc = file::folder(&inside.root.0.join("proc"))?;
+    let of =
+        |number: &String| Some(format!("{number}={}", file::read(proc.as_fd(), &place(number), Links::None).ok()?));
+    let all: Vec<String> = numbers(inside, device)?.iter().filter_map(of).collect();
+    if all.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(all.join(" ")) }
+}
+
+/// Writes them back to those interrupts that the interface has by now: its driver asks for others with other channels,
+/// and those begin anywhere. One that the kernel manages takes none.
+pub(super) fn set_affinities(inside: &Inside<'_>, device: &str, value: &str) -> io::Result<()> {
+    let proc = file::folder(&inside.root.0.join("proc"))?;
+    let write = if inside.root.is_live() { file::write } else { file::replace };
+    let own = numbers(inside, device)?;
+    let mut done = Ok(());
+    for (number, list) in value.split(' ').filter_map(|pair| pair.split_once('=')) {
+        // What a journal says is neither another's interrupt nor anything but a list.
+        if cpus(list).is_none() || !own.iter().any(|other| other == number) {
+            continue;
+        }
+        if file::read(proc.as_fd(), &place(number), Links::None).is_ok_and(|now| now != list) {
+            done = done.and(write(proc.as_fd(), &place(number), list, Links::None));
+        }
+    }
+    done
+}
+
+/// The interrupts of an interface, in their order.
+fn numbers(inside: &Inside<'_>, device: &str) -> io::Result<Vec<String>> {
+    let path = format!("class/net/{device}/device/msi_irqs");
+    let mut all = names(inside.sysfs(&path)?.as_fd(), &path)?;
+    all.retain(|number| number.bytes().all(|b| b.is_ascii_digit()));
+    all.sort_by_key(|number| (number.len(), number.clone()));
+    Ok(all)
+}
+
+fn place(number: &str) -> String {
+    format!("irq/{number}/smp_affinity_list")
+}
+
 /// The members of a list such as `0-3,8`.
 fn cpus(text: &str) -> Option<BTreeSet<u32>> {
     let mut all = BTreeSet::new();
@@ -64,5 +105,40 @@ mod tests {
         std::fs::write(dir.path().join("proc/irq/31/smp_affinity_list"), "3-4\n").unwrap();
         assert_eq!(read(), "anywhere");
         assert_eq!(cpus("0-4294967295"), None);
+    }
+
+    #[test]
+    fn affinities_go_back_to_the_interfaces_own_interrupts_that_are_still_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let msi = dir.path().join("sys/class/net/eth0/device/msi_irqs");
+        std::fs::create_dir_all(&msi).unwrap();
+        let list = |number: &str| dir.path().join("proc/irq").join(number).join("smp_affinity_list");
+        for (number, value) in [("9", "0\n"), ("30", "0-3,8\n"), ("131", "4\n"), ("40", "5\n")] {
+            std::fs::create_dir_all(list(number).parent().unwrap()).unwrap();
+            std::fs::write(list(number), value).unwrap();
+        }
+        // 40 is another device's.
+        ["9", "30", "131"].iter().for_each(|number| std::fs::write(msi.join(number), "msix\n").unwrap());
+        let root = crate::Root::captured(dir.path());
+        let within = |work: &(dyn Fn(&Inside<'_>) -> io::Result<String> + Sync)| {
+            super::super::within(&root, &Default::default(), None, |inside| work(inside)).unwrap()
+        };
+        let now = || within(&|inside| affinities(inside, "eth0"));
+        let prior = now();
+        assert_eq!(prior, "9=0 30=0-3,8 131=4");
+        // With other channels: one is gone, another is anywhere, one is new.
+        std::fs::remove_file(msi.join("131")).unwrap();
+        std::fs::write(msi.join("132"), "msix\n").unwrap();
+        std::fs::create_dir_all(list("132").parent().unwrap()).unwrap();
+        std::fs::write(list("132"), "0-8\n").unwrap();
+        std::fs::write(list("30"), "0-8\n").unwrap();
+        std::fs::write(list("131"), "0-8\n").unwrap();
+        let set = |value: &str| {
+            within(&|inside| set_affinities(inside, "eth0", value).map(|()| String::new()));
+        };
+        set(&format!("{prior} 40=1 9=../../x 30=99999"));
+        assert_eq!(now(), "9=0 30=0-3,8 132=0-8");
+        let read = |number: &str| std::fs::read_to_string(list(number)).unwrap();
+        assert_eq!((read("40").as_str(), read("131").as_str()), ("5\n", "0-8\n"));
     }
 }

@@ -7,25 +7,43 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use linerate_record::journal::{Device, DeviceKind};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 
 const HEADER_BYTES: usize = 16;
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// `NLM_F_DUMP`: all that there are, each a message.
+const DUMP: u16 = 0x300;
 const NESTED: u16 = 1 << 15;
 /// Attributes' types are 14 bits; two flags stand above.
 const TYPE_MASK: u16 = (1 << 14) - 1;
 const GET_LINK: u16 = 18;
 const GET_ROUTE: u16 = 26;
 const SET_LINK: u16 = 19;
+const GET_DISCIPLINE: u16 = 38;
 const INTERFACE_NAME: u16 = 3;
 const MTU: u16 = 4;
+/// `IFLA_PERM_ADDRESS` (Linux 5.6), `IFLA_PARENT_DEV_NAME` and `IFLA_PARENT_DEV_BUS_NAME` (5.14) of `if_link.h`.
+const PERMANENT_ADDRESS: u16 = 54;
+const PARENT: u16 = 56;
+const PARENT_BUS: u16 = 57;
 const INTERFACE_HEADER_BYTES: usize = 16;
 const ROUTE_HEADER_BYTES: usize = 12;
-/// `RTA_DST` and `RTA_OIF` of `rtnetlink.h`.
+const DISCIPLINE_HEADER_BYTES: usize = 20;
+/// `RTA_DST`, `RTA_OIF`, `RTA_METRICS` and `RTA_MULTIPATH` of `rtnetlink.h`; `RTAX_LOCK` and `RTAX_MTU` of metrics.
 const DESTINATION: u16 = 1;
 const OUTGOING: u16 = 4;
+const METRICS: u16 = 8;
+const MULTIPATH: u16 = 9;
+const LOCKED: u16 = 1;
+const ROUTE_MTU: u16 = 2;
+/// `TCA_KIND` of `rtnetlink.h`; `TC_H_ROOT`, and `TC_H_INGRESS`, which is `clsact`'s too, of `pkt_sched.h`.
+const KIND: u16 = 1;
+const ROOT: u32 = u32::MAX;
+const INGRESS: u32 = 0xffff_fff1;
 /// A reply of an interface with all its statistics stays under 16 KiB.
 const REPLY_BYTES: usize = 64 << 10;
 /// A driver that resets its rings may take seconds.
@@ -37,6 +55,27 @@ pub(super) fn mtu(device: &str) -> io::Result<u32> {
     let reply = call(&socket, GET_LINK, REQUEST, &link(device))?;
     let attributes = reply.get(INTERFACE_HEADER_BYTES..).ok_or_else(short)?;
     number(attributes, MTU).ok_or_else(short)
+}
+
+/// The interfaces of this thread's network namespace, each with what hardware stands behind it.
+pub(super) fn interfaces() -> io::Result<Vec<Device>> {
+    let mut found = Vec::new();
+    dump(GET_LINK, &[0; INTERFACE_HEADER_BYTES], &mut |link| {
+        let index = link.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+        let attributes = link.get(INTERFACE_HEADER_BYTES..).unwrap_or_default();
+        let text = |kind| {
+            let text = content(attributes, kind)?;
+            Some(String::from_utf8_lossy(text.strip_suffix(&[0]).unwrap_or(text)).into_owned())
+        };
+        let (Some(index), Some(name)) = (index, text(INTERFACE_NAME)) else { return };
+        let place = text(PARENT).map(|parent| format!("{}/{parent}", text(PARENT_BUS).unwrap_or_default()));
+        let address = content(attributes, PERMANENT_ADDRESS)
+            .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"));
+        let identity: Vec<String> = place.into_iter().chain(address).collect();
+        let identity = (!identity.is_empty()).then(|| identity.join(" "));
+        found.push(Device { kind: DeviceKind::Interface, name, number: u64::from(index), identity });
+    })?;
+    Ok(found)
 }
 
 /// Sets the MTU of an interface.
@@ -66,6 +105,62 @@ pub(crate) fn interface_name(index: u32) -> io::Result<String> {
     Ok(rustix::net::netdevice::index_to_name(&open(None)?, index)?)
 }
 
+/// Routes of IPv6 with an MTU of their own that follows their interface's, in all tables: the interface's index, and
+/// the MTU.
+pub(super) fn route_mtus() -> io::Result<Vec<(u32, u32)>> {
+    let mut body = vec![0; ROUTE_HEADER_BYTES];
+    body[0] = u8::try_from(AddressFamily::INET6.as_raw()).unwrap_or_default();
+    let mut found = Vec::new();
+    dump(GET_ROUTE, &body, &mut |route| {
+        let attributes = route.get(ROUTE_HEADER_BYTES..).unwrap_or_default();
+        let metrics = content(attributes, METRICS).unwrap_or_default();
+        let is_locked = number(metrics, LOCKED).is_some_and(|locks| locks & (1 << ROUTE_MTU) != 0);
+        if let Some(mtu) = number(metrics, ROUTE_MTU).filter(|_| !is_locked) {
+            let several = hops(content(attributes, MULTIPATH).unwrap_or_default());
+            found.extend(number(attributes, OUTGOING).into_iter().chain(several).map(|index| (index, mtu)));
+        }
+    })?;
+    Ok(found)
+}
+
+/// The interfaces of the ways of a route (`struct rtnexthop`).
+fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let index = u32::from_ne_bytes(bytes.get(4..8)?.try_into().ok()?);
+        bytes = bytes.get(length.max(8).next_multiple_of(4)..).unwrap_or_default();
+        Some(index)
+    })
+}
+
+/// A queueing discipline of an interface.
+pub(super) struct Discipline {
+    /// What `tc` calls it.
+    pub(super) kind: String,
+    /// Its number, in the upper half; 0 where the kernel put it there by itself.
+    pub(super) handle: u32,
+    /// Whether it is the interface's own, and hangs on no other.
+    pub(super) is_root: bool,
+    /// Whether it is that of what comes in.
+    pub(super) is_ingress: bool,
+}
+
+/// The queueing disciplines of the interface of an index.
+pub(super) fn disciplines(index: u32) -> io::Result<Vec<Discipline>> {
+    let mut found = Vec::new();
+    dump(GET_DISCIPLINE, &[0; DISCIPLINE_HEADER_BYTES], &mut |one| {
+        let word = |at: usize| one.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+        let (Some(of), Some(handle), Some(parent)) = (word(4), word(8), word(12)) else { return };
+        let attributes = one.get(DISCIPLINE_HEADER_BYTES..).unwrap_or_default();
+        let kind = content(attributes, KIND).unwrap_or_default();
+        let kind = String::from_utf8_lossy(kind.strip_suffix(&[0]).unwrap_or(kind)).into_owned();
+        if of == index {
+            found.push(Discipline { kind, handle, is_root: parent == ROOT, is_ingress: parent == INGRESS });
+        }
+    })?;
+    Ok(found)
+}
+
 fn link(device: &str) -> Vec<u8> {
     let mut body = vec![0; INTERFACE_HEADER_BYTES];
     attribute(&mut body, INTERFACE_NAME, &text(device));
@@ -84,15 +179,7 @@ pub(super) const GENERIC: Protocol = netlink::GENERIC;
 
 /// Sends one request and gives the body of its reply: empty where it is only acknowledged.
 pub(super) fn call(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(HEADER_BYTES + body.len()).map_err(|_| short())?;
-    let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
-    request.extend(length.to_ne_bytes());
-    request.extend(kind.to_ne_bytes());
-    request.extend(flags.to_ne_bytes());
-    request.extend(1_u32.to_ne_bytes());
-    request.extend(0_u32.to_ne_bytes());
-    request.extend(body);
-    rustix::net::send(socket, &request, SendFlags::empty())?;
+    ask(socket, kind, flags, body)?;
     let mut buffer = vec![0; REPLY_BYTES];
     let mut answer = Vec::new();
     loop {
@@ -109,6 +196,38 @@ pub(super) fn call(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::
             }
         }
     }
+}
+
+/// Asks for all of a kind, and tells each.
+fn dump(kind: u16, body: &[u8], tell: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let socket = open(None)?;
+    ask(&socket, kind, REQUEST | DUMP, body)?;
+    let mut buffer = vec![0; REPLY_BYTES];
+    loop {
+        let (received, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+        let mut rest = &buffer[..received];
+        while let Some((kind, content, after)) = message(rest) {
+            rest = after;
+            match kind {
+                DONE => return Ok(()),
+                ERROR => return acknowledged(content),
+                _ => tell(content),
+            }
+        }
+    }
+}
+
+fn ask(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(HEADER_BYTES + body.len()).map_err(|_| short())?;
+    let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
+    request.extend(length.to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(flags.to_ne_bytes());
+    request.extend(1_u32.to_ne_bytes());
+    request.extend(0_u32.to_ne_bytes());
+    request.extend(body);
+    rustix::net::send(socket, &request, SendFlags::empty())?;
+    Ok(())
 }
 
 /// The first message of what was received: its kind, its content, and what follows.
@@ -197,12 +316,34 @@ mod tests {
         assert_eq!(mtu("none-such").unwrap_err().raw_os_error(), Some(19), "ENODEV");
     }
 
+    #[test]
+    fn every_interface_has_the_index_of_sysfs() {
+        let all = interfaces().unwrap();
+        let lo = all.iter().find(|device| device.name == "lo").unwrap();
+        let stated = std::fs::read_to_string("/sys/class/net/lo/ifindex").unwrap();
+        assert_eq!((lo.number.to_string().as_str(), &lo.identity), (stated.trim(), &None));
+    }
+
+    #[test]
+    fn the_interfaces_of_a_route_of_several_ways_are_told() {
+        let mut bytes = Vec::new();
+        for (length, index) in [(16_u16, 7_u32), (8, 9)] {
+            bytes.extend(length.to_ne_bytes());
+            bytes.extend([0, 0]);
+            bytes.extend(index.to_ne_bytes());
+            bytes.extend(vec![0; usize::from(length) - 8]);
+        }
+        assert_eq!(hops(&bytes).collect::<Vec<_>>(), [7, 9]);
+        assert!(route_mtus().is_ok() && disciplines(1).is_ok());
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             attributes(&bytes).count();
             message(&bytes);
             let _ = acknowledged(&bytes);
+            hops(&bytes).count();
         }
     }
 }

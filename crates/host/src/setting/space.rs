@@ -13,6 +13,7 @@ use linerate_record::knob::Space;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::device::Gone;
 use super::file;
 use crate::root::Root;
 
@@ -136,11 +137,7 @@ fn found(space: &Space, inode: u64) -> io::Result<File> {
     let listed = |folder: &str| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let processes = listed("/proc").map(|path: PathBuf| path.join("ns/net"));
     let candidates = listed("/run/netns").chain(processes);
-    candidates.filter_map(|path| File::open(path).ok()).find(is_it).ok_or_else(gone)
-}
-
-fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "its network namespace is gone")
+    candidates.filter_map(|path| File::open(path).ok()).find(is_it).ok_or_else(|| Gone::Namespace.into())
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(super) enum Spot {
     Channels(String),
     ReceiveHash(String),
     Interrupts(String),
+    /// The same of each interrupt: `30=0-3 31=4`.
+    Affinities(String),
     MountOption(String, &'static str, &'static str),
     BootArgument(&'static str),
     KernelVersion,
@@ -72,6 +74,10 @@ pub(super) fn of_address(address: &Address) -> io::Result<Spot> {
             sysfs::require_device_name(device)?;
             Spot::Feature(device.clone(), name.clone())
         }
+        Address::Interrupts { device } => {
+            sysfs::require_device_name(device)?;
+            Spot::Affinities(device.clone())
+        }
     })
 }
 
@@ -88,6 +94,7 @@ pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> io::Result<Found> {
         Spot::Limit(name) => process::limit(inside, name).map(alone),
         Spot::Timer(unit) => unchanging::timer(inside, unit).map(alone),
         Spot::Interrupts(device) => interrupts::read(inside, device).map(alone),
+        Spot::Affinities(device) => interrupts::affinities(inside, device).map(alone),
         Spot::Elsewhere(where_) => Err(io::Error::other(*where_)),
         Spot::Offload(..) | Spot::Feature(..) | Spot::Ring(..) | Spot::Channels(..) | Spot::ReceiveHash(..)
             if !inside.root.is_live() =>
@@ -112,6 +119,7 @@ pub(super) fn write(inside: &Inside<'_>, spot: &Spot, value: &str) -> io::Result
             write(inside.sysctls()?.as_fd(), path, value, Links::None)
         }
         Spot::Sysfs(path) => sysfs::write(inside, path, value),
+        Spot::Affinities(device) => interrupts::set_affinities(inside, device, value),
         Spot::Mtu(device) if !inside.root.is_live() => sysfs::write(inside, &format!("class/net/{device}/mtu"), value),
         Spot::Mtu(device) => netlink::set_mtu(device, number(value)?),
         Spot::Offload(..) | Spot::Feature(..) | Spot::Ring(..) | Spot::Channels(..) if !inside.root.is_live() => {
@@ -125,11 +133,11 @@ pub(super) fn write(inside: &Inside<'_>, spot: &Spot, value: &str) -> io::Result
     }
 }
 
-fn number(value: &str) -> io::Result<u32> {
+pub(super) fn number(value: &str) -> io::Result<u32> {
     value.trim().parse().map_err(|_| invalid(format!("{value:?} is no whole number")))
 }
 
-fn switch(value: &str) -> io::Result<bool> {
+pub(super) fn switch(value: &str) -> io::Result<bool> {
     match value.trim() {
         "on" => Ok(true),
         "off" => Ok(false),

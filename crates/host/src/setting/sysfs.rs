@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use linerate_record::knob::DeviceClass;
+use linerate_record::knob::{DeviceClass, same_in};
 
 use super::file::{self, Links, names};
 use super::space::Inside;
 use super::spot::invalid;
-use super::{Found, same, unchanging};
+use super::{Found, unchanging};
 
 /// Disks that are none: loops, memory, device mappings, RAID, network block devices, optical drives.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];
@@ -69,7 +69,7 @@ pub(super) fn read(inside: &Inside<'_>, path: &str) -> io::Result<Found> {
         found.push((name, chosen(&path, &text)));
     }
     let (_, first) = found.first().cloned().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    if found.iter().all(|(_, (text, _))| same(text, &first.0)) {
+    if found.iter().all(|(_, (text, _))| same_in(path, text, &first.0)) {
         return Ok(first);
     }
     let each: Vec<String> = found.iter().map(|(name, (text, _))| format!("{name}={text}")).collect();

@@ -218,6 +218,14 @@ impl Machine {
             .expect("the machine is the test's own");
     }
 
+    /// The same for a file in a folder that may not be there yet.
+    pub(crate) fn set_new(&self, path: &str, text: &str) {
+        let folder = self.folder.join("root").join(path);
+        std::fs::create_dir_all(folder.parent().expect("the machine is the test's own"))
+            .expect("the machine is the test's own");
+        self.set(path, text);
+    }
+
     /// Changes of all settings.
     pub(crate) fn changes(&self) -> ChangeSet {
         let change = |&(id, _, device, _, prior, new): &Row| {
@@ -237,22 +245,24 @@ impl Machine {
             machine: machine_hash(&self.root).expect("the machine is the test's own"),
             profile: "test".to_owned(),
             changes: ROWS.iter().map(change).collect(),
+            spaces: Vec::new(),
         }
     }
 
     /// Applies changes under a name, for an hour.
     pub(crate) fn apply(&self, set: &ChangeSet, id: &str, step: &mut dyn FnMut(Step)) -> Result<Applied, TuneError> {
         let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None };
-        apply(&self.ground(), set, &terms, &mut |_| Ok(()), step)
+        apply(&self.ground(), set, &terms, &mut |_| Ok(Vec::new()), step)
     }
 
-    /// Lets the time of an application be over.
+    /// Lets the time of an application be over. Its journal stays as long as it is, as time alone leaves it.
     pub(crate) fn let_time_pass(&self, id: &str) {
         let path = self.state.path().join(format!("{id}.journal"));
         let text = std::fs::read_to_string(&path).expect("the machine is the test's own");
         let (before, after) = text.split_once("\"deadline_since_boot_ms\":").expect("the machine is the test's own");
         let digits = after.chars().take_while(char::is_ascii_digit).count();
-        std::fs::write(path, format!("{before}\"deadline_since_boot_ms\":0{}", &after[digits..]))
+        let over = format!("{:<digits$}", 0);
+        std::fs::write(path, format!("{before}\"deadline_since_boot_ms\":{over}{}", &after[digits..]))
             .expect("the machine is the test's own");
     }
 }

@@ -2,6 +2,9 @@
 
 mod crash;
 mod full_disk;
+mod held;
 mod machine;
 mod owned;
+mod renamed;
 mod rules;
+mod stalled;

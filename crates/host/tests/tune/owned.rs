@@ -21,7 +21,7 @@ fn process() -> Child {
 fn applied(machine: &Machine, owner: Owner) {
     let within = Duration::from_secs(3600);
     let terms = Terms { id: "1".to_owned(), root: None, within, owner: Some(owner) };
-    apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut |_| ())
+    apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut |_| ())
         .expect("the machine is the test's own");
     let told = machine.state.read("1").expect("it was begun");
     assert_eq!(told.begin.owner, Some(owner), "the journal has it");
@@ -120,7 +120,7 @@ fn what_an_owner_left_without_a_watch_is_taken_back_by_the_next_application() {
     let mut child = process();
     applied(&machine, owner::of(child.id()).unwrap());
     let terms = |id: &str| Terms { id: id.to_owned(), root: None, within: Duration::from_secs(60), owner: None };
-    let again = |id| apply(&machine.ground(), &machine.changes(), &terms(id), &mut |_| Ok(()), &mut |_| ());
+    let again = |id| apply(&machine.ground(), &machine.changes(), &terms(id), &mut |_| Ok(Vec::new()), &mut |_| ());
     assert!(matches!(again("2"), Err(TuneError::Busy)), "its owner lives");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -29,7 +29,60 @@ fn what_is_confirmed_stays_and_can_still_be_taken_back() {
     assert!(confirm(&machine.ground()).is_err(), "once is enough");
     let again = machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
     assert!(again.outcomes.iter().all(|outcome| *outcome == Outcome::Already));
+    assert!(!again.is_pending, "nothing was changed, so nothing waits");
+    let kept = machine.files();
+    let why = rollback(&machine.ground(), None, false, &mut nothing).unwrap_err().to_string();
+    assert!(why.contains("1 was confirmed: linerate tune rollback 1, or --kept"), "{why}");
+    assert_eq!(machine.files(), kept, "what is kept is taken back by its name alone");
     rollback(&machine.ground(), Some("1"), false, &mut nothing).unwrap();
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn what_lapsed_does_not_expose_what_was_confirmed_before_it() {
+    let (_dir, machine) = made();
+    let mut first = machine.changes();
+    let rest = first.changes.split_off(5);
+    machine.apply(&first, "1", &mut nothing).unwrap();
+    confirm(&machine.ground()).unwrap();
+    let kept = machine.files();
+    machine.apply(&linerate_record::knob::ChangeSet { changes: rest, ..first }, "2", &mut nothing).unwrap();
+    machine.let_time_pass("2");
+    watch(&machine.ground(), "2", &mut nothing).unwrap();
+    for _ in 0..3 {
+        assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+        assert_eq!(machine.files(), kept);
+    }
+}
+
+#[test]
+fn an_application_of_no_change_waits_for_nobody() {
+    let (dir, machine) = made();
+    let before = machine.files();
+    let mut none = machine.changes();
+    none.changes.clear();
+    let mut failing = machine.changes();
+    failing.changes.retain(|change| change.place.knob == "block.scheduler");
+    failing.changes.iter_mut().for_each(|change| change.new = "cfq".to_owned());
+    for (id, set) in [("1", &none), ("2", &failing)] {
+        let applied = machine.apply(set, id, &mut nothing).unwrap();
+        assert!(!applied.is_pending, "{id}");
+        assert!(matches!(machine.state.read(id).unwrap().closed, Some((By::Unchanged, _, 0))), "{id}");
+        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("nothing waits to be confirmed"));
+        assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+    }
+    // As a kill before the first change leaves it: a journal that has begun, and no more.
+    machine.apply(&machine.changes(), "3", &mut nothing).unwrap();
+    let path = dir.path().join("state/3.journal");
+    let begun = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned() + "\n";
+    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    std::fs::write(&path, &begun).unwrap();
+    assert!(machine.state.read("3").unwrap().is_pending());
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("nothing waits to be confirmed"));
+    std::fs::write(&path, &begun).unwrap();
+    machine.apply(&machine.changes(), "4", &mut nothing).unwrap();
+    assert!(matches!(machine.state.read("3").unwrap().closed, Some((By::Unchanged, _, 0))));
+    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
     assert_eq!(machine.files(), before);
 }
 
@@ -65,21 +118,36 @@ fn a_change_of_somebody_else_stays_and_is_told() {
 }
 
 #[test]
-fn a_setting_that_moved_since_the_file_was_made_is_refused_alone() {
+fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
     let (_dir, machine) = made();
     let changes = machine.changes();
     machine.set("proc/sys/vm/swappiness", "30");
-    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
-    assert!(
-        matches!(&applied.outcomes[0], Outcome::Refused(why) if why.contains("\"30\" and was \"60\"")),
-        "{applied:?}"
-    );
+    machine.set("proc/sys/net/ipv4/tcp_sack", "2");
+    let before = machine.files();
+    let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
+    for part in
+        ["2 of 30 changes cannot be made", "vm.swappiness: it is \"30\" and was \"60\"", "\n  net.ipv4.tcp_sack"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!(machine.files(), before);
+    // What moves between that look and the change is refused alone.
+    machine.set("proc/sys/vm/swappiness", "60");
+    machine.set("proc/sys/net/ipv4/tcp_sack", "1");
+    let applied = machine
+        .apply(&changes, "2", &mut |step| {
+            if step == linerate_host::apply::Step::Armed {
+                machine.set("proc/sys/vm/swappiness", "30");
+            }
+        })
+        .unwrap();
+    assert!(matches!(&applied.outcomes[0], Outcome::Refused(why) if why.contains("\"30\" and")), "{applied:?}");
     assert_eq!(applied.outcomes.iter().filter(|outcome| **outcome == Outcome::Made).count(), ROWS.len() - 1);
     assert_eq!(machine.text("proc/sys/vm/swappiness"), "30");
 }
 
 #[test]
-fn the_cnis_the_unchangeable_and_the_unknown_are_refused_each_with_its_reason() {
+fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
     let (_dir, machine) = made();
     let mut changes = machine.changes();
     let change = |knob: &str, device: Option<&str>, space: Space, new: &str| Change {
@@ -98,15 +166,30 @@ fn the_cnis_the_unchangeable_and_the_unknown_are_refused_each_with_its_reason() 
         (change("block.scheduler", Some("../sda"), Space::Host, "none"), "no name of a device"),
         (change("block.scheduler", Some("sda/../sdb"), Space::Host, "none"), "no name of a device"),
         (change("block.scheduler", None, Space::Host, "none"), "none is named"),
+        (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "no name of a device"),
+        (change("../../etc/passwd", None, Space::Host, "0"), "no knob is called"),
+        (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are taken"),
+        (change("nic.mtu", Some("eth0"), Space::Host, "abc"), "no whole number"),
+        (change("nic.flush", Some("eth7"), Space::Host, "1"), "cannot be read"),
     ];
     let before = machine.files();
     let reasons: Vec<&str> = cases.iter().map(|case| case.1).collect();
-    changes.changes = cases.iter().map(|case| case.0.clone()).collect();
-    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
-    for ((outcome, reason), (change, _)) in applied.outcomes.iter().zip(reasons).zip(&cases) {
-        assert!(matches!(outcome, Outcome::Refused(why) if why.contains(reason)), "{}: {outcome:?}", change.place);
+    changes.changes.retain(|good| cases.iter().all(|(change, _)| change.place != good.place));
+    let good = changes.changes.clone();
+    assert!(good.len() > 20);
+    changes.changes.extend(cases.iter().map(|case| case.0.clone()));
+    let Err(TuneError::Refused { of, refused }) = machine.apply(&changes, "1", &mut nothing) else { panic!("refused") };
+    assert_eq!((of, refused.len()), (changes.changes.len(), cases.len()), "{refused:?}");
+    for (((place, why), reason), (change, _)) in refused.iter().zip(reasons).zip(&cases) {
+        assert!(*place == change.place && why.contains(reason), "{}: {why}", change.place);
+    }
+    for (change, reason) in cases {
+        changes.changes = good.iter().cloned().chain([change]).collect();
+        let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
+        assert!(error.contains("nothing is changed, for 1 of ") && error.contains(reason), "{error}");
     }
     assert_eq!(machine.files(), before);
+    assert!(machine.state.ids().unwrap().is_empty(), "nothing was begun");
 }
 
 #[test]
@@ -137,6 +220,7 @@ fn files_of_another_machine_or_layout_and_those_with_traps_are_refused_whole() {
     let cases = [
         (with(&|set| set.machine = "0".repeat(32)), "another machine"),
         (with(&|set| set.schema = 99), "schema 99"),
+        (with(&|set| set.schema = 0), "schema 0"),
         (
             with(&|set| set.profile = "p\nkernel.core_pattern = |/bin/x".to_owned()),
             "profile or machine has a line break",
@@ -173,6 +257,31 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     assert_eq!(machine.files(), before);
     machine.apply(&set, "3", &mut nothing).unwrap();
     assert!(matches!(machine.apply(&set, "4", &mut nothing), Err(TuneError::Pending(id)) if id == "3"));
+    // What can be confirmed no more is to be taken back: to confirm is not advised.
+    machine.let_time_pass("3");
+    let why = machine.apply(&set, "4", &mut nothing).unwrap_err();
+    assert!(matches!(&why, TuneError::Lapsing(id) if id == "3") && !why.to_string().contains("tune confirm"), "{why}");
+}
+
+#[test]
+fn one_machine_is_changed_by_one_at_a_time_whatever_its_journals() {
+    let (dir, machine) = made();
+    let other = linerate_host::journal::State::open(dir.path().join("other")).unwrap();
+    let ground = linerate_host::apply::Ground { state: &other, ..machine.ground() };
+    let within = std::time::Duration::from_secs(60);
+    let terms = linerate_host::apply::Terms { id: "2".to_owned(), root: None, within, owner: None };
+    let mut tried = 0;
+    let set = machine.changes();
+    machine
+        .apply(&set, "1", &mut |_| {
+            let at_once = apply(&ground, &set, &terms, &mut |_| Ok(Vec::new()), &mut nothing);
+            assert!(matches!(at_once, Err(TuneError::Busy)), "{at_once:?}");
+            tried += 1;
+        })
+        .unwrap();
+    assert!(tried > ROWS.len());
+    assert!(other.ids().unwrap().is_empty());
+    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
 }
 
 #[test]
@@ -295,7 +404,8 @@ fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let before = machine.files();
     let within = std::time::Duration::ZERO;
     let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
-    let error = apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(()), &mut nothing).unwrap_err();
+    let error =
+        apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut nothing).unwrap_err();
     assert!(error.to_string().contains("time to confirm was over"), "{error}");
     assert_eq!(machine.files(), before);
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use linerate_analysis::canary::{Tripped, Watch};
+use linerate_analysis::canary::{RUN_LENGTH, Tripped, Watch};
 use linerate_load::multipart::{PART_BYTES_MIN, Parts};
 use linerate_load::point::{Drive, IntervalFigures, drive};
 use linerate_load::session::{Arrivals, Plan, Session, Source, Spacing, Until, Workload};
@@ -17,7 +17,7 @@ use linerate_load::sizes::Sizes;
 use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Ended, Op};
-use linerate_record::units::duration_ns;
+use linerate_record::units::{count, duration_ns};
 
 use super::objects::Objects;
 use super::setup::Setup;
@@ -62,6 +62,7 @@ pub(super) fn start(
     let session = Session { timeout_ns: timeout_ns(&rules, setup.session.timeout_ns), ..setup.session.clone() };
     let (op, source, wrote) = if setup.existing.is_empty() {
         let set = objects.new_set();
+        objects.note_early();
         write_object(setup, &sizes, set, interrupted)?;
         (Op::Get, Source::Set { set, count: 1 }, Some((set, sizes.clone())))
     } else {
@@ -125,7 +126,7 @@ impl Canary {
     pub(super) fn stop(self, objects: &mut Objects<'_>) -> Result<Option<Finding>, Failure> {
         self.stop.store(true, Ordering::Relaxed);
         if let Some((set, sizes)) = &self.wrote {
-            objects.note(*set, 1, sizes);
+            objects.note(*set, 1, sizes, None);
         }
         let exceeded = self.thread.join().unwrap_or(Ok(None))?;
         Ok(exceeded.map(|tripped| finding(&tripped)))
@@ -159,6 +160,8 @@ fn plan(op: Op, sizes: Sizes) -> Plan {
         // The canary uploads nothing in parts.
         parts: Parts { bytes: PART_BYTES_MIN, concurrent: 1 },
         source: Source::Set { set: 0, count: 0 },
+        listed: 0,
+        listed_most: u64::MAX,
         range_bytes: None,
         verify: false,
         until: Until::Written(1),
@@ -210,9 +213,11 @@ fn finding(tripped: &Tripped) -> Finding {
         points: Vec::new(),
         claim: format!("the run was ended for the canary's sake: {}", tripped.rule),
         evidence: format!(
-            "{} of its {} requests in the last ten seconds {what}; by chance, with the bound kept, less often than \
-             once in a thousand",
-            tripped.beyond, tripped.count
+            "{} of its last {} requests {what}; with the bound just kept, so much comes together once in {} requests \
+             or more seldom",
+            tripped.beyond,
+            tripped.count,
+            count(RUN_LENGTH)
         ),
         remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
             .into(),

@@ -1,21 +1,41 @@
 //! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
 
-use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX};
+use std::sync::atomic::Ordering;
+
+use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Keeping, Left};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::Sizes;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::units::Rate;
+use linerate_record::units::{Bytes, Rate};
 
-use super::parts;
 use super::setup::Setup;
+use super::{kept, parts, stored};
+use crate::interrupt;
 use crate::progress::Progress;
 
 /// Objects `0..until` of a set may exist at the target.
-struct Written {
-    set: u32,
-    until: u64,
-    sizes: Sizes,
+pub(super) struct Written {
+    pub(super) set: u32,
+    pub(super) until: u64,
+    pub(super) sizes: Sizes,
+    /// So many the target said that it stored; `None` where it may have deleted some of them since.
+    pub(super) stored: Option<u64>,
+    /// So many of them it said that it deleted, one by one.
+    pub(super) deleted: u64,
+    /// Whether it was held against what the target shows.
+    held: bool,
+}
+
+impl Written {
+    pub(super) fn new(set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) -> Self {
+        Written { set, until, sizes: sizes.clone(), stored, deleted: 0, held: false }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_deleted(self, deleted: u64) -> Self {
+        Written { deleted, ..self }
+    }
 }
 
 /// What the run has written and not yet deleted: a few numbers per set, however many objects.
@@ -23,14 +43,21 @@ pub(super) struct Objects<'a> {
     setup: &'a Setup<'a>,
     written: Vec<Written>,
     next_set: u32,
+    /// Objects that the run may have written, whether or not they were deleted since.
+    ever: u64,
     unended_writes: u64,
     /// Multipart uploads to abort.
     unfinished: Vec<Unfinished>,
+    /// What was found of sets that are gone.
+    findings: Vec<Finding>,
+    /// Whether a set could not be looked at.
+    unseen: bool,
 }
 
 impl<'a> Objects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
-        Objects { setup, written: Vec::new(), next_set: 0, unended_writes: 0, unfinished: Vec::new() }
+        let (written, unfinished, findings) = (Vec::new(), Vec::new(), Vec::new());
+        Objects { setup, written, next_set: 0, ever: 0, unended_writes: 0, unfinished, findings, unseen: false }
     }
 
     /// A set that nothing was written to.
@@ -39,10 +66,41 @@ impl<'a> Objects<'a> {
         self.next_set - 1
     }
 
-    /// Notes that objects below `until` of a set may exist.
-    pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes) {
+    /// Notes one object that is written now and told of at the end.
+    pub(super) fn note_early(&mut self) {
+        self.ever = self.ever.saturating_add(1);
+    }
+
+    /// The most objects that can be below the run's prefix.
+    pub(super) const fn ever(&self) -> u64 {
+        self.ever
+    }
+
+    /// Notes that objects below `until` of a set may exist, and how many the target said that it stored.
+    pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) {
+        self.ever = self.ever.saturating_add(until);
         if until > 0 {
-            self.written.push(Written { set, until, sizes: sizes.clone() });
+            self.written.push(Written::new(set, until, sizes, stored));
+        }
+    }
+
+    /// Notes how many objects of a set the target said that it deleted.
+    pub(super) fn note_deleted(&mut self, set: u32, deleted: u64) {
+        self.written.iter_mut().filter(|written| written.set == set).for_each(|written| written.deleted += deleted);
+    }
+
+    /// Holds sets that the load is done with against what the target shows of them, once.
+    fn hold(&mut self, keep: Option<u32>) {
+        let setup = self.setup;
+        for written in self.written.iter_mut().filter(|written| Some(written.set) != keep && !written.held) {
+            written.held = true;
+            if self.unseen {
+                continue;
+            }
+            let held = stored::held(setup, written);
+            // One that was not looked at in its time tells of all: each would be waited for as long.
+            self.unseen = held.is_err();
+            self.findings.extend(held.unwrap_or_else(Some));
         }
     }
 
@@ -58,12 +116,14 @@ impl<'a> Objects<'a> {
         if self.unfinished.is_empty() {
             return Ok(());
         }
-        let mut bucket = Bucket::connect_any(&self.setup.session)?;
-        while let Some(last) = self.unfinished.last() {
-            bucket.abort(last)?;
-            self.unfinished.pop();
-        }
-        Ok(())
+        let unfinished = &mut self.unfinished;
+        self.setup.afterwards(|bucket| {
+            while let Some(last) = unfinished.last() {
+                bucket.abort(last)?;
+                unfinished.pop();
+            }
+            Ok(())
+        })
     }
 
     /// Aborts what is left of uploads at the end, noted or not; tells what remains.
@@ -72,7 +132,7 @@ impl<'a> Objects<'a> {
             return Vec::new();
         }
         let aborted = self.abort_uploads();
-        let left = aborted.and_then(|()| Bucket::connect_any(&self.setup.session)?.sweep_uploads());
+        let left = aborted.and_then(|()| self.setup.afterwards(Bucket::sweep_uploads));
         match left {
             Ok(0) => Vec::new(),
             Ok(n) => vec![left_behind(self.setup, &format!("{n} or more multipart uploads could not be aborted"))],
@@ -80,22 +140,24 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Deletes every set but `keep`. What could not be deleted stays noted, for the end.
-    pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) {
+    /// Deletes every set but `keep`. What could not be deleted stays noted, for the end; why is told.
+    pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) -> Option<BucketError> {
+        self.hold(keep);
         // What cannot be aborted now is tried again at the end, and told there.
         let _ = self.abort_uploads();
         if self.setup.flags.work.noclear {
-            return;
+            return None;
         }
-        let (setup, mut lost) = (self.setup, false);
+        let (setup, mut lost) = (self.setup, None);
         self.written.retain(|written| {
             // After one failure the others wait for the next time: a target that hangs would hold up each in turn.
-            let stays = Some(written.set) == keep || lost;
+            let stays = Some(written.set) == keep || lost.is_some();
             if !stays {
-                lost = delete_set(setup, written, progress).is_err();
+                lost = setup.afterwards(|bucket| delete_set(setup, written, bucket, progress)).err();
             }
-            stays || lost
+            stays || lost.is_some()
         });
+        lost
     }
 
     /// Deletes everything, then looks whether something is left: a PUT that was cut off may have been stored since.
@@ -103,36 +165,65 @@ impl<'a> Objects<'a> {
         if self.next_set == 0 {
             return Vec::new();
         }
+        // A target that did not answer in the midst of the run is asked once more.
+        let setup = self.setup;
+        setup.deaf.store(interrupt::came(&setup.deaf) && interrupt::came(&setup.signalled), Ordering::Relaxed);
+        let host = self.setup.session.hosts.first().map_or("", |host| host.authority.as_str());
+        progress.live(&format!("deleting what this run wrote, and waiting for {host}"));
         let mut findings = self.abort_all();
         findings.extend(self.delete_all(progress));
+        findings.append(&mut self.findings);
         findings
     }
 
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
         if self.setup.flags.work.noclear {
+            self.hold(None);
             return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
         }
-        self.clear_except(None, progress);
-        match Bucket::connect_any(&self.setup.session).and_then(|mut bucket| bucket.sweep_up()) {
-            Ok(0) if self.unended_writes > 0 => {
-                let n = self.unended_writes;
-                vec![left_behind(self.setup, &format!("{n} writes were given up; the target may store them yet"))]
+        let lost = self.clear_except(None, progress);
+        if let Some(error) =
+            lost.filter(|_| interrupt::came(&self.setup.deaf) || interrupt::came(&self.setup.signalled))
+        {
+            // Nobody is kept waiting once more for a target that does not answer.
+            return vec![left_behind(self.setup, &self.unknown(&error))];
+        }
+        let left = match self.setup.afterwards(Bucket::sweep_up) {
+            Ok(Left { objects: 0, .. }) if self.unended_writes > 0 => {
+                let why = format!("{} writes were given up; the target may store them yet", self.unended_writes);
+                vec![Finding { confidence: Confidence::Possible, ..left_behind(self.setup, &why) }]
             }
-            Ok(0) => Vec::new(),
-            Ok(left) => vec![left_behind(self.setup, &format!("{left} or more objects could not be deleted"))],
-            Err(error) => vec![left_behind(self.setup, &error.to_string())],
+            Ok(Left { objects: 0, .. }) => Vec::new(),
+            Ok(left) => vec![left_behind(self.setup, &shown(&left))],
+            Err(error) => return vec![left_behind(self.setup, &self.unknown(&error))],
+        };
+        left.into_iter().chain(kept::sweep(self.setup, progress)).collect()
+    }
+
+    /// What is known of what remains where the target did not even list it.
+    fn unknown(&self, error: &BucketError) -> String {
+        match self.written.iter().map(|written| written.until).sum::<u64>() {
+            0 => format!("whether anything is left could not be seen: {error}"),
+            most => format!("up to {most} objects; how many could not be seen: {error}"),
         }
     }
 }
 
-fn delete_set(setup: &Setup<'_>, written: &Written, progress: &Progress) -> Result<(), BucketError> {
-    let mut bucket = Bucket::connect_any(&setup.session)?;
-    // A cap on requests, or the rate of an open loop, holds for deletions too: a call of a thousand keys costs a target
-    // a thousand deletions.
-    let (batch, pause_s) = match setup.grid.cap(&setup.flags.work) {
-        Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
-        _ => (DELETE_KEYS_MAX, 0.0),
-    };
+fn delete_set(
+    setup: &Setup<'_>,
+    written: &Written,
+    bucket: &mut Bucket<'_>,
+    progress: &Progress,
+) -> Result<(), BucketError> {
+    // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
+    if matches!(setup.keeping, Keeping::Versions { .. }) {
+        match kept::delete(setup, Some(written.set), bucket, progress)? {
+            Some(Left { why: Some(why), .. }) => return Err(why),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+    }
+    let (batch, pause_s) = pace(setup);
     let mut seq = 0;
     while seq < written.until {
         let end = written.until.min(seq + batch as u64);
@@ -143,18 +234,45 @@ fn delete_set(setup: &Setup<'_>, written: &Written, progress: &Progress) -> Resu
             })
             .collect();
         bucket.delete(&ids)?;
-        progress.live(&format!("deleting objects of this run: {end} of {}", written.until));
+        deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.until));
         std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
         seq = end;
     }
     Ok(())
 }
 
+/// So many deletions in one call at the most, and so long after each of them. A cap on requests, or the rate of an open
+/// loop, holds for deletions too: a call of a thousand keys costs a target a thousand deletions.
+pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {
+    match setup.grid.cap(&setup.flags.work) {
+        Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
+        _ => (DELETE_KEYS_MAX, 0.0),
+    }
+}
+
+/// Says how clearing up goes on: in a log only where somebody waits for it.
+pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, told: &str) {
+    if interrupt::came(&setup.signalled) {
+        progress.goes_on(told);
+    } else {
+        progress.live(told);
+    }
+}
+
+/// What a listing still shows, in words.
+fn shown(left: &Left) -> String {
+    let Left { objects, bytes, more, why } = left;
+    let more = if *more { " or more" } else { "" };
+    let objects = if *objects == 1 { "1 object".to_owned() } else { format!("{objects}{more} objects") };
+    let why = why.as_ref().map_or_else(|| "a listing still shows them".into(), ToString::to_string);
+    format!("{objects} of {}{more} together could not be deleted: {why}", Bytes(*bytes))
+}
+
 fn kept(setup: &Setup<'_>) -> Finding {
     Finding {
         severity: Severity::Note,
         claim: "the objects of this run were left at the target, as --noclear asks".into(),
-        remedy: format!("linerate clean {} deletes them when they are no longer wanted", setup.folder.display()),
+        remedy: format!("{} deletes them when they are no longer wanted", cleaning(setup)),
         ..left_behind(setup, "")
     }
 }
@@ -168,10 +286,18 @@ pub(super) fn left_behind(setup: &Setup<'_>, why: &str) -> Finding {
         points: Vec::new(),
         claim: "objects or a bucket of this run remain at the target".into(),
         evidence: why.to_owned(),
-        remedy: format!("linerate clean {} deletes what is below {}", setup.folder.display(), place(setup)),
+        remedy: format!("{} deletes what is below {}", cleaning(setup), place(setup)),
     }
 }
 
-fn place(setup: &Setup<'_>) -> String {
+/// The command that cleans after the run, with the flags that no folder may hold: whom to trust.
+pub(super) fn cleaning(setup: &Setup<'_>) -> String {
+    let target = &setup.flags.target;
+    let ca_file = target.ca_file.as_ref().map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let insecure = if target.insecure { " --insecure" } else { "" };
+    format!("linerate clean {}{ca_file}{insecure}", setup.folder.display())
+}
+
+pub(super) fn place(setup: &Setup<'_>) -> String {
     format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
 }

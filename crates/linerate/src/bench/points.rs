@@ -1,5 +1,6 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
 use linerate_load::session::{Lookup, Plan, Session, Source, Until, Workload};
+use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_load::tls::Tls;
 use linerate_record::finding::Finding;
@@ -23,7 +25,6 @@ use super::objects::Objects;
 use super::parts;
 use super::setup::{CEILING, Setup};
 use super::steps::Steps;
-use crate::child;
 use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
@@ -32,6 +33,7 @@ use crate::interrupt;
 use crate::metrics::Exporter;
 use crate::progress::Progress;
 use crate::timing::Timing;
+use crate::{child, credentials, printing};
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
@@ -178,6 +180,7 @@ fn interval(point: u32, figures: IntervalFigures) -> Interval {
             backlog: o.backlog,
             in_flight: o.in_flight,
             late: encode(&o.late),
+            ages: Some(encode(&o.ages)),
         }),
         rows: figures.rows.into_iter().map(row).collect(),
     }
@@ -190,14 +193,21 @@ fn row(row: FigureRow) -> Row {
         requests: row.requests,
         bytes: row.bytes,
         moved_bytes: row.moved_bytes,
-        errors: row.errors,
-        retries: row.retries,
+        errors: without_keys(row.errors),
+        retries: without_keys(row.retries),
         throttled: row.throttled,
         ttfb: encode(&row.ttfb),
         total: encode(&row.total),
         ttfb_intended: row.ttfb_intended.as_ref().map(encode),
         total_intended: row.total_intended.as_ref().map(encode),
     }
+}
+
+/// Kinds quote what the target says, which was sent the keys.
+fn without_keys(kinds: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut masked = BTreeMap::new();
+    kinds.into_iter().for_each(|(kind, n)| *masked.entry(printing::without_keys(&kind)).or_default() += n);
+    masked
 }
 
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
@@ -229,9 +239,11 @@ fn ceilings_of(
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
     let mut null = child::start(TargetKind::Null, None, None, tls)?;
+    // Signatures cost what they cost with the user's keys, which are nobody else's business.
+    let credentials = setup.session.credentials.as_ref().map(credentials::made_up).transpose()?;
     let host = Host { authority: null.address.to_string(), address: null.address };
     let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
-    let session = against(&setup.session, host, tls.transpose()?);
+    let session = against(&setup.session, host, tls.transpose()?, credentials);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
     let most = setup.grid.levels.highest();
     for named in &setup.grid.workloads {
@@ -240,7 +252,7 @@ fn ceilings_of(
             let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, named, &sizes, concurrency, CEILING, source);
-            let plan = Plan { verify: false, rate: None, error_limit: None, ..plan };
+            let plan = Plan { verify: false, rate: None, error_limit: None, listed: 0, ..plan };
             let rule = CEILING.rule(concurrency);
             let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
@@ -253,8 +265,8 @@ fn ceilings_of(
     Ok(())
 }
 
-/// The session, driven at another host.
-fn against(session: &Session, host: Host, tls: Option<Tls>) -> Session {
+/// The session, driven at another host under other keys.
+fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<Credentials>) -> Session {
     Session {
         hosts: vec![host],
         tls,
@@ -263,7 +275,7 @@ fn against(session: &Session, host: Host, tls: Option<Tls>) -> Session {
         lookup: session.lookup,
         bucket: session.bucket.clone(),
         run_prefix: session.run_prefix.clone(),
-        credentials: session.credentials.clone(),
+        credentials,
         region: session.region.clone(),
         payload: session.payload,
         bodies: session.bodies.clone(),
@@ -294,6 +306,11 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         error_limit: setup.flags.work.error_limit,
         threads: setup.threads,
         write_set: 0,
+        listed: match source {
+            Source::Set { count, .. } if !setup.stores_nothing() => count,
+            _ => 0,
+        },
+        listed_most: u64::MAX,
         source,
         parts: parts::parts(&setup.flags.work),
         range_bytes: setup.flags.work.range_size.map(|r| r.0),
@@ -374,10 +391,10 @@ impl SeriesRun<'_> {
                 expected_ms += timing.point_ms();
                 self.progress.reached_ms(expected_ms);
             }
-            objects.clear_except(keep, self.progress);
+            let _ = objects.clear_except(keep, self.progress);
         }
         self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.grid.levels));
-        objects.clear_except(None, self.progress);
+        let _ = objects.clear_except(None, self.progress);
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
@@ -398,13 +415,22 @@ impl SeriesRun<'_> {
         let write_set = objects.new_set();
         let arrivals = self.setup.arrivals(rate_per_s);
         let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source);
-        let plan = Plan { write_set, arrivals, rate: plan.rate.filter(|_| arrivals.is_none()), ..plan };
+        let rate = plan.rate.filter(|_| arrivals.is_none());
+        // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
+        let fixed = plan.listed > 0 && !self.named.workload.writes();
+        let listed_most = if fixed { objects.ever() } else { u64::MAX };
+        let plan = Plan { write_set, arrivals, rate, listed_most, ..plan };
         let (workload, size) = (self.named.name.clone(), self.size.to_owned());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
-        if self.named.workload.writes() {
-            objects.note(write_set, outcome.written_until, self.sizes);
+        let workload = &self.named.workload;
+        if workload.writes() {
+            // What a mixed workload deletes is of what it wrote.
+            let stored = (!workload.has(Op::Delete)).then_some(outcome.stored);
+            objects.note(write_set, outcome.written_until, self.sizes, stored);
+        } else if let (Source::Set { set, .. }, true) = (&plan.source, workload.has(Op::Delete)) {
+            objects.note_deleted(*set, outcome.deleted);
         }
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let view = view?;
@@ -426,7 +452,7 @@ impl SeriesRun<'_> {
         let until = Until::Written(count);
         let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
         self.progress.doing(&format!("writing {count} objects of {}", self.size));
-        let (mut done, mut errors) = (0, std::collections::BTreeMap::<String, u64>::new());
+        let (mut done, mut errors) = (0, BTreeMap::<String, u64>::new());
         let outcome = drive(self.with, &plan, |mut figures| {
             figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
@@ -437,7 +463,8 @@ impl SeriesRun<'_> {
             if halted.load(Ordering::Relaxed) { ControlFlow::Break(Ended::Canary) } else { ControlFlow::Continue(()) }
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
-        objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes);
+        let stored = outcome.as_ref().ok().map(|o| o.stored);
+        objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes, stored);
         let outcome = outcome?;
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let halted = halted.load(Ordering::Relaxed) || interrupt::came(self.with.interrupted);

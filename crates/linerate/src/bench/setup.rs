@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_analysis::slo::Limits;
 use linerate_host::Root;
 use linerate_load::body::{Bodies, Unique};
-use linerate_load::bucket::{Bucket, BucketError};
+use linerate_load::bucket::{Bucket, BucketError, Heed, Keeping};
 use linerate_load::clock::Clock;
-use linerate_load::hosts::{self, Host};
+use linerate_load::hosts::{Host, labels};
+use linerate_load::naming::{check_bucket, check_prefix};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
 use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
@@ -20,8 +22,10 @@ use linerate_record::run::{
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::parts;
+use super::objects::{cleaning, place};
+use super::{kept, parts};
 use crate::child::{self, TargetProcess};
+use crate::clean::aim::bucket_note;
 use crate::cli::{
     ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, WriteFlag,
     name_of,
@@ -29,9 +33,12 @@ use crate::cli::{
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
 use crate::grid::{self, Grid, Level, Levels};
+use crate::interrupt::{Left, Remains, came};
 use crate::metrics::{self, Exporter};
+use crate::progress::say;
+use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials, sources, trust};
+use crate::{consent, credentials, endpoint, sources, trust};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
@@ -52,13 +59,23 @@ pub(crate) struct Setup<'a> {
     pub(crate) existing: Arc<Vec<Existing>>,
     pub(crate) target_pid: Option<u32>,
     pub(crate) metrics: Option<Arc<Exporter>>,
+    /// Set by Ctrl-C: it ends calls before the load, and shortens those after it.
+    pub(crate) signalled: Arc<AtomicBool>,
+    /// What a second signal leaves at the target.
+    pub(crate) remains: Remains,
+    /// Raised where a call after the load was not answered in its time: the others are not made.
+    pub(super) deaf: AtomicBool,
     id: String,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
     server: Option<String>,
     bucket_is_missing: bool,
+    /// What the bucket does with what is deleted in it.
+    pub(super) keeping: Keeping,
     negotiated: Option<Negotiated>,
     made_bucket: bool,
+    /// What was noted of the bucket before it was made.
+    noted: Option<String>,
 }
 
 impl<'a> Setup<'a> {
@@ -68,13 +85,10 @@ impl<'a> Setup<'a> {
         let (id, folder) = name_folder(flags, &grid)?;
         folder::require_free(&folder)?;
         allow_open_files();
-        let region = credentials::region(&flags.keys);
+        let region = credentials::region(&flags.keys)?;
         let Aim { hosts, trust, credentials, process } = aim(flags, &grid)?;
         let seed = seed()?;
-        let lookup = match flags.target.lookup {
-            LookupFlag::Path => Lookup::Path,
-            LookupFlag::Host => Lookup::VirtualHost,
-        };
+        let lookup = lookup(flags.target.lookup);
         let session = Session {
             tls: trust.map(|trust| Tls::new(trust, &hosts, lookup, &flags.target.bucket)).transpose()?,
             sources: flags.target.source.as_ref().map_or(Ok(Vec::new()), |text| sources::parse(text, &hosts))?,
@@ -105,10 +119,15 @@ impl<'a> Setup<'a> {
             threads: flags.work.threads.unwrap_or_else(grid::processors),
             clock: Clock::start(),
             existing: Arc::default(),
+            signalled: Arc::default(),
+            remains: Remains::default(),
+            deaf: AtomicBool::new(false),
             server: None,
             bucket_is_missing: false,
+            keeping: Keeping::default(),
             negotiated: None,
             made_bucket: false,
+            noted: None,
             _process: process,
             flags,
             grid,
@@ -121,10 +140,11 @@ impl<'a> Setup<'a> {
 
     /// Reaches every host, sees whether there is a bucket, and lists what is to be read.
     pub(crate) fn open_bucket(&mut self) -> Result<(), Failure> {
+        let heed = Heed::Stop(Arc::clone(&self.signalled));
         for host in 1..self.session.hosts.len() {
-            Bucket::connect(&self.session, host)?;
+            Bucket::connect_heeding(&self.session, host, &heed)?;
         }
-        let mut bucket = Bucket::connect(&self.session, 0)?;
+        let mut bucket = Bucket::connect_heeding(&self.session, 0, &heed)?;
         self.negotiated = bucket.negotiated();
         let (exists, server) = bucket.exists()?;
         self.server = server;
@@ -136,6 +156,8 @@ impl<'a> Setup<'a> {
                 )));
             }
             self.bucket_is_missing = true;
+        } else {
+            self.keeping = kept::look(self, &mut bucket)?;
         }
         if self.flags.work.list_existing {
             let most = usize::try_from(self.flags.work.objects.unwrap_or(10_000)).unwrap_or(usize::MAX);
@@ -152,18 +174,26 @@ impl<'a> Setup<'a> {
 
     /// Makes the bucket where there is none. The folder says so already, so that a run that is killed can be cleaned.
     pub(crate) fn make_bucket(&mut self, manifest: &mut Manifest) -> Result<(), Failure> {
+        self.begin_writing();
         if !self.bucket_is_missing {
             return Ok(());
         }
-        match Bucket::connect(&self.session, 0).and_then(|mut bucket| bucket.create()) {
+        self.note_bucket(manifest);
+        let heed = Heed::Stop(Arc::clone(&self.signalled));
+        match Bucket::connect_heeding(&self.session, 0, &heed).and_then(|mut bucket| bucket.create()) {
             Ok(true) => self.made_bucket = true,
             Ok(false) => {
+                self.forget_bucket();
                 manifest.target.bucket_made = false;
                 folder::write_manifest(&self.folder, manifest)?;
             }
             Err(error) => {
                 if matches!(error, BucketError::Refused { .. }) {
+                    self.forget_bucket();
                     folder::discard(&self.folder);
+                } else {
+                    let (name, cleaning) = (&self.session.bucket, cleaning(self));
+                    say(&format!("warning: the target may have made bucket {name:?} all the same; {cleaning}"));
                 }
                 return Err(error.into());
             }
@@ -174,9 +204,80 @@ impl<'a> Setup<'a> {
     /// Removes the bucket where the run made it and left nothing in it; `false` where something is in it.
     pub(crate) fn close_bucket(&mut self) -> Result<bool, Failure> {
         if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
-            return Ok(Bucket::connect_any(&self.session)?.remove()?);
+            let is_removed = self.afterwards(Bucket::remove)?;
+            if is_removed {
+                self.forget_bucket();
+            }
+            return Ok(is_removed);
         }
         Ok(true)
+    }
+
+    /// Notes, outside the folder, that this run makes the bucket: whom a folder comes from later, nobody knows.
+    fn note_bucket(&mut self, manifest: &Manifest) {
+        // A target of linerate's own goes with its buckets.
+        if manifest.target.kind != "s3" {
+            return;
+        }
+        let note = bucket_note(manifest);
+        if let Err(error) = state::note(Note::Bucket, &note) {
+            let after = "if this run is killed, linerate clean leaves the bucket but with --remove-bucket";
+            say(&format!("warning: that the run makes its bucket could not be noted: {error}; {after}"));
+        }
+        self.noted = Some(note);
+    }
+
+    fn forget_bucket(&mut self) {
+        self.noted.take().iter().for_each(|note| state::forget(Note::Bucket, note));
+    }
+
+    /// Makes calls after a load: none is made after one that was not answered in its time, and once a signal has come,
+    /// none of them is waited for for long.
+    pub(super) fn afterwards<'s, T>(
+        &'s self,
+        calls: impl FnOnce(&mut Bucket<'s>) -> Result<T, BucketError>,
+    ) -> Result<T, BucketError> {
+        if came(&self.deaf) {
+            return Err(BucketError::Unanswered);
+        }
+        let bucket = Bucket::connect_any_heeding(&self.session, &Heed::Hurry(Arc::clone(&self.signalled)));
+        let called = bucket.and_then(|mut bucket| calls(&mut bucket));
+        let is_late = matches!(called, Err(BucketError::Late { .. }));
+        if is_late || called.as_ref().is_err_and(|error| !error.is_an_answer()) && came(&self.signalled) {
+            self.deaf.store(true, Ordering::Relaxed);
+        }
+        called
+    }
+
+    /// Whether the target is linerate's own, which goes with all that is in it.
+    pub(super) const fn has_own_target(&self) -> bool {
+        self._process.is_some()
+    }
+
+    /// Makes calls that a signal ends at once.
+    pub(super) fn while_nobody_waits<'s, T>(
+        &'s self,
+        calls: impl FnOnce(&mut Bucket<'s>) -> Result<T, BucketError>,
+    ) -> Result<T, BucketError> {
+        let mut bucket = Bucket::connect_any_heeding(&self.session, &Heed::Stop(Arc::clone(&self.signalled)))?;
+        calls(&mut bucket)
+    }
+
+    /// Whether the run made its bucket, and it is still there.
+    pub(crate) const fn has_bucket(&self) -> bool {
+        self.made_bucket
+    }
+
+    /// Notes that the run may write from now on.
+    fn begin_writing(&self) {
+        // A target of linerate's own goes with all that is in it.
+        let left = Left { place: place(self), cleaning: cleaning(self), stays: self.flags.work.noclear };
+        self.remains.set((!self.has_own_target()).then_some(left));
+    }
+
+    /// Whether the target is linerate's null target, which keeps nothing of what it takes.
+    pub(super) fn stores_nothing(&self) -> bool {
+        self.flags.target.target == Some(TargetKind::Null) || self.server.as_deref() == Some("linerate-null")
     }
 
     /// How long the run will take at the most, setting up and clearing left aside.
@@ -346,22 +447,18 @@ struct Aim {
 
 /// Finds the hosts and their keys, and asks for consent; or starts a target of linerate's own.
 fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
-    // Who asks for a target of linerate's own does not mean the endpoint of the environment.
-    let own = flags.target.target.is_some() || flags.target.drive.is_some();
-    let variables: &[&str] = if own { &[] } else { &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] };
-    let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else {
-        return aim_at_own(&flags.target);
-    };
-    let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
+    let Some((text, named)) = endpoint::named(&flags.target)? else { return aim_at_own(&flags.target) };
     if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
         let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
         return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
     }
     let trust =
         if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
-    let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };
-    let hosts = resolve(&named.authorities)?;
+    let hosts = endpoint::resolved(&flags.target, &named)?;
     let credentials = credentials::find(&flags.keys)?;
+    let output = flags.output.output.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    let names = [("--prefix", &flags.target.prefix), ("--bucket", &flags.target.bucket), ("--output", &output)];
+    credentials::refuse_within(credentials.as_ref(), &names.map(|(flag, name)| (flag, name.as_str())))?;
     let load = grid::in_words(grid, &flags.work);
     consent::obtain(&hosts, flags.target.yes_load, &load)?;
     Ok(Aim { hosts, trust, credentials, process: None })
@@ -414,17 +511,16 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     if work.range_size.is_some_and(|r| r.0 == 0) {
         return Err(Failure::usage("--range-size 0 reads nothing: give a length such as 64KiB"));
     }
-    let bucket = &flags.target.bucket;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-    if bucket.len() < 3 || bucket.len() > 63 || !bucket.bytes().all(plain) {
-        let rule = "3 to 63 letters, digits, dots, dashes or underscores";
-        return Err(Failure::usage(format!("invalid bucket name {bucket:?}: write {rule}")));
-    }
-    if flags.target.prefix.len() > 512 || flags.target.prefix.starts_with('/') {
-        let prefix = &flags.target.prefix;
-        return Err(Failure::usage(format!("invalid prefix {prefix:?}: write up to 512 bytes, not beginning with /")));
-    }
+    check_bucket(&flags.target.bucket, lookup(flags.target.lookup))?;
+    check_prefix(&flags.target.prefix)?;
     Ok(())
+}
+
+const fn lookup(flag: LookupFlag) -> Lookup {
+    match flag {
+        LookupFlag::Path => Lookup::Path,
+        LookupFlag::Host => Lookup::VirtualHost,
+    }
 }
 
 /// Raises this process's soft limit of open files to the hard one: each request in flight is a connection.
@@ -433,16 +529,6 @@ fn allow_open_files() {
     limit.current = limit.maximum;
     // Where it cannot be raised, the points that need more say so: "too many open files".
     let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// Names of hosts in reports: with their addresses where several share a name.
-fn labels(hosts: &[Host]) -> Vec<String> {
-    let shared = |host: &Host| hosts.iter().filter(|other| other.authority == host.authority).count() > 1;
-    let label = |host: &Host| match shared(host) {
-        true => format!("{} ({})", host.authority, host.address.ip()),
-        false => host.authority.clone(),
-    };
-    hosts.iter().map(label).collect()
 }
 
 fn local(process: &TargetProcess) -> Host {

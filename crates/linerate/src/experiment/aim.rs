@@ -7,12 +7,9 @@ use linerate_load::hosts::{self, Host};
 use super::arms::Planned;
 use super::load::{Load, bench_flags};
 use crate::child::{self, TargetProcess};
-use crate::cli::{BenchFlags, TargetKind};
+use crate::cli::{TargetChoice, TargetKind};
 use crate::failure::Failure;
-use crate::{consent, credentials, mc, trust};
-
-/// Variables that name hosts, the first first.
-pub(super) const HOSTS: &[&str] = &["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+use crate::{consent, credentials, endpoint, mc};
 
 /// Whom an arm loads.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +18,8 @@ pub(super) struct Aim {
     pub(super) flags: Vec<String>,
     /// Addresses; none where bench starts a target of its own in each cell.
     pub(super) hosts: Vec<SocketAddr>,
+    /// `name:port` of the same.
+    pub(super) authorities: Vec<String>,
     /// Whether all of them are this machine's.
     pub(super) is_here: bool,
     /// The target's process, where it was told.
@@ -48,19 +47,36 @@ pub(super) struct Aims {
     pub(super) target: String,
 }
 
+/// Who named the hosts of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamedBy {
+    /// The user, now.
+    Flags,
+    /// A folder: no name of it is looked up without consent.
+    Folder,
+}
+
 /// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
 /// embedded target where none is named.
-pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: bool) -> Result<Aims, Failure> {
+pub(super) fn aims(
+    load: &Load,
+    shared: &[String],
+    arms: &[Planned],
+    yes_load: bool,
+    named_by: NamedBy,
+) -> Result<Aims, Failure> {
     let mut aims = Aims { of_arms: Vec::new(), own: None, keys: Vec::new(), target: String::new() };
-    let mut consented: Vec<SocketAddr> = Vec::new();
+    let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
+    let mut consent = Consent { yes_load, named_by, words, hosts: Vec::new() };
     let mut named: Vec<String> = Vec::new();
     for arm in arms {
-        let flags: Vec<String> = common.iter().chain(&arm.means.flags).cloned().collect();
+        let flags: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
         let mut parsed = bench_flags(load, &flags)?;
         mc::apply(&mut parsed)?;
         let mut aim = Aim {
             flags,
             hosts: Vec::new(),
+            authorities: Vec::new(),
             is_here: true,
             target_pid: parsed.target.target_pid,
             lists_existing: parsed.work.list_existing,
@@ -71,25 +87,20 @@ pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: b
                 "--verify needs objects that each run writes: cells read what is there, drop it",
             ));
         }
-        let told = match found(&parsed)? {
+        let told = match found(&parsed.target, &mut consent)? {
             Some(hosts) => {
-                let is_new = hosts.iter().any(|host| !consented.contains(&host.address));
-                if is_new {
-                    let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
-                    consent::obtain(&hosts, yes_load || parsed.target.yes_load, &words)?;
-                }
                 aim.is_here = consent::on_this_machine(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
-                consented.extend(&aim.hosts);
                 if !parsed.target.yes_load {
                     aim.flags.push("--yes-load".to_owned());
                 }
-                hosts.iter().map(|host| host.authority.clone()).collect::<Vec<_>>().join(", ")
+                aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
+                aim.authorities.join(", ")
             }
-            None if is_bench_own(&parsed) => "a target of bench's own".to_owned(),
+            None if endpoint::is_own(&parsed.target) => "a target of bench's own".to_owned(),
             None => {
                 let process = own(&mut aims)?;
-                aim.hosts = vec![process.address];
+                (aim.hosts, aim.authorities) = (vec![process.address], vec![process.address.to_string()]);
                 aim.target_pid = Some(process.pid());
                 aim.flags.extend(["--host".to_owned(), process.address.to_string()]);
                 aim.flags.extend(["--target-pid".to_owned(), process.pid().to_string()]);
@@ -110,18 +121,29 @@ pub(super) fn aims(load: &Load, common: &[String], arms: &[Planned], yes_load: b
     Ok(aims)
 }
 
-/// Whether bench is to start a target of its own.
-fn is_bench_own(flags: &BenchFlags) -> bool {
-    flags.target.target.is_some() || flags.target.drive.is_some()
+/// What was consented to so far.
+struct Consent {
+    yes_load: bool,
+    named_by: NamedBy,
+    /// What would be done, in words.
+    words: String,
+    hosts: Vec<Host>,
 }
 
-/// The hosts that bench would load.
-fn found(flags: &BenchFlags) -> Result<Option<Vec<Host>>, Failure> {
-    let variables = if is_bench_own(flags) { &[] } else { HOSTS };
-    let Some(text) = credentials::flag_or_env(flags.target.host.as_ref(), variables) else { return Ok(None) };
-    let named = hosts::parse(&text, flags.target.tls || trust::tls_of_environment(&text))?;
-    let resolve = if flags.target.resolve_host { hosts::resolve_all } else { hosts::resolve };
-    Ok(Some(resolve(&named.authorities)?))
+/// The hosts that bench would load, with consent to that.
+fn found(target: &TargetChoice, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
+    let Some((_, named)) = endpoint::named(target)? else { return Ok(None) };
+    let yes_load = consent.yes_load || target.yes_load;
+    let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
+    let unknown = named.authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
+    let unknown: Vec<String> = unknown.filter(|_| consent.named_by == NamedBy::Folder).cloned().collect();
+    consent::obtain_by_name(&unknown, yes_load, &consent.words)?;
+    let found = endpoint::resolved(target, &named)?;
+    if found.iter().any(|host| !consent.hosts.contains(host) && !unknown.contains(&host.authority)) {
+        consent::obtain(&found, yes_load, &consent.words)?;
+    }
+    consent.hosts.extend(found.iter().cloned());
+    Ok(Some(found))
 }
 
 /// The embedded target, started when it is first asked for.

@@ -4,8 +4,9 @@ use linerate_host::Root;
 use linerate_record::experiment::Means;
 use linerate_record::knob::{Change, Place, Space};
 
-use super::ArmFlags;
+use super::{ArmFlags, ConductFlags};
 use crate::failure::Failure;
+use crate::printing;
 use crate::tune::diff::{Found, by_hand, in_order, to_profile};
 
 /// Most arms: a block must end before what it compares has changed by itself.
@@ -27,6 +28,24 @@ pub(super) struct Lineup {
     /// The baseline first.
     pub(super) arms: Vec<Planned>,
     pub(super) notes: Vec<String>,
+}
+
+/// Refuses keys in what is kept in the folder, and in the arguments of processes.
+pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
+    let ConductFlags { arms, flags, .. } = flags;
+    let after = flags.join(" ");
+    let texts =
+        [("--arm", &arms.arm), ("--with", &arms.with)].map(|(flag, texts)| texts.iter().map(move |t| (flag, t)));
+    let others = arms.restart.iter().map(|text| ("--restart", text)).chain([("what follows --", &after)]);
+    let holds_key = |(_, text): &(&str, &String)| printing::without_keys(text) != **text;
+    match texts.into_iter().flatten().chain(others).find(holds_key) {
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag} holds a key, which would be in the folder and in the arguments of processes: set \
+             AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, name a \
+             --profile after --, or take it from a variable ($NAME)"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Finds the arms of the flags. Settings are read, none is changed.

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use linerate_analysis::findings::left_behind;
 use linerate_experiment::state::{self, State};
 use linerate_host::serving;
+use linerate_load::hosts;
 use linerate_record::experiment::{Cell, Done, Experiment, Means, Outcome, Step};
 use linerate_record::knob::Space;
 
@@ -13,13 +15,13 @@ use super::fingerprint::{self, Sight};
 use super::load::{self, Ended, Load, Run, Times, bench_flags};
 use super::place::{self, Ground};
 use super::{cell, place::within};
-use crate::clean::clean;
-use crate::cli::CleanFlags;
+use crate::clean::{CleanFlags, clean};
 use crate::failure::{Failure, code};
 use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
 use crate::mc;
 use crate::progress::{Progress, say};
+use crate::report;
 
 /// Cells of an arm in a row whose load failed, after which it is given up.
 const FAILED_MAX: u32 = 3;
@@ -64,9 +66,9 @@ impl Clock {
     }
 }
 
-/// Where to look for an arm's fingerprint. A target that was restarted is another process.
-pub(super) fn sight(scene: &Scene, aim: &Aim) -> Sight {
-    let target_pid = aim.target_pid.or_else(|| serving(&scene.ground.root, &aim.hosts).map(|server| server.pid));
+/// Where to look for an arm's fingerprint: `server` is who serves it, where nobody told.
+pub(super) fn sight(scene: &Scene, aim: &Aim, server: impl FnOnce() -> Option<u32>) -> Sight {
+    let target_pid = aim.target_pid.or_else(server);
     Sight { target_pid, hosts: aim.addresses(), space: scene.space.clone() }
 }
 
@@ -200,12 +202,18 @@ fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cel
     let most = BESIDE + Duration::from_nanos(cell.settle_ns + cell.measure_ns);
     within(&scene.ground, &experiment.means[arm], most, &scene.interrupt.stop, || {
         await_target(scene, aim)?;
-        let (root, sight) = (&scene.ground.root, sight(scene, aim));
+        let root = &scene.ground.root;
+        // A target that was restarted is another process.
+        let sight = sight(scene, aim, || serving(root, &aim.hosts).map(|server| server.pid));
         let begun = fingerprint::begin(root, &sight);
         let started_ns = scene.clock.now_ns();
         let (folder, ended) = loaded(scene, &flags[arm], cell, times, &sight)?;
         let mut outcome = match ended.code {
             Some(found) if [0, code::REQUESTS, code::MISSED].map(i32::from).contains(&found) => {
+                cell::read(&folder, experiment.bytes_per_s)?
+            }
+            Some(_) if has_only_left(&folder, &ended) => {
+                say(&format!("warning: {}", ended.said));
                 cell::read(&folder, experiment.bytes_per_s)?
             }
             _ if came(&scene.interrupt.stop) => return Err(Failure::Interrupted),
@@ -215,10 +223,10 @@ fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cel
             return Err(Failure::Interrupted);
         }
         let (print, moment) = fingerprint::end(begun, root, &sight);
+        let displaced = || fingerprint::displaced(&print, &experiment.means, &experiment.means[arm]);
+        outcome.fault = outcome.fault.or_else(displaced);
         outcome.fingerprint.extend(print);
         outcome.moment = moment;
-        let displaced = || place::displaced(&scene.ground, &experiment.means, &experiment.means[arm]);
-        outcome.fault = outcome.fault.or_else(displaced);
         (outcome.started_ns, outcome.ended_ns) = (started_ns, scene.clock.now_ns());
         Ok(outcome)
     })
@@ -254,12 +262,20 @@ fn until_it_serves(
         make_parent(&folder)?;
         let run = Run { load: &scene.load, times, flags, keys: &scene.aims.keys, folder: &folder };
         let ended = load::run(&run, &scene.interrupt.stop)?;
-        let is_early = scene.ground.restart.is_some() && ended.code == Some(i32::from(code::TARGET));
+        let is_early = scene.ground.restart.is_some()
+            && ended.code == Some(i32::from(code::TARGET))
+            && !has_only_left(&folder, &ended);
         if !is_early || came(&scene.interrupt.stop) || Instant::now() > until {
             return Ok((folder, ended));
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether a load went well but for what the target did not delete: its figures are as good as any.
+fn has_only_left(folder: &Path, ended: &Ended) -> bool {
+    ended.code == Some(i32::from(code::TARGET))
+        && report::view_of(folder).is_ok_and(|view| view.run.complete && left_behind(&view).is_some())
 }
 
 /// Clears what was written to be read, by this process or by one that was killed.
@@ -287,14 +303,25 @@ pub(super) fn clear(scene: &Scene, progress: &Progress) {
 
 /// Clears one set, with the keys of the arm that loads where it was written.
 fn cleared(scene: &Scene, folder: &Path) -> Result<(), Failure> {
-    let hosts = folder::read_manifest(folder)?.target.hosts;
-    let is_there = |aim: &&Aim| aim.hosts.iter().any(|host| hosts.contains(&host.to_string()));
+    let recorded = hosts::recorded(&folder::read_manifest(folder)?.target.hosts)?;
+    let is_there = |aim: &&Aim| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
     let aim = scene.aims.of_arms.iter().find(is_there).unwrap_or(&scene.aims.of_arms[0]);
     let mut flags = bench_flags(&scene.load, &aim.flags)?;
     mc::apply(&mut flags)?;
     let (ca_file, insecure) = (flags.target.ca_file.take(), flags.target.insecure);
-    let flags = CleanFlags { run: folder.to_owned(), dry_run: false, ca_file, insecure, keys: flags.keys };
-    let (_, left) = clean(&flags)?;
+    let flags = CleanFlags {
+        run: folder.to_owned(),
+        dry_run: false,
+        yes_load: false,
+        remove_bucket: false,
+        source: None,
+        ca_file,
+        insecure,
+        timeout: flags.work.timeout,
+        keys: flags.keys,
+    };
+    // Who consented to the load did so to its end, and to no other host that a folder names.
+    let (_, left) = clean(&flags, &aim.authorities)?;
     left.map_or(Ok(()), Err)
 }
 

@@ -10,15 +10,15 @@ use linerate_experiment::state::{self, State};
 use linerate_host::Root;
 use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, Means, Step};
 
-use super::aim;
+use super::aim::{self, NamedBy};
 use super::arms::{self, Planned};
 use super::cells::{self, Clock, Scene};
-use super::load::Load;
+use super::load::{Load, bench_flags};
 use super::place::Ground;
 use super::rehearsal::{self, Kept};
-use super::{ConductFlags, ResumeFlags, folder, reach, shown};
+use super::{ConductFlags, ResumeFlags, folder, reach, shown, trust};
 use crate::cli::SiteFormat;
-use crate::credentials;
+use crate::endpoint;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::interrupt::{self, came};
@@ -27,6 +27,7 @@ use crate::report;
 
 /// Begins an experiment.
 pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
+    arms::require_no_keys(flags)?;
     let lineup = arms::line_up(&flags.arms, &Root::live())?;
     reach::require_restart(&lineup.arms, flags.arms.restart.is_some())?;
     // What cannot be a design is told before anything is touched.
@@ -37,16 +38,17 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     }
     let path = folder_path(flags)?;
     crate::folder::require_free(&path)?;
+    folder::require_place(&path)?;
     let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
-    let shared = flags_of_all(flags);
-    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load)?;
+    let shared = flags_of_all(flags, &lineup.arms)?;
+    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load, NamedBy::Flags)?;
     if flags.arms.restart.is_some() && aims.own.is_none() && aims.of_arms.iter().any(|aim| aim.target_pid.is_some()) {
         return Err(Failure::usage("--target-pid names one process, and --restart starts others: leave it out"));
     }
     let target = aims.target.clone();
-    crate::folder::make(&path)?;
     let all: Vec<Means> = lineup.arms.iter().map(|arm| arm.means.clone()).collect();
-    let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone())?;
+    let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
+    crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
     let interrupt = interrupt::watch()?;
     let (load, space, clock) = (flags.load.clone(), flags.arms.space(), Clock::start(0));
@@ -72,6 +74,7 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
         flags: shared,
         restart: flags.arms.restart.clone(),
         space: flags.arms.space(),
+        spaces: scene.ground.spaces.clone(),
     };
     folder::write(&scene.folder, &experiment)?;
     let outcomes = folder::outcomes(&scene.folder)?;
@@ -122,10 +125,11 @@ fn kept(scene: &Scene, lineup: &arms::Lineup, flags: &ConductFlags) -> Result<Ke
 
 /// Goes on with one.
 pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
-    // Read first: a folder that is none gets no file.
-    folder::read(&flags.folder)?;
+    // Read first: a folder that is none, or another's, gets no file.
+    let text = folder::own_text(&flags.folder)?;
+    folder::parsed(&flags.folder, &text)?;
     let outcomes = folder::outcomes(&flags.folder)?;
-    let (experiment, state) = folder::read(&flags.folder)?;
+    let (experiment, state) = folder::parsed(&flags.folder, &text)?;
     let shown = flags.folder.display();
     if state::next(&state) == Step::Finish {
         return Err(Failure::usage(format!(
@@ -133,11 +137,12 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
         )));
     }
     require_same_boot(&state)?;
+    trust::require(&experiment, &text, flags)?;
     let load: Load = experiment.load.parse().map_err(Failure::Usage)?;
     let named = experiment.design.arms.iter().zip(&experiment.means);
     let arms: Vec<Planned> =
         named.map(|(arm, means)| Planned { name: arm.name.clone(), means: means.clone() }).collect();
-    let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load)?;
+    let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load, NamedBy::Folder)?;
     if aims.target != experiment.target {
         let (then, now) = (&experiment.target, &aims.target);
         return Err(Failure::usage(format!(
@@ -149,7 +154,8 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
         path: flags.folder.clone(),
         source,
     })?;
-    let ground = Ground::new(&experiment.id, &folder, &experiment.means, experiment.restart.clone())?;
+    let (means, meant) = (&experiment.means, &experiment.spaces);
+    let ground = Ground::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
     let interrupt = interrupt::watch()?;
     cells::await_others(&folder)?;
     // The pause counts as no time: neither as spent nor as between two cells.
@@ -200,11 +206,17 @@ fn conduct(
     }
     // What was measured is shown whatever ended it.
     let told = shown::finish(&scene.folder, experiment, &state, format, quiet);
-    if state::next(&state) != Step::Finish {
+    if state::next(&state) == Step::Finish {
+        folder::forget(&scene.folder);
+    } else {
         say(&format!("linerate experiment resume {} goes on", scene.folder.display()));
     }
     driven.and(left).and(told)?;
-    Ok(ExitCode::from(if came(&scene.interrupt.signalled) { code::INTERRUPTED } else { 0 }))
+    if came(&scene.interrupt.signalled) {
+        let why = format!("interrupted: linerate experiment resume {} goes on", scene.folder.display());
+        return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Says where the time given does not hold the blocks given.
@@ -260,18 +272,20 @@ fn with_again<T: Clone>(of_arms: &[T], again: bool) -> Vec<T> {
     of_arms.iter().take(1).cloned().chain(again).chain(of_arms.iter().skip(1).cloned()).collect()
 }
 
-/// Flags of bench that all cells have. A host of the environment is among them: who resumes may have another.
-fn flags_of_all(flags: &ConductFlags) -> Vec<String> {
-    let own = ["--host", "--alias", "--target", "--drive"];
-    let is_given = |given: &str| own.iter().any(|name| given == *name || given.starts_with(&format!("{name}=")));
-    let of_arms = flags.arms.with.iter().flat_map(|with| with.split_whitespace()).map(|word| word.trim_matches('\''));
-    let is_named =
-        flags.flags.iter().map(String::as_str).chain(of_arms).any(|word| {
-            is_given(word) || word.split_once('=').is_some_and(|(_, flag)| is_given(flag.trim_matches('\'')))
-        });
-    let host = if is_named { flags.host.clone() } else { credentials::flag_or_env(flags.host.as_ref(), aim::HOSTS) };
-    let host = host.into_iter().flat_map(|host| ["--host".to_owned(), host]);
-    flags.flags.iter().cloned().chain(host).collect()
+/// Flags of bench that all cells have. A host of the environment is among them where no arm names one: who resumes may
+/// have another.
+fn flags_of_all(flags: &ConductFlags, arms: &[Planned]) -> Result<Vec<String>, Failure> {
+    let with = |host: Option<String>| host.into_iter().flat_map(|host| ["--host".to_owned(), host]);
+    let mut shared: Vec<String> = flags.flags.iter().cloned().chain(with(flags.host.clone())).collect();
+    for arm in arms {
+        let of_arm: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
+        let target = bench_flags(&flags.load, &of_arm)?.target;
+        if target.host.is_some() || target.alias.is_some() || endpoint::is_own(&target) {
+            return Ok(shared);
+        }
+    }
+    shared.extend(with(endpoint::of_environment()));
+    Ok(shared)
 }
 
 fn folder_path(flags: &ConductFlags) -> Result<PathBuf, Failure> {
@@ -291,7 +305,7 @@ fn drawn() -> Result<u64, Failure> {
     Ok(u64::from(u32::from_le_bytes(bytes)))
 }
 
-pub(super) fn unix_ms() -> u64 {
+fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use linerate_host::{Root, fingerprint, setting};
 use linerate_model::knobs::KNOBS;
 use linerate_record::experiment::Means;
-use linerate_record::knob::{Missing, Place, Space};
+use linerate_record::knob::{Missing, Place, Space, same};
 
 use crate::tune;
 
@@ -53,6 +53,21 @@ fn key(place: &Place) -> String {
     format!("setting {place}")
 }
 
+/// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
+/// change and this one does not must be as they were.
+pub(super) fn displaced(print: &Print, all: &[Means], means: &Means) -> Option<String> {
+    let is_own = |place: &Place| means.changes.iter().any(|change| change.place == *place);
+    let of_others = all.iter().flat_map(|other| &other.changes).filter(|change| !is_own(&change.place));
+    let expected = means.changes.iter().map(|change| (&change.place, &change.new));
+    expected.chain(of_others.map(|change| (&change.place, &change.prior))).find_map(|(place, expected)| {
+        let now = print.get(&key(place)).map_or("none", String::as_str);
+        let is_same = tune::find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
+        (!is_same).then(|| {
+            format!("{place} was {now:?} when the load ended, and not {expected:?}: something has changed it meanwhile")
+        })
+    })
+}
+
 /// The keys in which arms are meant to differ: those of the settings that they change, of what moves with those, and
 /// in which they were seen to differ when each was put in place for a moment.
 pub(super) fn factors(means: &[Means], prints: &[Print], restarts: bool) -> Vec<String> {
@@ -82,7 +97,30 @@ fn is_of_the_moment(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::knob::{Change, Scope, TakesEffect};
+
     use super::*;
+
+    #[test]
+    fn an_arm_that_lost_a_change_and_one_that_got_anothers_are_told() {
+        let place = Place { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };
+        let change = Change {
+            place,
+            prior: "60".to_owned(),
+            new: "1".to_owned(),
+            scope: Scope::Host,
+            takes_effect: TakesEffect::AtOnce,
+            why: String::new(),
+            risk: String::new(),
+        };
+        let all = [Means::default(), Means { changes: vec![change], ..Means::default() }];
+        for (now, of_baseline, of_trial) in [("60", true, false), ("1", false, true), ("7", false, false)] {
+            let print = print(&[("setting vm.swappiness", now)]);
+            assert_eq!(displaced(&print, &all, &all[0]).is_none(), of_baseline, "{now}");
+            assert_eq!(displaced(&print, &all, &all[1]).is_none(), of_trial, "{now}");
+        }
+        assert!(displaced(&Print::new(), &all, &all[1]).is_some_and(|told| told.contains("not \"1\"")));
+    }
 
     fn print(pairs: &[(&str, &str)]) -> Print {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,9 +15,10 @@ use linerate_record::units::Bytes;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cli::{BenchFlags, Cli, Verb};
+use crate::config;
 use crate::failure::Failure;
 use crate::grid::Grid;
-use crate::interrupt;
+use crate::{interrupt, printing};
 
 /// Flags of bench that every cell is given by the experiment.
 const RESERVED: [&str; 17] = [
@@ -50,6 +52,9 @@ const ENDING: Duration = Duration::from_secs(60);
 
 /// How long a load may take beside its times, for preparing and clearing up, and a command of the user's.
 const BESIDE: Duration = Duration::from_secs(600);
+
+/// How much of what a process said is looked at.
+const LOG_BYTES_MAX: u64 = 64 << 10;
 
 /// What every cell loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +125,8 @@ pub(super) fn bench_flags(load: &Load, flags: &[String]) -> Result<Box<BenchFlag
     }
     let words =
         ["linerate".to_owned(), "bench".to_owned()].into_iter().chain(of_load(load)).chain(flags.iter().cloned());
-    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(format!("flags of bench: {error}")))?;
+    let cli = Cli::try_parse_from(words)
+        .map_err(|error| Failure::usage(format!("flags of bench: {}", config::refusal(&error))))?;
     let Verb::Bench(flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
     Grid::parse(&flags.work)?;
     Ok(flags)
@@ -191,7 +197,7 @@ fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) 
     let mut child =
         command.spawn().map_err(|source| Failure::File { what: "start", path: PathBuf::from(program), source })?;
     let code = waited(&mut child, Instant::now() + most, stop).map_err(failed)?;
-    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let text = end_of(log);
     // What an error says goes before what follows it.
     let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     let said = lines.clone().find(|line| line.starts_with("error: ")).or_else(|| lines.next()).unwrap_or_default();
@@ -200,7 +206,20 @@ fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) 
         // It says nothing: what stays does no harm.
         let _ = std::fs::remove_file(log);
     }
-    Ok(Ended { code, said })
+    // A command of the user's says what it likes, and this goes into the folder.
+    Ok(Ended { code, said: printing::without_keys(&said) })
+}
+
+/// The end of a log, in which its last lines are: a command may say any amount.
+fn end_of(log: &Path) -> String {
+    let read = |mut file: File| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES_MAX)))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok::<_, std::io::Error>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    File::open(log).and_then(read).unwrap_or_default()
 }
 
 fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Result<Option<i32>> {

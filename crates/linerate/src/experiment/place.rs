@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use linerate_host::apply::{self, Outcome, Terms, TuneError};
 use linerate_host::journal::State;
-use linerate_host::{Root, owner, setting};
+use linerate_host::{Root, owner};
 use linerate_record::experiment::Means;
 use linerate_record::journal::Begin;
-use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Place};
+use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Standing};
 
 use super::load;
 use crate::failure::{Failure, code};
 use crate::interrupt::came;
-use crate::tune::{self, watching};
+use crate::tune::{self, diff, watching};
 
 /// How long another linerate may hold the journal before changes are left to their watch.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,6 +28,8 @@ pub(super) struct Ground {
     pub(super) machine: String,
     /// The experiment's name, for the journal.
     pub(super) id: String,
+    /// Which namespaces changes mean.
+    pub(super) spaces: Vec<Standing>,
     /// Command that restarts the target.
     pub(super) restart: Option<String>,
     /// Where commands say what they say.
@@ -35,20 +37,35 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// The ground of an experiment with these arms. A journal is opened where one is needed.
-    pub(super) fn new(id: &str, folder: &Path, means: &[Means], restart: Option<String>) -> Result<Ground, Failure> {
+    /// The ground of an experiment with these arms. A journal is opened where one is needed. Namespaces are those that
+    /// it was begun with, or what stands there now.
+    pub(super) fn new(
+        id: &str,
+        folder: &Path,
+        means: &[Means],
+        restart: Option<String>,
+        meant: &[Standing],
+    ) -> Result<Ground, Failure> {
         let root = Root::live();
         let changes = means.iter().any(|means| !means.changes.is_empty());
+        if let Some(why) = watching::unwatched().filter(|_| changes) {
+            let why =
+                format!("{why}. Run it outside of the container (docker --pid=host), or change by commands: --arm");
+            return Err(TuneError::Watch(why).into());
+        }
         let machine = if changes { apply::machine_hash(&root)? } else { String::new() };
         let state = if changes { Some(tune::state()?) } else { None };
-        Ok(Ground { root, state, machine, id: id.to_owned(), restart, folder: folder.to_owned() })
+        let all = means.iter().flat_map(|means| &means.changes);
+        let spaces = if meant.is_empty() { diff::spaces(&root, all)? } else { meant.to_vec() };
+        Ok(Ground { root, state, machine, id: id.to_owned(), spaces, restart, folder: folder.to_owned() })
     }
 
     /// The file of changes of an arm.
     pub(super) fn set(&self, changes: &[Change]) -> ChangeSet {
         let why = || format!("experiment {}", self.id);
         let changes = changes.iter().map(|change| Change { why: why(), ..change.clone() }).collect();
-        ChangeSet { schema: CHANGES_SCHEMA, machine: self.machine.clone(), profile: why(), changes }
+        let (machine, spaces) = (self.machine.clone(), self.spaces.clone());
+        ChangeSet { schema: CHANGES_SCHEMA, machine, profile: why(), changes, spaces }
     }
 }
 
@@ -68,32 +85,28 @@ pub(super) fn within<T>(
     done
 }
 
-/// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
-/// change and this one does not must be as they were.
-pub(super) fn displaced(ground: &Ground, all: &[Means], means: &Means) -> Option<String> {
-    let of_others = all.iter().flat_map(|other| &other.changes);
-    let is_own = |place: &Place| means.changes.iter().any(|change| change.place == *place);
-    let left_alone = of_others.filter(|change| !is_own(&change.place)).map(|change| (&change.place, &change.prior));
-    let expected = means.changes.iter().map(|change| (&change.place, &change.new)).chain(left_alone);
-    expected.into_iter().find_map(|(place, expected)| {
-        let now = setting::read(&ground.root, tune::find(&place.knob)?, place).value;
-        let is_there = now.as_ref().is_some_and(|now| setting::same(now, expected));
-        (!is_there).then(|| {
-            let now = now.map_or_else(|| "not to be read".to_owned(), |now| format!("{now:?}"));
-            format!("{place} was {now} when the load ended, and not {expected:?}: something has changed it meanwhile")
-        })
-    })
-}
-
 /// Applies changes, all or none, and gives the name of the application.
 fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<Option<String>, Failure> {
     let Some(state) = ground.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
     let terms = Terms { id: watching::new_id(), root: None, within: most, owner };
-    let mut arm = |begin: &Begin| watching::start(state, begin, changes);
+    let mut arm = |begin: &Begin| watching::start(state, begin, changes).map(|watcher| vec![watcher]);
     let on = tune::ground(&ground.root, state);
-    let applied = apply::apply(&on, &ground.set(changes), &terms, &mut arm, &mut |_| ())?;
+    let until = Instant::now() + PATIENCE;
+    let applied = loop {
+        match apply::apply(&on, &ground.set(changes), &terms, &mut arm, &mut |_| ()) {
+            // Another experiment with journals of its own changes something for a moment.
+            Err(TuneError::Busy | TuneError::Elsewhere { .. } | TuneError::Unseen { .. }) if Instant::now() < until => {
+                std::thread::sleep(PATIENCE / 100);
+            }
+            // Somebody else has changed one of them meanwhile.
+            Err(error @ TuneError::Refused { .. }) => {
+                return Err(Failure::Tune { why: error.to_string(), code: code::UNCHANGED });
+            }
+            applied => break applied?,
+        }
+    };
     let refused = changes.iter().zip(&applied.outcomes).find_map(|(change, outcome)| match outcome {
         Outcome::Refused(why) | Outcome::Failed(why) => Some(format!("{}: {why}", change.place)),
         Outcome::Made | Outcome::Already => None,

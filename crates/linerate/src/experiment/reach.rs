@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use linerate_host::setting;
 use linerate_host::{Root, Serving, serving};
 use linerate_record::experiment::NotTested;
-use linerate_record::knob::{Change, Place, Scope, Space, TakesEffect};
+use linerate_record::knob::{Change, Place, Scope, Space, TakesEffect, same};
 
 use crate::failure::Failure;
 use crate::tune;
@@ -88,7 +88,7 @@ fn in_neither(place: &Place, server: Option<&Serving>) -> String {
 fn reads(root: &Root, change: &Change, space: Space) -> bool {
     let Some(knob) = tune::find(&change.place.knob) else { return false };
     let place = Place { space, ..change.place.clone() };
-    setting::read(root, knob, &place).value.is_some_and(|value| setting::same(&value, &change.new))
+    setting::read(root, knob, &place).value.is_some_and(|value| same(&knob.locator, &value, &change.new))
 }
 
 /// Refuses changes that processes read when they start where nothing restarts them.

@@ -41,7 +41,7 @@ pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<V
             let root = &scene.ground.root;
             let parties = Parties::find(root, &aim.hosts, aim.is_here);
             let reached = reach::reaches(root, &arm.means.changes, &parties);
-            let sight = cells::sight(scene, aim);
+            let sight = cells::sight(scene, aim, || parties.server.as_ref().map(|server| server.pid));
             let (print, _) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
             Ok(Rehearsed { reached, print })
         })

@@ -1,6 +1,5 @@
 //! What an experiment says: printed, as a page in its folder, and as a file of changes.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,6 +15,7 @@ use super::{ReportFlags, folder};
 use crate::cli::SiteFormat;
 use crate::failure::Failure;
 use crate::folder::write_whole;
+use crate::tune::diff;
 use crate::{plan, report};
 
 /// `linerate experiment report`.
@@ -66,19 +66,16 @@ fn rendered(told: &ExperimentReport, format: SiteFormat, to_file: bool) -> Strin
     }
 }
 
-/// Writes the changes that were shown to help, for `linerate tune apply`: for its owner alone, as that asks.
+/// Writes the changes that were shown to help, for `linerate tune apply`.
 fn write_changes(path: &Path, told: &ExperimentReport) -> Result<(), Failure> {
-    let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
     let set = ChangeSet {
         schema: CHANGES_SCHEMA,
         machine: machine_hash(&Root::live())?,
         profile: format!("experiment {}", told.experiment.id),
         changes: told.advice.clone(),
+        spaces: told.experiment.spaces.clone(),
     };
-    let text = serde_json::to_string_pretty(&set).map_err(|error| failed(error.into()))?;
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    writeln!(file, "{text}").map_err(failed)?;
-    file.persist(path).map(drop).map_err(|error| failed(error.error))
+    diff::write(path, &set)
 }
 
 /// Removes the folder of an experiment that never began: what its commands said, and nothing else.

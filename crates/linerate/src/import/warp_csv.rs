@@ -1,20 +1,45 @@
 //! warp's records: one request a line, separated by tabs, compressed with zstd. Read as a stream, twice: once to learn
 //! what is there, once for the figures.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
+use std::rc::Rc;
 
 use jiff::Timestamp;
+use linerate_load::hosts::HOSTS_MAX;
 
 use super::refused;
+use crate::bounded;
 use crate::failure::Failure;
 
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Most threads, hosts and operations that are told apart: what memory depends on.
 const DISTINCT_MAX: usize = 100_000;
+
+/// Longest record, and longest name of a thread, a host or an operation in it.
+const RECORD_BYTES_MAX: usize = 1 << 20;
+const NAME_BYTES_MAX: usize = 512;
+
+/// A reader that gives no more than it is allowed for one record.
+struct Allowed {
+    input: Box<dyn Read>,
+    bytes: Rc<Cell<usize>>,
+}
+
+impl Read for Allowed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(self.bytes.get());
+        if most == 0 && !buffer.is_empty() {
+            return Err(std::io::Error::other("a record is longer than 1 MiB: it is not warp's"));
+        }
+        let n = self.input.read(&mut buffer[..most])?;
+        self.bytes.set(self.bytes.get() - n);
+        Ok(n)
+    }
+}
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,9 +138,16 @@ pub(super) fn survey(path: &Path) -> Result<Survey, Failure> {
             return Err("requests are not in the order of their start, as warp writes them".to_owned().into());
         }
         last_start_ns = request.start_ns;
+        let names = [request.op, request.host, request.thread, request.client];
+        if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
+            return Err(format!("a name of more than {NAME_BYTES_MAX} bytes: warp has none").into());
+        }
         survey.rows += 1;
         survey.objects_per_request = survey.objects_per_request.max(request.objects);
         if !survey.hosts.iter().any(|host| host == request.host) {
+            if survey.hosts.len() == HOSTS_MAX {
+                return Err(format!("more hosts than the {HOSTS_MAX} of one run").into());
+            }
             survey.hosts.push(request.host.to_owned());
         }
         if !survey.spans.contains_key(request.op) {
@@ -161,7 +193,8 @@ impl From<String> for Stop {
 /// Reads a file line by line; returns its last comment.
 fn lines(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Stop>) -> Result<String, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(failed)?;
+    // It is read twice, so that a pipe will not do, and none is waited for.
+    let mut file = bounded::open(path).map_err(failed)?;
     let mut magic = [0; 4];
     let read = file.read(&mut magic).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -172,11 +205,14 @@ fn lines(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Stop>) ->
         Box::new(file)
     };
     let (mut comment, mut columns) = (String::new(), None::<Columns>);
+    let allowance = Rc::new(Cell::new(RECORD_BYTES_MAX));
+    let input = Allowed { input, bytes: Rc::clone(&allowance) };
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').has_headers(false).flexible(true).from_reader(input);
     let mut record = csv::StringRecord::new();
     loop {
         let at = reader.position().line();
         let told = |why: &str| Failure::Usage(format!("{}:{at}: {why}", path.display()));
+        allowance.set(RECORD_BYTES_MAX);
         match reader.read_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,

@@ -1,7 +1,7 @@
 //! The changes that lead to a profile, or to values given.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,13 +10,15 @@ use linerate_host::{Asked, Root, setting};
 use linerate_model::audit::site_of;
 use linerate_model::knobs::{self, KNOBS, Row, advise};
 use linerate_model::profiles::{Pick, Profile, Value};
-use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Setting, Snapshot, Space};
+use linerate_record::knob::{
+    CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Scope, Setting, Snapshot, Space, Standing, same,
+};
 use linerate_record::site::Site;
 
 use super::{DiffFlags, find};
 use crate::audit::profile_named;
 use crate::failure::Failure;
-use crate::{plan, report};
+use crate::{named, plan, report};
 
 /// The profile where neither one nor values are named.
 const PROFILE: &str = "s3-storage-node";
@@ -30,6 +32,7 @@ pub(crate) struct Found {
 
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let (root, space) = (flags.place.root(), flags.place.space());
+    let stood = stands(&root, &space)?;
     let mut found = Found::default();
     for text in &flags.set {
         found.changes.extend(by_hand(&root, &space, text, false)?.1);
@@ -45,13 +48,13 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     }
     in_order(&mut found.changes);
     let name = profile.map_or("values by hand", |profile| profile.name);
-    let set = ChangeSet {
-        schema: CHANGES_SCHEMA,
-        machine: machine_hash(&root)?,
-        profile: name.to_owned(),
-        changes: found.changes,
-    };
-    let mut text = shown(&set, &found.left_out);
+    let spaces = spaces(&root, &found.changes)?;
+    if spaces.iter().any(|now| now.space == space) && stood != stands(&root, &space)? {
+        return Err(Failure::usage("the process or namespace became another while it was read: try again"));
+    }
+    let machine = machine_hash(&root)?;
+    let set = ChangeSet { schema: CHANGES_SCHEMA, machine, profile: name.to_owned(), changes: found.changes, spaces };
+    let mut text = shown(&root, &set, &found.left_out);
     match &flags.output {
         Some(path) => {
             write(path, &set)?;
@@ -61,6 +64,19 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     }
     report::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What stands behind the spaces of changes: apply refuses where it is something else. A setting that the whole machine
+/// has once is the same from everywhere.
+pub(crate) fn spaces<'c>(root: &Root, changes: impl IntoIterator<Item = &'c Change>) -> Result<Vec<Standing>, Failure> {
+    let is_told = |change: &&Change| change.place.space != Space::Host || change.scope != Scope::Host;
+    let spaces: BTreeSet<&Space> = changes.into_iter().filter(is_told).map(|change| &change.place.space).collect();
+    let standing: Result<Vec<_>, _> = spaces.into_iter().map(|space| stands(root, space)).collect();
+    Ok(standing?.into_iter().flatten().collect())
+}
+
+fn stands(root: &Root, space: &Space) -> Result<Option<Standing>, Failure> {
+    setting::standing(root, space).map_err(Failure::usage)
 }
 
 /// One value given by hand: where it is, and the change that leads to it, absent where it is so already. It must be one
@@ -87,7 +103,7 @@ pub(crate) fn by_hand(
     let Some(prior) = read.value else {
         return Err(usage(&format!("it cannot be read: {:?}", read.missing)));
     };
-    let differs = !setting::same(&prior, new);
+    let differs = !same(&row.knob.locator, &prior, new);
     let change = differs.then(|| change(&row.knob, place.clone(), prior, new, "set by hand".to_owned()));
     Ok((place, change))
 }
@@ -130,7 +146,7 @@ fn wanted(pick: &Pick, row: &Row, snapshot: &Snapshot, site: &Site, setting: &Se
 
 fn judged(root: &Root, knob: &'static Knob, setting: &Setting, new: String, why: String, found: &mut Found) {
     let Some(prior) = &setting.value else { return };
-    if setting::same(prior, &new) {
+    if same(&knob.locator, prior, &new) {
         return;
     }
     match refusal(root, &find, &setting.place, &new) {
@@ -155,11 +171,15 @@ fn snapshot(root: &Root, space: &Space) -> Snapshot {
     Snapshot { settings, ..linerate_host::snapshot(root, &devices_only) }
 }
 
-fn shown(set: &ChangeSet, left_out: &[(Place, String)]) -> String {
+fn shown(root: &Root, set: &ChangeSet, left_out: &[(Place, String)]) -> String {
     let mut text = format!("{} changes for {}\n", set.changes.len(), set.profile);
     for change in &set.changes {
         let (place, prior, new) = (&change.place, &change.prior, &change.new);
         let _ = writeln!(text, "  {place}: {prior:?} → {new:?} ({}, {})", change.scope, change.takes_effect);
+        let follow = find(&place.knob).map(|knob| setting::followers(root, knob, place, new)).unwrap_or_default();
+        for (name, own, then) in follow {
+            let _ = writeln!(text, "      moves with it: the MTU of {name}, {own} → {then}");
+        }
         let _ = writeln!(text, "      why   {}", change.why);
         let _ = writeln!(text, "      risk  {}", change.risk);
     }
@@ -172,13 +192,9 @@ fn shown(set: &ChangeSet, left_out: &[(Place, String)]) -> String {
     text
 }
 
-/// Writes a file for its owner alone, whole or not at all.
-fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
+/// Writes a file of changes, for its owner alone.
+pub(crate) fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Temporary files are 0600, and a rename keeps that.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     let text = serde_json::to_string_pretty(set).map_err(|error| failed(error.into()))?;
-    writeln!(file, "{text}").map_err(failed)?;
-    file.persist(path).map(drop).map_err(|error| failed(error.error))
+    named::write(path, format!("{text}\n").as_bytes(), 0o600)
 }

@@ -217,7 +217,8 @@ mod tests {
             risk: String::new(),
         };
         let changes = rows.iter().map(change).collect();
-        ChangeSet { schema: CHANGES_SCHEMA, machine: "m".to_owned(), profile: "p".to_owned(), changes }
+        let spaces = Vec::new();
+        ChangeSet { schema: CHANGES_SCHEMA, machine: "m".to_owned(), profile: "p".to_owned(), changes, spaces }
     }
 
     fn example() -> ChangeSet {

@@ -3,32 +3,86 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use linerate_host::apply::{has_booted, since_boot_ms};
-use linerate_host::journal::{Made, Told};
-use linerate_host::{Root, setting};
+use linerate_host::apply::{self, Ground, Lost, can_be_confirmed, has_booted, since_boot_ms};
+use linerate_host::journal::{Made, State, Told};
+use linerate_host::{Root, setting, watch};
 use linerate_record::journal::{By, Undo};
+use linerate_record::knob::same;
 
-use super::{find, root, state};
-use crate::failure::Failure;
+use super::{find, ground, root, state};
+use crate::failure::{Failure, code};
 use crate::report;
+
+const UNWATCHED: &str = "  no watch lives, so nothing takes this back by itself: linerate tune rollback does, and so \
+    does any linerate tune command but diff and log once its time is over\n";
 
 pub(super) fn status() -> Result<ExitCode, Failure> {
     let state = state()?;
-    let text = match state.newest_open()? {
-        None => "nothing is applied: every change was taken back, or none was made\n".to_owned(),
-        Some(told) => {
-            let machine = root(told.begin.root.as_deref());
-            let mut text = format!("{}\n", line(&told, &machine));
-            if !has_booted(&machine, &told.begin) {
-                for made in &told.made {
-                    let _ = writeln!(text, "  {}", present(made, &machine));
-                }
-            }
-            text
+    let mut all = unsettled(&state)?;
+    if all.iter().any(is_unwatched) {
+        // A watch ends right after it has done its work.
+        all = unsettled(&state)?;
+    }
+    let (mut text, mut amiss) = (String::new(), Vec::new());
+    for told in &all {
+        let machine = root(told.begin.root.as_deref());
+        let _ = writeln!(text, "{}", line(told, &machine));
+        if has_booted(&machine, &told.begin) {
+            continue;
         }
-    };
+        let id = &told.begin.id;
+        if is_unwatched(told) {
+            text.push_str(UNWATCHED);
+            amiss.push(format!("no watch lives to take {id} back"));
+        }
+        if let Some((_, _, left @ 1..)) = told.closed {
+            amiss.push(format!("{left} settings of {id} are not restored: linerate tune rollback {id}"));
+        }
+        for made in &told.made {
+            let _ = writeln!(text, "  {}", present(made, &ground(&machine, &state)));
+            for line in moved_besides(made) {
+                let _ = writeln!(text, "      {line}");
+            }
+        }
+    }
+    if let Some(lost) = apply::lost(&Root::live()) {
+        let _ = writeln!(text, "{}", told_lost(&lost));
+        amiss.push(format!("the journal of {} is not there", lost.id));
+    }
+    if text.is_empty() {
+        text.push_str("nothing is applied: every change was taken back, or none was made\n");
+    }
     report::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    if amiss.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Tune { why: amiss.join("; "), code: code::UNCHANGED })
+}
+
+/// What was applied last, and what somebody is to look at.
+fn unsettled(state: &State) -> Result<Vec<Told>, Failure> {
+    let mut all: Vec<Told> = state.newest_open()?.into_iter().collect();
+    all.extend(state.newest(Told::is_unsettled)?);
+    all.dedup_by(|one, other| one.begin.id == other.begin.id);
+    Ok(all)
+}
+
+fn is_unwatched(told: &Told) -> bool {
+    let has_booted = || has_booted(&root(told.begin.root.as_deref()), &told.begin);
+    told.is_pending() && !has_booted() && watch::is_watched(told) == Some(false)
+}
+
+fn told_lost(lost: &Lost) -> String {
+    let (id, journals) = (&lost.id, lost.journals.display());
+    let what = format!("{id}  its journal was in {journals} and is not there: put it back");
+    match lost.wait_ms {
+        0 => format!(
+            "{what} for linerate tune rollback {id}; no watch is known to have taken it back; once its settings are \
+             seen to, {} can be removed",
+            lost.file.display()
+        ),
+        wait_ms => format!("{what}, or wait for {} s, in which its watch takes it back", wait_ms.div_ceil(1000)),
+    }
 }
 
 pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
@@ -40,6 +94,9 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
         let _ = writeln!(text, "{}", line(&told, &machine));
         for made in &told.made {
             let _ = writeln!(text, "  {}: {:?} → {:?}{}", made.change.place, made.prior, made.change.new, after(made));
+            for line in moved_besides(made) {
+                let _ = writeln!(text, "      {line}");
+            }
         }
         for (place, why) in &told.refused {
             let _ = writeln!(text, "  {place}: not changed: {why}");
@@ -74,9 +131,14 @@ fn standing(told: &Told, machine: &Root) -> String {
             By::Lapse if told.begin.owner.is_some() => "taken back: its process ended, or its time was over",
             By::Lapse => "taken back: not confirmed in time",
             By::Failure => "taken back: it could not go on",
+            By::Unchanged => "nothing was changed",
             By::Reboot => "gone with a boot of the machine",
         };
-        return if left == 0 { who.to_owned() } else { format!("{who}, but for {left} settings") };
+        return match (left, told.given_up()) {
+            (0, 0) => who.to_owned(),
+            (0, given_up) => format!("{who}, but for {given_up} settings that were not there, and are given up"),
+            _ => format!("{who}, but for {left} settings"),
+        };
     }
     match (told.confirmed_ms, is_of_this_boot) {
         (Some(_), true) => "confirmed".to_owned(),
@@ -90,23 +152,40 @@ fn standing(told: &Told, machine: &Root) -> String {
                     format!("partly taken back: what is left is tried again in {} s", left_ms.div_ceil(1000))
                 }
                 0 => format!("{whole}not confirmed in time: being taken back; if not, linerate tune rollback"),
-                _ => format!("{whole}taken back in {} s unless confirmed", left_ms.div_ceil(1000)),
+                _ => {
+                    let unless = if can_be_confirmed(told) { " unless confirmed" } else { "" };
+                    format!("{whole}taken back in {} s{unless}", left_ms.div_ceil(1000))
+                }
             }
         }
     }
 }
 
-fn present(made: &Made, machine: &Root) -> String {
+/// What has moved with a setting.
+pub(super) fn moved_besides(made: &Made) -> Vec<String> {
+    let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
+    let moved = made.beside.iter().filter_map(|before| {
+        let after = after.iter().find(|after| after.address == before.address && after.value != before.value)?;
+        Some(format!("moved with it: {} {:?} → {:?}", setting::told_beside(&before.address), before.value, after.value))
+    });
+    moved.collect()
+}
+
+fn present(made: &Made, ground: &Ground<'_>) -> String {
     let place = &made.change.place;
-    let now = find(&place.knob).and_then(|knob| setting::read(machine, knob, place).value);
+    let knob = find(&place.knob);
+    let (called, now) = apply::present(ground, made).unzip();
+    let called = called.and_then(|now| now.device).filter(|name| Some(name) != place.device.as_ref());
+    let called = called.map(|name| format!(" (called {name} by now)")).unwrap_or_default();
+    let is = |now: &str, value: &str| knob.is_some_and(|knob| same(&knob.locator, now, value));
     let note = match &now {
         None => " (cannot be read)",
-        Some(now) if setting::same(now, &made.change.new) => "",
-        Some(now) if setting::same(now, &made.prior) => " (as before)",
+        Some(now) if is(now, &made.change.new) => "",
+        Some(now) if is(now, &made.prior) => " (as before)",
         Some(_) => " (somebody has changed it since)",
     };
     let now = now.unwrap_or_default();
-    format!("{place}: {:?} → {:?}, now {now:?}{note}", made.prior, made.change.new)
+    format!("{place}{called}: {:?} → {:?}, now {now:?}{note}", made.prior, made.change.new)
 }
 
 fn after(made: &Made) -> String {
@@ -114,7 +193,8 @@ fn after(made: &Made) -> String {
         None => String::new(),
         Some(Undo::Restored) => ", restored".to_owned(),
         Some(Undo::Already) => ", was as before already".to_owned(),
-        Some(Undo::Gone) => ", gone".to_owned(),
+        Some(Undo::Gone) => ", not restored: it was not there".to_owned(),
+        Some(Undo::Ended) => ", gone with its network namespace".to_owned(),
         Some(Undo::Left { current }) => format!(", left at somebody else's {current:?}"),
         Some(Undo::Failed { why }) => format!(", not restored: {why}"),
     }

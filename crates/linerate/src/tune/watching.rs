@@ -4,20 +4,23 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use linerate_host::container::Confined;
 use linerate_host::journal::State;
-use linerate_host::{Root, owner, setting, watch};
-use linerate_record::journal::Begin;
+use linerate_host::{Root, container, owner, setting, watch};
+use linerate_load::sys;
+use linerate_record::journal::{Begin, Watcher};
 use linerate_record::knob::{Change, Locator, Space};
 
 use super::acting::machine_of;
 use super::{WatchFlags, find, ground, root};
 use crate::failure::{Failure, code};
 
-/// A name for an application of changes, which no other of this machine has: second and process, and from the second
-/// of a process on how many it made before. Later ones sort after earlier ones of the same process.
+/// A name for an application of changes, which no other of this machine has: microsecond and process (in containers,
+/// every process may have the same number), and from the second of a process on how many it made before. Later ones
+/// sort after earlier ones of the same process.
 pub(crate) fn new_id() -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ").to_string();
     id(&now, std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -29,6 +32,16 @@ fn id(now: &str, pid: u32, made_before: u32) -> String {
     }
 }
 
+/// Why no watch would outlive this process where it is; none where one does. systemd's outlive a container that sees
+/// the machine's processes, if it can be had there, which its trial tells.
+pub(crate) fn unwatched() -> Option<Confined> {
+    if is_systemds() { container::numbers() } else { container::confined() }
+}
+
+fn is_systemds() -> bool {
+    watch::systemd_runs() && rustix::process::geteuid().is_root()
+}
+
 /// Starts the watch of an application, which runs when this returns. It is systemd's where that runs, and where the
 /// watch would have the rights that this process has. An application with an owner is watched by a service in place of
 /// a timer, where the owner's number means the same to systemd; else, and where no service can be had (before systemd
@@ -36,11 +49,11 @@ fn id(now: &str, pid: u32, made_before: u32) -> String {
 ///
 /// # Errors
 /// Where none could be started, and why.
-pub(crate) fn start(state: &State, begin: &Begin, changes: &[Change]) -> Result<(), String> {
+pub(crate) fn start(state: &State, begin: &Begin, changes: &[Change]) -> Result<Watcher, String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
     let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
-    let is_systemds = watch::systemd_runs() && rustix::process::geteuid().is_root();
+    let is_systemds = is_systemds();
     let sysctl = writable_sysctl(&root(begin.root.as_deref()), changes);
     let trial = arguments.iter().copied().chain(["--trial"]).chain(sysctl.iter().flat_map(|name| ["--sysctl", *name]));
     let trial: Vec<&str> = trial.collect();
@@ -48,8 +61,8 @@ pub(crate) fn start(state: &State, begin: &Begin, changes: &[Change]) -> Result<
         return watch::start_timer(&program, &arguments, &trial, begin);
     }
     let is_in_reach = is_systemds && owner::is_in_initial_pid_namespace();
-    if is_in_reach && watch::start_service(&program, &arguments, &trial, begin).is_ok() {
-        return Ok(());
+    if is_in_reach && let Ok(watcher) = watch::start_service(&program, &arguments, &trial, begin) {
+        return Ok(watcher);
     }
     let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
     watch::start_process(&program, &detached)
@@ -72,6 +85,8 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let folder = flags.state.to_str().unwrap_or_default();
         let arguments = ["tune", "watch", "--state", folder, "--id", &flags.id, "--tell"];
+        // A lock or a mount that the caller has open would be held for as long as the watch runs.
+        sys::close_on_exec_from(3).map_err(|error| failed(error.to_string()))?;
         watch::detach(Path::new(&program), &arguments).map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -81,6 +96,8 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
         watch::trial(&ground(&machine, &state), &flags.id, flags.sysctl.as_deref())?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Whoever moves or removes the folder while it waits does not keep it from acting.
+    let state = state.held(&flags.id)?;
     if flags.tell {
         watch::let_go().map_err(|error| failed(error.to_string()))?;
     }

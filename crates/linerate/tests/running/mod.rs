@@ -21,6 +21,8 @@ pub(crate) fn linerate() -> Command {
             command.env_remove(name);
         }
     }
+    // Notes of what tests begin stay among what the tests build.
+    command.env("LINERATE_STATE", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command.stdin(Stdio::null());
     command
 }

@@ -90,7 +90,7 @@ what_is_confirmed_stays() {
     has_no_unit || fail 'the timer is left' || return
     sleep_longer 3
     is_changed || fail 'it did not stay' || return
-    linerate tune rollback > /tmp/said 2>&1 || fail 'not rolled back'
+    linerate tune rollback --kept > /tmp/said 2>&1 || fail 'not rolled back'
 }
 
 what_is_rolled_back_needs_no_timer() {

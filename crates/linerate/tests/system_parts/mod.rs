@@ -4,15 +4,20 @@
 pub(crate) mod audited;
 pub(crate) mod booted;
 mod cluster;
+pub(crate) mod contained;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
+pub(crate) mod longest;
 mod minio;
 mod namespaces;
 pub(crate) mod released;
+pub(crate) mod renamed;
 pub(crate) mod scopes;
 pub(crate) mod shaped_cluster;
+pub(crate) mod there_and_back;
 pub(crate) mod tune;
+pub(crate) mod unwatched;
 
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;

@@ -51,6 +51,36 @@ pub(crate) fn alone_in_an_empty_root() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Beside each binary stands what it is made of, and the checksums are of both.
+pub(crate) fn told_by_their_parts() -> Result<(), Failed> {
+    let binary = binary().ok_or("make dist was not run")?;
+    let (dist, version) = (binary.parent().ok_or("it is in a folder")?, env!("CARGO_PKG_VERSION"));
+    let sums = fs::read_to_string(dist.join(format!("linerate-{version}-sha256sums")))?;
+    let mut told = 0;
+    for architecture in ["amd64", "arm64"] {
+        let name = format!("linerate-{version}-linux-{architecture}");
+        if !dist.join(&name).exists() {
+            continue;
+        }
+        told += 1;
+        let parts = format!("{name}.cdx.json");
+        let bom: serde_json::Value = serde_json::from_slice(&fs::read(dist.join(&parts))?)?;
+        assert_eq!((bom["bomFormat"].as_str(), bom["specVersion"].as_str()), (Some("CycloneDX"), Some("1.5")));
+        let own = format!("pkg:cargo/linerate@{version}");
+        assert_eq!(bom["metadata"]["component"]["purl"].as_str(), Some(own.as_str()), "{parts}");
+        assert!(bom["components"].as_array().is_some_and(|all| all.len() > 100), "{parts}");
+        for name in [name, parts] {
+            assert!(sums.lines().any(|line| line.ends_with(&format!(" {name}"))), "{name}: {sums}");
+        }
+    }
+    assert!(told > 0, "no binary in {}", dist.display());
+    let mut check = Command::new("sha256sum");
+    let output = check.args(["--check", "--strict"]).arg(format!("linerate-{version}-sha256sums")).current_dir(dist);
+    let output = output.output()?;
+    assert!(output.status.success(), "{}", shown(&output));
+    Ok(())
+}
+
 /// Whether a 64-bit little-endian ELF file asks for a dynamic loader.
 fn names_an_interpreter(elf: &[u8]) -> bool {
     const PT_INTERP: u64 = 3;

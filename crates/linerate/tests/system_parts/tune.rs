@@ -82,7 +82,9 @@ pub(super) struct Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        let _ = self.run(&["tune", "rollback"]);
+        for words in [&["tune", "rollback"][..], &["tune", "rollback", "--kept"]] {
+            let _ = self.run(words);
+        }
         if let Some(name) = &self.namespace {
             let _ = Command::new("ip").args(["netns", "del", name]).status();
         }
@@ -107,13 +109,13 @@ impl Ground {
         Ground { namespace: None, state: tempdir().expect("a folder") }
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = linerate();
         command.env("LINERATE_STATE", self.state.path()).stdin(Stdio::null());
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(super) fn run(&self, arguments: &[&str]) -> Output {
         self.command().args(arguments).output().expect("it runs")
     }
 
@@ -144,7 +146,7 @@ impl Ground {
     }
 
     /// Everything that is changed, as the kernel shows it; of the link without its counters of time.
-    fn bytes(&self) -> Vec<(String, Option<Vec<u8>>)> {
+    pub(super) fn bytes(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut all: Vec<_> = self.names().iter().chain(&TWINS).map(|n| ((*n).to_owned(), self.sysctl(n))).collect();
         if let Some(name) = &self.namespace {
             all.push(("link".to_owned(), Some(self.link(&["show", "lab0"]).into_bytes())));
@@ -155,7 +157,7 @@ impl Ground {
     }
 
     /// A file of changes that moves every setting by a little; gives how many.
-    fn diff(&self, file: &Path) -> usize {
+    pub(super) fn diff(&self, file: &Path) -> usize {
         let mut words = vec!["tune".to_owned(), "diff".to_owned(), "-o".to_owned(), file.display().to_string()];
         let mut count = 0;
         for name in self.names() {
@@ -196,7 +198,7 @@ pub(super) fn moved(name: &str, now: &str) -> String {
     }
 }
 
-fn wait_until(mut is_so: impl FnMut() -> bool, within: Duration) -> bool {
+pub(super) fn wait_until(mut is_so: impl FnMut() -> bool, within: Duration) -> bool {
     let end = Instant::now() + within;
     while Instant::now() < end {
         if is_so() {
@@ -228,7 +230,10 @@ fn round_trips(ground: &Ground) {
     ground.done(&["tune", "confirm"]);
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(ground.bytes(), after, "what is confirmed stays");
-    ground.done(&["tune", "rollback"]);
+    let unnamed = ground.run(&["tune", "rollback"]);
+    assert!(unnamed.status.code() == Some(2) && shown(&unnamed).contains("--kept"), "{}", shown(&unnamed));
+    assert_eq!(ground.bytes(), after, "nothing waits");
+    ground.done(&["tune", "rollback", "--kept"]);
     assert_eq!(ground.bytes(), before, "confirmed, then rolled back");
 
     // On a terminal, which is gone when the command is done: its processes get SIGHUP.
@@ -313,6 +318,102 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
     unreachable!("the whole journal fits at last")
 }
 
+/// A process or a name that is another's by the time of apply, and a file made in another namespace.
+pub(crate) fn given_again() -> Result<(), Failed> {
+    let ground = Ground::namespace("g");
+    let name = ground.namespace.clone().unwrap_or_default();
+    let file = ground.state.path().join("changes.json");
+    let path = file.to_str().unwrap_or_default();
+    let set = |words: &[&str]| {
+        let words = [&["tune", "diff", "-o", path, "--set", "net.core.somaxconn=4097"], words].concat();
+        ground.done(&words);
+    };
+    let refused = |part: &str| {
+        let output = ground.run(&["tune", "apply", path]);
+        assert!(output.status.code() == Some(2) && shown(&output).contains(part), "{part}: {}", shown(&output));
+    };
+    let in_it =
+        |words: &[&str]| Command::new("ip").args(["netns", "exec", &name]).args(words).stdin(Stdio::null()).spawn();
+
+    // Another process of the same number cannot be had at will; a file can tell of an earlier one.
+    let mut process = in_it(&["sleep", "1000"])?;
+    let pid = process.id().to_string();
+    let own = std::fs::read_link("/proc/self/ns/net")?;
+    let entered = || std::fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|net| net != own);
+    assert!(wait_until(entered, Duration::from_secs(20)));
+    set(&["--pid", &pid]);
+    let text = std::fs::read_to_string(&file)?;
+    let ticks = text.split("\"started_ticks\": ").nth(1).ok_or("it says when the process started")?;
+    std::fs::write(
+        &file,
+        text.replace(&format!("\"started_ticks\": {ticks}"), &format!("\"started_ticks\": 1{ticks}")),
+    )?;
+    refused("another process has that number");
+    set(&["--pid", &pid]);
+    process.kill()?;
+    process.wait()?;
+    refused("there is no process");
+
+    set(&["--netns", &name]);
+    let before = ground.sysctl("net.core.somaxconn");
+    // Held open, so that its inode is not given again at once.
+    let _held = std::fs::File::open(format!("/run/netns/{name}"))?;
+    for words in [["netns", "del", &name], ["netns", "add", &name]] {
+        assert!(Command::new("ip").args(words).status()?.success());
+    }
+    refused("another network namespace has that name");
+    assert_eq!(ground.sysctl("net.core.somaxconn"), before);
+
+    set(&[]);
+    let mut elsewhere = Command::new("ip");
+    elsewhere.args(["netns", "exec", &name]).arg(linerate().get_program()).args(["tune", "apply", path]);
+    let output = elsewhere.env("LINERATE_STATE", ground.state.path()).stdin(Stdio::null()).output()?;
+    assert!(
+        output.status.code() == Some(2) && shown(&output).contains("than this process is in"),
+        "{}",
+        shown(&output)
+    );
+    assert_eq!(ground.sysctl("net.core.somaxconn"), before);
+    Ok(())
+}
+
+/// One application on top of another of other journals: refused until the first waits no more.
+pub(crate) fn not_nested() -> Result<(), Failed> {
+    let (first, second) = (Ground::namespace("n"), Ground::machine());
+    let name = first.namespace.clone().unwrap_or_default();
+    let before = first.sysctl("net.core.somaxconn");
+    let file = |ground: &Ground, value: &str| {
+        let path = ground.state.path().join("changes.json").to_string_lossy().into_owned();
+        let set = format!("net.core.somaxconn={value}");
+        ground.done(&["tune", "diff", "--netns", &name, "--set", &set, "-o", &path]);
+        path
+    };
+    let (of_first, of_second) = (file(&first, "1111"), file(&second, "2222"));
+    let is_refused = |ground: &Ground, file: &str, other: &Ground| {
+        let output = ground.run(&["tune", "apply", file]);
+        let told = shown(&output);
+        let fix = format!("LINERATE_STATE={}", other.state.path().display());
+        output.status.code() == Some(2) && told.contains("waits to be confirmed") && told.contains(&fix)
+    };
+    for ended in ["confirm", "rollback"] {
+        first.done(&["tune", "apply", &of_first]);
+        assert!(is_refused(&second, &of_second, &first), "before {ended}");
+        assert_eq!(first.sysctl("net.core.somaxconn").as_deref(), Some(&b"1111\n"[..]));
+        first.done(&["tune", ended]);
+        assert!(!is_refused(&second, &of_second, &first), "after {ended}");
+        let _ = second.run(&["tune", "rollback"]);
+        let _ = first.run(&["tune", "rollback", "--kept"]);
+        assert_eq!(first.sysctl("net.core.somaxconn"), before, "{ended}");
+    }
+    second.done(&["tune", "apply", &of_second, "--confirm", "2s"]);
+    assert!(is_refused(&first, &of_first, &second));
+    assert!(wait_until(|| first.sysctl("net.core.somaxconn") == before, Duration::from_secs(60)));
+    assert!(wait_until(|| !is_refused(&first, &of_first, &second), Duration::from_secs(60)));
+    first.done(&["tune", "rollback"]);
+    assert_eq!(first.sysctl("net.core.somaxconn"), before);
+    Ok(())
+}
+
 /// What belongs to others, and files that are not this machine's.
 pub(crate) fn refused() -> Result<(), Failed> {
     let ground = Ground::namespace("f");
@@ -335,7 +436,8 @@ pub(crate) fn refused() -> Result<(), Failed> {
     for (altered, part) in [
         (text.replace(machine, "00000000000000000000000000000000"), "another machine"),
         (text.replace("\"1400\"", "\"1400\\n1\""), "line break"),
-        (text.replace("\"schema\": 1", "\"schema\": 7"), "schema 7"),
+        (text.replace("\"schema\": 2", "\"schema\": 7"), "schema 7"),
+        (text.replace("\"schema\": 2", "\"schema\": 1").replace("\"spaces\"", "\"x\""), "does not say which namespace"),
     ] {
         std::fs::write(&file, altered)?;
         let output = ground.run(&["tune", "apply", file.to_str().unwrap_or_default()]);

@@ -1,6 +1,9 @@
 //! What a run left below its prefix: objects, versions of objects, uploads that were begun.
 
-use super::{Bucket, BucketError, DELETE_KEYS_MAX};
+use std::fmt;
+
+use super::call::Call;
+use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, Identified, Marker, Page};
 use crate::sigv4::push_encoded_query;
 
@@ -27,6 +30,15 @@ impl Leftover {
     }
 }
 
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Leftover::Object(key) => write!(f, "object   {key}"),
+            Leftover::Version(version) => write!(f, "version  {} {}", version.key, version.id),
+        }
+    }
+}
+
 impl Bucket<'_> {
     /// One page of the versions and delete markers below the run's prefix; `None` where the target does not know of
     /// versions.
@@ -35,10 +47,21 @@ impl Bucket<'_> {
     /// [`BucketError`].
     pub fn versions(&mut self, from: Option<&Marker>) -> Result<Option<Page<Identified, Marker>>, BucketError> {
         let prefix = self.session.run_prefix.clone();
-        let mut names = vec![("versions", ""), ("prefix", &prefix), ("max-keys", "1000")];
+        self.versions_below(&prefix, from)
+    }
+
+    /// The same below a part of it.
+    pub(super) fn versions_below(
+        &mut self,
+        prefix: &str,
+        from: Option<&Marker>,
+    ) -> Result<Option<Page<Identified, Marker>>, BucketError> {
+        let mut names = vec![("versions", ""), ("prefix", prefix), ("max-keys", "1000")];
         names.extend(from.into_iter().flat_map(|from| [("key-marker", &*from.key), ("version-id-marker", &*from.id)]));
-        let page = self.page(&query(names), &format!("listing versions below {prefix:?}"), listing::versions);
-        known(page).map(|page| page.map(|page| Page { entries: self.own(page.entries), next: page.next }))
+        let session = self.session;
+        let own = |body: &[u8]| listing::versions(body)?.of(&session.bucket, Some(prefix));
+        let page = self.page(&query(names), &format!("listing versions below {prefix:?}"), own);
+        known(page).map(|page| page.map(|page| Page { entries: self.own(page.entries), ..page }))
     }
 
     /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them.
@@ -57,29 +80,32 @@ impl Bucket<'_> {
 
     /// Whether anybody's upload was begun and not ended, as far as these keys may see.
     pub(super) fn has_uploads(&mut self) -> Result<bool, BucketError> {
-        let query = query(vec![("uploads", ""), ("max-uploads", "1")]);
-        match self.page(&query, "listing uploads", listing::uploads) {
+        let (session, query) = (self.session, query(vec![("uploads", ""), ("max-uploads", "1")]));
+        let own = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
+        match self.page(&query, "listing uploads", own) {
             Err(BucketError::Refused { .. }) => Ok(false),
             page => Ok(!page?.entries.is_empty()),
         }
     }
 
     fn own_uploads(&mut self, prefix: &str) -> Result<Option<Vec<Identified>>, BucketError> {
-        let (mut own, mut seen, mut from) = (Vec::new(), 0, None::<Marker>);
+        let (session, mut found) = (self.session, Vec::new());
+        let (mut seen, mut pages) = (0, Pages::<Marker>::default());
         while seen < FOREIGN_UPLOADS_MAX {
             let mut names = vec![("uploads", ""), ("prefix", prefix), ("max-uploads", "1000")];
-            let marker = from.as_ref();
+            let marker = pages.from();
             names.extend(marker.into_iter().flat_map(|m| [("key-marker", &*m.key), ("upload-id-marker", &*m.id)]));
-            let page = self.page(&query(names), &format!("listing uploads below {prefix:?}"), listing::uploads);
+            let own = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
+            let page = self.page(&query(names), &format!("listing uploads below {prefix:?}"), own);
             let Some(page) = known(page)? else { return Ok(None) };
-            seen += page.entries.len().max(1);
-            own.extend(self.own(page.entries));
-            if page.next.is_none() || page.next == from {
+            let first = page.entries.first().map(|one| format!("{} {}", one.key, one.id));
+            seen += page.entries.len();
+            found.extend(self.own(page.entries));
+            if !pages.turn(first, page.next)? {
                 break;
             }
-            from = page.next;
         }
-        Ok(Some(own))
+        Ok(Some(found))
     }
 
     /// A listing that ignored its prefix must not lead to a deletion outside it.
@@ -88,12 +114,12 @@ impl Bucket<'_> {
         listed
     }
 
-    /// Deletes at most [`DELETE_KEYS_MAX`] of what the run left; what does not lie below its prefix is passed over.
-    /// Returns how many were deleted.
+    /// Asks for at most [`DELETE_KEYS_MAX`] of what the run left to be deleted; what does not lie below its prefix is
+    /// passed over. Whether it is gone, a listing tells.
     ///
     /// # Errors
-    /// [`BucketError`].
-    pub fn delete_leftovers(&mut self, left: &[Leftover]) -> Result<usize, BucketError> {
+    /// [`BucketError`], also where the target says that some were not deleted.
+    pub fn delete_leftovers(&mut self, left: &[Leftover]) -> Result<(), BucketError> {
         let own = left.iter().filter(|one| one.key().starts_with(&self.session.run_prefix)).take(DELETE_KEYS_MAX);
         let keys: Vec<(String, Option<String>)> = own
             .map(|one| match one {
@@ -101,26 +127,23 @@ impl Bucket<'_> {
                 Leftover::Version(version) => (version.key.clone(), Some(version.id.clone())),
             })
             .collect();
-        if keys.is_empty() {
-            return Ok(0);
-        }
-        let refused = self.delete_keys(&keys)?;
-        Ok(keys.len().saturating_sub(refused))
+        if keys.is_empty() { Ok(()) } else { self.delete_keys(&keys) }
     }
 
-    /// Gives up an upload of the run; `false` where it is no longer there, or is not the run's.
+    /// Gives up an upload of the run; one that is no longer there is given up, and one that is not the run's is passed
+    /// over.
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn abort_upload(&mut self, upload: &Identified) -> Result<bool, BucketError> {
+    pub fn abort_upload(&mut self, upload: &Identified) -> Result<(), BucketError> {
         if !upload.key.starts_with(&self.session.run_prefix) {
-            return Ok(false);
+            return Ok(());
         }
-        let answer = self.call_at(&upload.key, "DELETE", &query(vec![("uploadId", &upload.id)]), &[], &[])?;
-        if answer.status == 404 {
-            return Ok(false);
-        }
-        answer.ok(&format!("giving up an upload of {:?}", upload.key)).map(|_| true)
+        let query = query(vec![("uploadId", &upload.id)]);
+        let what = format!("giving up an upload of {:?}", upload.key);
+        let call = Call { key: &upload.key, query: &query, ..Call::new(what, "DELETE") };
+        let answer = self.call(&call)?;
+        if answer.status == 404 { Ok(()) } else { answer.done(&call) }
     }
 }
 
@@ -140,7 +163,7 @@ pub(super) fn query(mut names: Vec<(&str, &str)>) -> Vec<u8> {
 }
 
 /// A target that does not know a call is no failure.
-fn known<T>(page: Result<T, BucketError>) -> Result<Option<T>, BucketError> {
+pub(super) fn known<T>(page: Result<T, BucketError>) -> Result<Option<T>, BucketError> {
     match page {
         Err(BucketError::Refused { status: 405 | 501, .. }) => Ok(None),
         other => other.map(Some),

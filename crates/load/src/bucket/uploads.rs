@@ -3,7 +3,6 @@
 use super::{Bucket, BucketError};
 use crate::listing::Identified;
 use crate::multipart::Unfinished;
-use crate::object::push_key;
 
 /// How often what is listed is aborted: a listing may tell of uploads that are gone, and one may be begun late.
 const PASSES: usize = 3;
@@ -14,11 +13,9 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`].
     pub fn abort(&mut self, unfinished: &Unfinished) -> Result<(), BucketError> {
-        let mut key = Vec::new();
-        push_key(&self.session.run_prefix, unfinished.id, unfinished.size_bytes, &mut key);
-        let key = String::from_utf8_lossy(&key).into_owned();
+        let key = self.key(unfinished.id, unfinished.size_bytes);
         if let Some(id) = &unfinished.upload_id {
-            return self.abort_upload(&Identified { key, id: id.clone() }).map(|_| ());
+            return self.abort_upload(&Identified { key, id: id.clone() });
         }
         // The answer that would have named it did not come: whatever is under way for this key is it.
         for upload in self.uploads()?.unwrap_or_default().iter().filter(|upload| upload.key == key) {
@@ -38,7 +35,11 @@ impl Bucket<'_> {
                 return Ok(0);
             }
             for upload in &uploads {
-                self.abort_upload(upload)?;
+                match self.abort_upload(upload) {
+                    // The next listing tells what became of it.
+                    Err(error) if error.is_an_answer() => {}
+                    other => other?,
+                }
             }
         }
         Ok(self.uploads()?.map_or(0, |left| left.len()))

@@ -2,13 +2,20 @@
 
 use linerate_record::run::Op;
 
+use super::listed::{Expected, Listed};
 use crate::body::Bodies;
-use crate::failure::{location_host, retry_after_ns, s3_code};
+use crate::failure::{location_host, retry_after_ns};
 use crate::multipart::REPLY_BYTES_MAX;
 use crate::request::{Ask, Subject};
-use crate::response::{self, Chunks, Framing};
+use crate::response::{self, Chunks, ContentRange, Framing, Head};
 use crate::retry::Since;
 use crate::streaming::Layout;
+
+/// What is kept of a body that is no object's: enough for the root of a document, and for an error's code.
+const DOCUMENT_BYTES_MAX: usize = 2 << 10;
+
+/// Longest body that is no object's: what S3 sends is a tenth of it.
+const OTHER_BODY_BYTES_MAX: u64 = 64 << 20;
 
 /// The exchange in flight.
 #[derive(Clone, Debug)]
@@ -31,8 +38,9 @@ pub(crate) struct Exchange {
     pub(super) framing: Framing,
     pub(super) chunks: Chunks,
     pub(super) received: u64,
+    pub(super) content_length: Option<u64>,
+    pub(super) content_range: Option<ContentRange>,
     pub(super) wrong: bool,
-    pub(super) code: Option<String>,
     /// What a call of a multipart upload was answered: the body, or a part's `ETag`.
     pub(crate) reply: Vec<u8>,
     /// Body bytes that were counted as moved already.
@@ -56,8 +64,9 @@ impl Exchange {
             framing: Framing::Length(0),
             chunks: Chunks::default(),
             received: 0,
+            content_length: None,
+            content_range: None,
             wrong: false,
-            code: None,
             reply: Vec::new(),
             counted_bytes: 0,
         }
@@ -90,9 +99,32 @@ impl Exchange {
     /// Whether more came than the object has.
     pub(super) fn is_too_long(&self) -> bool {
         let announced = if let Framing::Length(length) = self.framing { length } else { 0 };
-        let most = self.expected_bytes();
         // A whole object in place of a range is told by its status.
-        self.ask.op == Op::Get && self.status == self.expected_status() && self.received.max(announced) > most
+        let is_object = self.ask.op == Op::Get && self.status == self.expected_status();
+        self.received.max(announced) > if is_object { self.expected_bytes() } else { self.other_body_bytes_max() }
+    }
+
+    /// Longest body beside the one that was asked for: an object in place of its range is read to its end.
+    fn other_body_bytes_max(&self) -> u64 {
+        if self.ask.op == Op::Get {
+            self.ask.subject.size_bytes().max(OTHER_BODY_BYTES_MAX)
+        } else {
+            OTHER_BODY_BYTES_MAX
+        }
+    }
+
+    /// Takes what a head says.
+    pub(super) fn begin_reply(&mut self, head: &Head, bytes: &[u8]) {
+        (self.status, self.framing, self.keep_alive) = (head.status, head.framing, head.keep_alive);
+        (self.content_length, self.content_range) = (head.content_length, head.content_range);
+        if head.status >= 300 {
+            note_refusal(self, bytes);
+        }
+        if self.ask.op == Op::Part
+            && let Some(etag) = response::header(bytes, "etag")
+        {
+            self.reply.extend_from_slice(etag.as_bytes());
+        }
     }
 
     pub(super) const fn expected_status(&self) -> u16 {
@@ -101,12 +133,13 @@ impl Exchange {
 
     /// Whether received bytes can go unseen.
     pub(super) fn discards(&self) -> bool {
-        !self.verify && self.ask.call.is_none() && self.status < 300 && matches!(self.framing, Framing::Length(_))
+        let is_object = self.ask.op == Op::Get && self.status < 300;
+        is_object && !self.verify && matches!(self.framing, Framing::Length(_))
     }
 }
 
 /// What the head of a refusal says beyond its status.
-pub(super) fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
+fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
     match exchange.status {
         301 | 302 | 303 | 307 | 308 => exchange.location = response::header(head, "location").and_then(location_host),
         429 | 503 => exchange.retry_after_ns = response::header(head, "retry-after").and_then(retry_after_ns),
@@ -114,19 +147,54 @@ pub(super) fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
     }
 }
 
-/// Counts body bytes, and compares them or looks for an error code where that was asked for.
-pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], bodies: &Bodies) {
-    if exchange.status >= 300 && exchange.received == 0 {
-        exchange.code = s3_code(bytes);
+/// What is seen of a body that is no object's.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// Its first part.
+    pub(super) document: Vec<u8>,
+    /// All of it, where it is a listing.
+    pub(super) listed: Listed,
+}
+
+impl Beside {
+    /// Begins another reply.
+    pub(super) fn begin(&mut self, op: Op) {
+        self.document.clear();
+        if op == Op::List {
+            self.listed.begin();
+        }
+    }
+}
+
+/// What bodies are compared with.
+#[derive(Clone, Copy)]
+pub(super) struct Against<'a> {
+    pub(super) bodies: &'a Bodies,
+    pub(super) expected: &'a Expected,
+}
+
+/// Counts body bytes, compares an object's where that was asked for, holds a listing against what was asked, and keeps
+/// the first part of what is no object.
+pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: Against<'_>, beside: &mut Beside) {
+    if exchange.status >= 300 || !matches!(exchange.ask.op, Op::Get | Op::Multipart) {
+        // What it begins with is not blank.
+        let told = if beside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };
+        keep(&mut beside.document, told, DOCUMENT_BYTES_MAX);
+        if exchange.ask.op == Op::List && exchange.status < 300 {
+            beside.listed.take(bytes, against.expected);
+        }
+    } else if exchange.ask.op == Op::Multipart {
+        keep(&mut exchange.reply, bytes, REPLY_BYTES_MAX);
     } else if exchange.verify
-        && exchange.ask.op == Op::Get
         && let Subject::Own { id, size_bytes } = exchange.ask.subject
     {
         let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
-        exchange.wrong |= !bodies.matches(id, size_bytes, offset, bytes);
-    } else if exchange.ask.op == Op::Multipart {
-        let room = REPLY_BYTES_MAX.saturating_sub(exchange.reply.len());
-        exchange.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        exchange.wrong |= !against.bodies.matches(id, size_bytes, offset, bytes);
     }
     exchange.received += bytes.len() as u64;
+}
+
+fn keep(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    let room = most.saturating_sub(kept.len());
+    kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }

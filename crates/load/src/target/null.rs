@@ -32,6 +32,8 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Highest low-water mark of a body that is discarded.
 const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
 
+const NO_UPLOADS: &str = "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>";
+const NO_VERSIONS: &str = "<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>";
 const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
 const CREATED: &str = "<InitiateMultipartUploadResult><UploadId>null</UploadId></InitiateMultipartUploadResult>";
 const COMPLETED: &str = "<CompleteMultipartUploadResult><ETag>null</ETag></CompleteMultipartUploadResult>";
@@ -97,6 +99,8 @@ struct Reply {
     status: &'static str,
     content_bytes: u64,
     with_body: bool,
+    /// First byte of a part of an object, and the length of the whole.
+    part_of: Option<(u64, u64)>,
     /// What is sent in place of an object's body.
     document: &'static str,
 }
@@ -144,7 +148,7 @@ fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd
     if epoll::add(epoll, &socket, EventData::new_u64(place as u64), EventFlags::IN).is_err() {
         return;
     }
-    let reply = Reply { status: "", content_bytes: 0, with_body: false, document: "" };
+    let reply = Reply { status: "", content_bytes: 0, with_body: false, part_of: None, document: "" };
     let (pending, head) = (Vec::new(), Vec::new());
     let transport = Transport::new(socket, side);
     let served = Served { transport, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
@@ -237,14 +241,20 @@ fn take_request(served: &mut Served) -> Result<bool, Errno> {
 fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let size_bytes = path.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
-    let reply = |status, content_bytes, with_body| Reply { status, content_bytes, with_body, document: "" };
+    let reply =
+        |status, content_bytes, with_body| Reply { status, content_bytes, with_body, part_of: None, document: "" };
     match method {
         "GET" if query.contains("list-type") => Reply { document: EMPTY_LIST, ..reply("200 OK", 0, false) },
+        "GET" if query.contains("uploads=") => Reply { document: NO_UPLOADS, ..reply("200 OK", 0, false) },
+        "GET" if query.contains("versions=") => Reply { document: NO_VERSIONS, ..reply("200 OK", 0, false) },
         "POST" if query.contains("uploads") => Reply { document: CREATED, ..reply("200 OK", 0, false) },
         "POST" if query.contains("uploadId") => Reply { document: COMPLETED, ..reply("200 OK", 0, false) },
         "GET" => match range.and_then(range_bytes) {
-            Some(bytes) => reply("206 Partial Content", bytes.min(size_bytes), true),
-            None => reply("200 OK", size_bytes, true),
+            // A range beyond the object is answered with the whole of it, as one that makes no sense is.
+            Some((first, bytes)) if first.saturating_add(bytes) <= size_bytes => {
+                Reply { part_of: Some((first, size_bytes)), ..reply("206 Partial Content", bytes, true) }
+            }
+            _ => reply("200 OK", size_bytes, true),
         },
         "HEAD" => reply("200 OK", size_bytes, false),
         "DELETE" => reply("204 No Content", 0, false),
@@ -252,11 +262,11 @@ fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
     }
 }
 
-/// The length of `bytes=A-B`.
-fn range_bytes(range: &str) -> Option<u64> {
+/// First byte and length of `bytes=A-B`.
+fn range_bytes(range: &str) -> Option<(u64, u64)> {
     let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first).map(|n| n + 1)
+    Some((first, last.checked_sub(first)?.checked_add(1)?))
 }
 
 fn start_reply(served: &mut Served) {
@@ -268,6 +278,14 @@ fn start_reply(served: &mut Served) {
         head.extend_from_slice(part.as_bytes());
     }
     push_decimal(content_bytes, head);
+    if let Some((first, whole)) = reply.part_of {
+        head.extend_from_slice(b"\r\nContent-Range: bytes ");
+        push_decimal(first, head);
+        head.push(b'-');
+        push_decimal((first + content_bytes).saturating_sub(1), head);
+        head.push(b'/');
+        push_decimal(whole, head);
+    }
     head.extend_from_slice(b"\r\n\r\n");
     head.extend_from_slice(reply.document.as_bytes());
     served.outgoing = if reply.with_body { reply.content_bytes } else { 0 };
@@ -294,20 +312,25 @@ mod tests {
 
     #[test]
     fn answers_follow_the_key_and_the_range() {
-        for (method, target, range, status, bytes, with_body) in [
-            ("GET", "/b/x-4096", None, "200 OK", 4096, true),
-            ("GET", "/b/x-4096", Some("bytes=0-99"), "206 Partial Content", 100, true),
-            ("GET", "/b/x-4096", Some("bytes=9-1"), "200 OK", 4096, true),
-            ("GET", "/b/x", None, "200 OK", 0, true),
-            ("HEAD", "/b/x-7", None, "200 OK", 7, false),
-            ("DELETE", "/b/x-7", None, "204 No Content", 0, false),
-            ("PUT", "/b/x-7", None, "200 OK", 0, false),
+        for (method, target, range, status, bytes, with_body, part_of) in [
+            ("GET", "/b/x-4096", None, "200 OK", 4096, true, None),
+            ("GET", "/b/x-4096", Some("bytes=0-99"), "206 Partial Content", 100, true, Some((0, 4096))),
+            ("GET", "/b/x-4096", Some("bytes=9-4095"), "206 Partial Content", 4087, true, Some((9, 4096))),
+            ("GET", "/b/x-4096", Some("bytes=9-4096"), "200 OK", 4096, true, None),
+            ("GET", "/b/x-4096", Some("bytes=9-1"), "200 OK", 4096, true, None),
+            ("GET", "/b/x-4096", Some("bytes=1-18446744073709551615"), "200 OK", 4096, true, None),
+            ("GET", "/b/x", None, "200 OK", 0, true, None),
+            ("HEAD", "/b/x-7", None, "200 OK", 7, false, None),
+            ("DELETE", "/b/x-7", None, "204 No Content", 0, false, None),
+            ("PUT", "/b/x-7", None, "200 OK", 0, false, None),
         ] {
-            let expected = Reply { status, content_bytes: bytes, with_body, document: "" };
+            let expected = Reply { status, content_bytes: bytes, with_body, part_of, document: "" };
             assert_eq!(answer(method, target, range), expected, "{method} {target} {range:?}");
         }
         for (method, target, document) in [
             ("GET", "/b?list-type=2&prefix=a-5", EMPTY_LIST),
+            ("GET", "/b?max-uploads=1000&prefix=a-5&uploads=", NO_UPLOADS),
+            ("GET", "/b?max-keys=1000&prefix=a-5&versions=", NO_VERSIONS),
             ("POST", "/b/x-7?uploads=", CREATED),
             ("PUT", "/b/x-7?partNumber=1&uploadId=null", ""),
             ("POST", "/b/x-7?uploadId=null", COMPLETED),

@@ -11,7 +11,11 @@ const WAIT: Duration = Duration::from_secs(20);
 
 /// What a request was, and where to answer it.
 pub(crate) struct Asked<'a> {
+    /// Method, path and query.
+    pub(crate) line: &'a str,
     pub(crate) stream: &'a mut BufReader<TcpStream>,
+    /// What the `Range` header says.
+    pub(crate) range: Option<String>,
     /// Length of the body that follows, as announced.
     pub(crate) body_bytes: u64,
     /// Size in the key.
@@ -55,14 +59,14 @@ fn connection(stream: TcpStream, answer: &Answer, number: &AtomicU64) {
     let _ = stream.set_nodelay(true);
     let mut stream = BufReader::new(stream);
     let mut on_connection = 0;
-    while let Ok(Some((line, body_bytes))) = head(&mut stream) {
+    while let Ok(Some((line, body_bytes, range))) = head(&mut stream) {
         let at = Instant::now();
-        let key = line.split(' ').nth(1).unwrap_or("");
+        let key = line.split(' ').nth(1).unwrap_or("").split('?').next().unwrap_or("");
         let size_bytes = key.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
         let number = number.fetch_add(1, Ordering::Relaxed);
-        let write = line.starts_with("PUT");
+        let write = line.starts_with("PUT") || line.starts_with("DELETE");
         let stream = &mut stream;
-        let mut asked = Asked { stream, body_bytes, size_bytes, number, on_connection, at, write };
+        let mut asked = Asked { line: &line, range, stream, body_bytes, size_bytes, number, on_connection, at, write };
         let then = answer(&mut asked).unwrap_or(Then::Close);
         on_connection += 1;
         if then == Then::Reset {
@@ -75,9 +79,9 @@ fn connection(stream: TcpStream, answer: &Answer, number: &AtomicU64) {
     }
 }
 
-/// Request line and announced length of the next request.
-fn head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, u64)>> {
-    let (mut first, mut body_bytes) = (String::new(), 0);
+/// Request line, announced length and range of the next request.
+fn head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, u64, Option<String>)>> {
+    let (mut first, mut body_bytes, mut range) = (String::new(), 0, None);
     if stream.read_line(&mut first)? == 0 {
         return Ok(None);
     }
@@ -87,10 +91,11 @@ fn head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, u64)>> 
             return Ok(None);
         }
         match line.trim().split_once(':') {
-            None => return Ok(Some((first, body_bytes))),
+            None => return Ok(Some((first, body_bytes, range))),
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                 body_bytes = value.trim().parse().unwrap_or(0);
             }
+            Some((name, value)) if name.eq_ignore_ascii_case("range") => range = Some(value.trim().to_owned()),
             Some(_) => {}
         }
     }

@@ -2,11 +2,11 @@
 
 use linerate_record::audit::{AuditCheck, AuditFinding};
 use linerate_record::finding::{Confidence, Severity};
-use linerate_record::knob::{Configured, Knob, Snapshot, TakesEffect};
+use linerate_record::knob::{Configured, Knob, Snapshot, TakesEffect, same};
 use linerate_record::site::Site;
 
 use super::finding;
-use crate::knobs::{KNOBS, agrees, called, facts, find};
+use crate::knobs::{KNOBS, called, facts, find};
 
 /// Sysctls of these begin to exist with a module.
 const OF_MODULES: [&str; 3] = ["net.netfilter.", "net.bridge.", "fs.xfs."];
@@ -54,7 +54,7 @@ fn ignored(snapshot: &Snapshot, knob: &Knob) -> Option<AuditFinding> {
     let value = setting.value.as_deref()?;
     let default = knob.default.split([' ', ':', ',', ';']).next().unwrap_or_default();
     let is_default_known = default.parse::<i64>().is_ok();
-    if !is_default_known || agrees(value, default) {
+    if !is_default_known || same(&knob.locator, value, default) {
         return None;
     }
     let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));

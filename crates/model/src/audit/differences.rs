@@ -1,11 +1,11 @@
 //! Settings that are not as the profile wants them.
 
 use linerate_record::audit::Difference;
-use linerate_record::knob::{Setting, Snapshot};
+use linerate_record::knob::{Setting, Snapshot, same};
 use linerate_record::site::Site;
 
 use super::{command, weight};
-use crate::knobs::{self, Row, agrees, reaches, works};
+use crate::knobs::{self, Row, reaches, works};
 use crate::profiles::{Pick, Profile, Value};
 
 /// What a profile wants of a setting that was read, and why; `None` where it wants nothing.
@@ -37,7 +37,7 @@ pub(super) fn differences(snapshot: &Snapshot, site: &Site, profile: &Profile) -
             continue;
         };
         let Some((value, why)) = wanted(snapshot, site, row, pick, setting) else { continue };
-        if agrees(present, &value) {
+        if same(&row.knob.locator, present, &value) {
             continue;
         }
         let is_same = |other: &&mut Difference| {

@@ -2,11 +2,10 @@
 
 use linerate_record::audit::{AuditCheck, AuditFinding};
 use linerate_record::finding::{Confidence, Severity};
-use linerate_record::knob::{Configured, Snapshot};
+use linerate_record::knob::{Configured, Snapshot, same_in};
 use linerate_record::site::Site;
 
 use super::finding;
-use crate::knobs::agrees;
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let lines = &snapshot.configured;
@@ -19,7 +18,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
 /// be.
 fn outdone(winner: &Configured, before: &[Configured]) -> Option<AuditFinding> {
     let is_own = |line: &&Configured| !line.file.starts_with("usr/lib/");
-    let is_other = |line: &&Configured| line.name == winner.name && !agrees(&line.value, &winner.value);
+    let is_other = |line: &&Configured| line.name == winner.name && !same_in(&line.name, &line.value, &winner.value);
     let losers: Vec<&Configured> = before.iter().filter(is_other).filter(is_own).collect();
     let first = losers.first()?;
     let lost: Vec<String> = losers.iter().map(|line| format!("{} in {}", line.value, line.file)).collect();

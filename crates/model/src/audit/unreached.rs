@@ -1,11 +1,11 @@
 //! Settings of the host that never reach an engine: its network namespace has values of its own.
 
 use linerate_record::audit::Unreached;
-use linerate_record::knob::{Scope, Setting, Snapshot, Space};
+use linerate_record::knob::{Scope, Setting, Snapshot, Space, same};
 use linerate_record::site::Site;
 
 use super::differences::wanted;
-use crate::knobs::{self, agrees};
+use crate::knobs;
 use crate::profiles::Profile;
 
 /// What an engine has that the host has not, in the order of the catalogue.
@@ -22,7 +22,7 @@ pub(super) fn unreached(snapshot: &Snapshot, site: &Site, profile: &Profile) -> 
                     && other.place.device == setting.place.device
             };
             let host = snapshot.settings.iter().find(of_host).and_then(|setting| setting.value.as_ref());
-            let Some(host) = host.filter(|host| !agrees(host, engine_value)) else { continue };
+            let Some(host) = host.filter(|host| !same(&row.knob.locator, host, engine_value)) else { continue };
             let pick = profile.picks.iter().find(|pick| pick.knob == row.knob.id);
             found.push(Unreached {
                 knob: row.knob.id.to_owned(),

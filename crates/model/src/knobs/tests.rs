@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect};
 
-use super::{KNOBS, agrees, find};
+use super::{KNOBS, find};
 
 fn knobs() -> impl Iterator<Item = &'static Knob> {
     KNOBS.iter().map(|row| &row.knob)
@@ -214,19 +214,4 @@ fn files_are_named_after_their_ids_and_no_file_is_without_a_row() {
     }
     let expected: BTreeSet<PathBuf> = knobs().map(file_of).collect();
     assert_eq!(files, expected);
-}
-
-#[test]
-fn values_agree_whatever_the_kernel_puts_between_numbers() {
-    for (read, advised, expected) in [
-        ("4096\t131072\t6291456", "4096 131072 6291456", true),
-        ("4096 131072 6291456", "4096 131072 4194304", false),
-        ("00000000,0000ffff", "ffff", true),
-        ("00000000,00000000", "0", true),
-        ("00000001,00000000", "1", false),
-        ("0", "10", false),
-        ("2379-2380,6443", "2379-2380,6443", true),
-    ] {
-        assert_eq!(agrees(read, advised), expected, "{read:?} {advised:?}");
-    }
 }

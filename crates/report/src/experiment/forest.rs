@@ -1,6 +1,6 @@
 //! Effects with their intervals as a forest plot of characters.
 
-use linerate_record::experiment::{Effect, Report, Role};
+use linerate_record::experiment::{Effect, Report};
 
 use crate::terminal::{Ink, Look, clean, paint, width};
 use crate::words::experiment::{self as told, Verdict};
@@ -88,7 +88,7 @@ impl Axis {
             cells[to] = if to_is_on { '┤' } else { '▸' };
         }
         if let Some((at, true)) = effect.share.map(|share| self.column(share)) {
-            cells[at] = if effect.role == Role::Same { '○' } else { '●' };
+            cells[at] = '●';
         }
         cells.into_iter().collect()
     }
@@ -114,9 +114,9 @@ fn row(effect: &Effect, report: &Report, axis: Option<&Axis>, name_columns: usiz
         if width(&name) > name_columns { (format!(" {name}\n"), String::new()) } else { (String::new(), name) };
     let ink = match told::verdict(effect, report) {
         Verdict::Helps => Ink::Green,
-        Verdict::Costs | Verdict::Differs => Ink::Red,
+        Verdict::Costs => Ink::Red,
         Verdict::Unknown => Ink::Yellow,
-        Verdict::RuledOut | Verdict::Running | Verdict::Agrees => Ink::Dim,
+        Verdict::RuledOut | Verdict::Running => Ink::Dim,
     };
     let drawn = axis.map_or_else(String::new, |axis| format!("  {}", paint(ink, &axis.drawn(effect), look)));
     let share = effect.share.map_or_else(|| ABSENT.to_owned(), change);

@@ -53,16 +53,10 @@ fn apart(part: &str) -> String {
     if part.is_empty() { String::new() } else { format!("\n{part}") }
 }
 
-/// The ink of what was found: the gravest of its verdicts.
+/// The ink of what was found.
 fn ink(report: &ExperimentReport) -> Ink {
     let any = |wanted| report.report.effects.iter().any(|effect| told::verdict(effect, &report.report) == wanted);
-    if any(Verdict::Differs) {
-        Ink::Red
-    } else if any(Verdict::Helps) {
-        Ink::Green
-    } else {
-        Ink::Dim
-    }
+    if any(Verdict::Helps) { Ink::Green } else { Ink::Dim }
 }
 
 fn header(report: &ExperimentReport, look: Look) -> String {

@@ -4,7 +4,7 @@
 //! give `n` of `n × s`; 4095 stands for an absent figure. Points keep their figures unrounded.
 
 use linerate_analysis::knee::{Knee, Outcome};
-use linerate_analysis::view::{Latency, MachineSample, Point, Series, Timeline, View};
+use linerate_analysis::view::{Estimate, Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
 use crate::words;
@@ -55,19 +55,36 @@ fn first_ttfb(point: &Point) -> &Latency {
 
 fn throughput(view: &View, series: &Series) -> Value {
     let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
-    let estimate = |point: &Point| {
-        let estimate = point.throughput(series.measure);
-        json!([load_of(point), estimate.mean, estimate.half_width_95])
+    let estimate = |load: f64, estimate: &Estimate| json!([load, estimate.mean, estimate.half_width_95]);
+    let of_point = |point: &Point| estimate(load_of(point), point.throughput(series.measure));
+    let is_closed = series.points.iter().all(|point| point.open.is_none());
+    let points: Vec<Value> = if is_closed {
+        series.together().iter().map(|(concurrency, all)| estimate(f64::from(*concurrency), all)).collect()
+    } else {
+        series.points.iter().map(of_point).collect()
     };
+    // Points were numbered as they were measured.
+    let mut again: Vec<&Point> = series.points.iter().filter(|p| is_closed && is_visited_again(series, p)).collect();
+    again.sort_by_key(|point| point.point);
     json!({
         "label": words::series_label(&series.workload, &series.size),
         "measure": series.measure,
         "load": load_name(&series.points),
-        "knee": series.knee.as_ref().filter(|knee| knee.outcome != Outcome::StillRising).map(knee),
+        "knee": series.knee.as_ref().filter(|knee| is_told(knee)).map(knee),
         "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
-        "points": series.points.iter().map(estimate).collect::<Vec<_>>(),
+        "points": points,
+        "visits": again.into_iter().map(of_point).collect::<Vec<_>>(),
     })
+}
+
+/// Whether the search came to a knee.
+const fn is_told(knee: &Knee) -> bool {
+    !matches!(knee.outcome, Outcome::StillRising | Outcome::Unsteady)
+}
+
+fn is_visited_again(series: &Series, point: &Point) -> bool {
+    series.points.iter().filter(|other| other.concurrency == point.concurrency).count() > 1
 }
 
 /// Where the knee is drawn: concurrency, those that may be it, and throughput.

@@ -71,8 +71,6 @@ const fn verdict_key(verdict: Verdict) -> &'static str {
         Verdict::RuledOut => "ruled-out",
         Verdict::Unknown => "unknown",
         Verdict::Running => "running",
-        Verdict::Agrees => "agrees",
-        Verdict::Differs => "differs",
     }
 }
 
@@ -85,9 +83,9 @@ fn verdicts(report: &ExperimentReport) -> String {
         let verdict = told::verdict(effect, &report.report);
         let (border, tag) = match verdict {
             Verdict::Helps => ("good", "target"),
-            Verdict::Costs | Verdict::Differs => ("serious", "serious"),
+            Verdict::Costs => ("serious", "serious"),
             Verdict::Unknown => ("warning", "warning"),
-            Verdict::RuledOut | Verdict::Running | Verdict::Agrees => ("", ""),
+            Verdict::RuledOut | Verdict::Running => ("", ""),
         };
         format!(
             "<li class=\"{border}\"><p class=\"rank\"><span class=\"tag {tag}\">{}</span></p>\

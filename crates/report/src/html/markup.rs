@@ -2,12 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 
+use linerate_record::shown;
+
 use crate::words::ABSENT;
 
-/// Text as HTML shows it, in content and in quoted attributes.
+/// Text as HTML shows it, in content and in quoted attributes; what turns the order of signs around is spelled out.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in shown::in_text(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -22,7 +24,7 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// JSON that can stand within a `script` element: nothing in it can end the element.
 pub(super) fn json_in_script(json: &str) -> String {
-    json.replace('<', "\\u003c")
+    shown::in_text(json).replace('<', "\\u003c")
 }
 
 /// Whether cells carry their exact figure. A table of thousands of rows goes without, for the page's size.
@@ -43,6 +45,11 @@ pub(super) struct Cells {
 impl Cells {
     pub(super) const fn of(point: u32, exact: Exact) -> Self {
         Self { point, exact, opens_series: false, html: String::new() }
+    }
+
+    /// Whether they carry their exact figure.
+    pub(super) const fn is_exact(&self) -> bool {
+        matches!(self.exact, Exact::Carried)
     }
 
     /// A cell that shows `text` for the figure which JSON has at `field` of the point.
@@ -149,6 +156,7 @@ mod tests {
     #[test]
     fn nothing_escapes_an_attribute_or_an_element() {
         assert_eq!(escaped("</script><b a=\"'&"), "&lt;/script&gt;&lt;b a=&quot;&#39;&amp;");
+        assert_eq!(escaped("a\u{202e}b\x1b"), "a\\u202eb\\u001b");
         assert_eq!(json_in_script("\"</script><!--\""), "\"\\u003c/script>\\u003c!--\"");
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linerate_analysis::view::{CpuCost, Estimate, Latency, Point, View};
+use linerate_analysis::view::{BoundFigures, CpuCost, Estimate, Latency, Point, View};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use super::markup::{Cells, Exact, escaped, table};
@@ -28,6 +28,9 @@ pub(super) fn tables(view: &View, exact: Exact) -> String {
     .concat();
     if points.iter().any(|p| p.point.open.is_some()) {
         html.push_str(&table("Open loop: from when requests were due to the last byte", &OPEN_HEADS, &rows(open_row)));
+    }
+    if points.iter().any(|p| p.point.open.as_ref().is_some_and(|open| !open.bounds.is_empty())) {
+        html.push_str(&table("Bounds on latency, from when requests were due", &BOUND_HEADS, &rows(bound_rows)));
     }
     if points.iter().any(|p| p.point.ops.len() > 1) {
         html.push_str(&table("Operations of mixed workloads", &OP_HEADS, &rows(op_rows)));
@@ -120,7 +123,18 @@ fn kinds(cells: &Cells, field: &str, counts: &BTreeMap<String, u64>) -> String {
     if kinds.is_empty() { "0".to_owned() } else { kinds.join(", ") }
 }
 
-const LATENCY_HEADS: [&str; 10] = ["Series", "In flight", "Values", "Min", "Mean", "p50", "p90", "p99", "p99.9", "Max"];
+const LATENCY_HEADS: [&str; 10] = [
+    "Series",
+    "In flight",
+    "Values",
+    "Min",
+    "Mean",
+    "p50",
+    "p90",
+    "p99|with its 95 % interval, where there is one",
+    "p99.9|with its 95 % interval, where there is one",
+    "Max",
+];
 
 fn total_row(named: &Named<'_>, exact: Exact) -> String {
     latency_row(begun(named, exact), "total", &named.point.total)
@@ -139,14 +153,54 @@ fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
 fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
     let ns = |value: u64| if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(value as f64) };
     let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
+    // A table of thousands of rows goes without intervals too.
+    let is_exact = cells.is_exact();
+    let shown = |interval: Option<[u64; 2]>| interval.filter(|_| is_exact);
     cells
         .figure(&format!("{path}.min_ns"), latency.min_ns, &ns(latency.min_ns))
         .figure(&format!("{path}.mean_ns"), latency.mean_ns, &mean)
         .figure(&format!("{path}.p50_ns"), latency.p50_ns, &ns(latency.p50_ns))
         .figure(&format!("{path}.p90_ns"), latency.p90_ns, &ns(latency.p90_ns))
-        .figure(&format!("{path}.p99_ns"), latency.p99_ns, &ns(latency.p99_ns))
-        .figure(&format!("{path}.p999_ns"), latency.p999_ns, &ns(latency.p999_ns))
+        .figure(&format!("{path}.p99_ns"), latency.p99_ns, &tail(ns(latency.p99_ns), shown(latency.p99_95_ns)))
+        .figure(&format!("{path}.p999_ns"), latency.p999_ns, &tail(ns(latency.p999_ns), shown(latency.p999_95_ns)))
         .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
+}
+
+/// A quantile of the tail with its 95 % interval, where there is one.
+fn tail(told: String, interval: Option<[u64; 2]>) -> String {
+    match interval {
+        Some([low, high]) => format!("{told} ({}–{})", duration_ns(low as f64), duration_ns(high as f64)),
+        None => told,
+    }
+}
+
+const BOUND_HEADS: [&str; 8] = [
+    "Series",
+    "In flight|the most",
+    "Asked for|requests per second",
+    "<Bound",
+    "Requests|whose fate was known at the end",
+    "Took longer|or failed",
+    "<Interval|the 95 % confidence interval of the share that took longer",
+    "<Outcome",
+];
+
+/// A row for each bound of a point.
+fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
+    let Some(open) = &named.point.open else { return String::new() };
+    let row = |(i, bound): (usize, &BoundFigures)| {
+        let share = |share: f64| format!("{:.3} %", 100.0 * share);
+        let mut cells = begun(named, exact).opening_series(i == 0);
+        cells
+            .figure("open.asked_per_s", open.asked_per_s, &count(open.asked_per_s))
+            .words(&bound.bound.to_string())
+            .figure(&format!("open.bounds.{i}.count"), bound.count, &words::grouped(bound.count))
+            .figure(&format!("open.bounds.{i}.over"), bound.over, &words::grouped(bound.over))
+            .words(&bound.share_95.map_or_else(String::new, |[low, high]| format!("{}–{}", share(low), share(high))))
+            .words(words::outcome(bound, bound.is_shown()));
+        cells.into_row()
+    };
+    open.bounds.iter().enumerate().map(row).collect()
 }
 
 const OPEN_HEADS: [&str; 17] = [

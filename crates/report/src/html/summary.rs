@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::knee::{Knee, Outcome};
-use linerate_analysis::view::{Bound, Ceiling, Measure, Point, RunSummary, Series, View};
+use linerate_analysis::view::{Bound, Ceiling, Estimate, Measure, Point, RunSummary, Series, View};
 use linerate_record::finding::Finding;
 use linerate_record::run::Asked;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-use super::best;
 use super::markup::{Cells, Exact, escaped};
 use crate::words;
 
@@ -44,14 +43,14 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
 
 fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact) -> String {
     let label = escaped(&words::series_label(&series.workload, &series.size));
-    let Some(best) = best(series) else {
+    let (Some(best), Some(estimate)) = (series.typical(), series.best()) else {
         return format!(
             "<article class=\"card\"><h3>{label}</h3><p class=\"none\">No point has a whole interval.</p></article>\n"
         );
     };
-    let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series.measure, best, exact));
+    let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, best, &estimate, exact));
     if let Some(ceiling) = ceiling {
-        html.push_str(&own_ceiling(series.measure, best, ceiling, words::ceiling_note(asked.verify), exact));
+        html.push_str(&own_ceiling(series.measure, &estimate, ceiling, words::ceiling_note(asked.verify), exact));
     }
     if let Some(knee) = &series.knee {
         html.push_str(&knee_line(knee));
@@ -63,6 +62,7 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact)
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
     }
     let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(&series.points)));
+    let _ = writeln!(html, "<p class=\"evidence\">Known: {}</p>", escaped(&words::reach(series)));
     if let Some(limit) = &series.limit {
         let class = if limit.bound == Bound::Target { "target" } else { "own" };
         let _ = write!(
@@ -80,19 +80,23 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact)
 }
 
 /// The best throughput in large, and what it cost in waiting.
-fn headline(measure: Measure, best: &Point, exact: Exact) -> String {
-    let (field, text) = told(measure, best);
+fn headline(series: &Series, best: &Point, estimate: &Estimate, exact: Exact) -> String {
+    let field = told(series.measure, best).0;
+    let text = bytes_per_s_iec(estimate.mean);
     let (number, unit) = text.rsplit_once(' ').unwrap_or((text.as_str(), ""));
-    let (number, unit) = match measure {
+    let (number, unit) = match series.measure {
         Measure::Bytes => (number.to_owned(), unit),
-        Measure::Requests => (count(best.requests_per_s.mean), "req/s"),
+        Measure::Requests => (count(estimate.mean), "req/s"),
     };
-    let estimate = best.throughput(measure);
     let cells = Cells::of(best.point, exact);
+    let visits = series.points.iter().filter(|p| p.concurrency == best.concurrency).count();
+    // A figure of several visits is none of a point's.
+    let of_point = if visits == 1 { cells.attributes(field, &estimate.mean) } else { String::new() };
+    let together = if visits == 1 { String::new() } else { format!(", {visits} visits together") };
     format!(
         "<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">{unit}</span> <span class=\"pm\">{}</span></p>\n\
-         <p class=\"at\">best, at {} in flight · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
-        cells.attributes(field, &estimate.mean),
+         <p class=\"at\">best, at {} in flight{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
+        of_point,
         escaped(&number),
         words::plus_minus(estimate),
         best.concurrency,
@@ -111,10 +115,10 @@ fn told(measure: Measure, point: &Point) -> (&'static str, String) {
 }
 
 /// How far the best stands from what linerate drives where nothing but itself can bind.
-fn own_ceiling(measure: Measure, best: &Point, ceiling: &Ceiling, note: &str, exact: Exact) -> String {
+fn own_ceiling(measure: Measure, best: &Estimate, ceiling: &Ceiling, note: &str, exact: Exact) -> String {
     let (field, text) = told(measure, &ceiling.point);
     let own = ceiling.point.throughput(measure).mean;
-    let share = if own > 0.0 { best.throughput(measure).mean / own } else { 0.0 };
+    let share = if own > 0.0 { best.mean / own } else { 0.0 };
     let cells = Cells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
@@ -131,6 +135,7 @@ fn knee_line(knee: &Knee) -> String {
     let tag = match knee.outcome {
         Outcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
         Outcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
+        Outcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
         Outcome::Found | Outcome::Nothing => "",
     };
     format!(

@@ -1,6 +1,6 @@
 //! How an experiment reads: the wording that its text, its page and its progress share.
 
-use linerate_record::experiment::{Decision, Effect, Ended, Means, RemarkKind, Report, Role};
+use linerate_record::experiment::{Decision, Effect, Ended, Means, RemarkKind, Report};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use super::{ABSENT, change, decimal, percent, plural};
@@ -11,8 +11,6 @@ const NAMES_MAX: usize = 4;
 /// What came of an arm, for a reader who wants to know what to do; what matters most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
-    /// The baseline's second run differs from it.
-    Differs,
     /// Faster.
     Helps,
     /// Slower.
@@ -23,20 +21,16 @@ pub(crate) enum Verdict {
     Unknown,
     /// Its blocks go on.
     Running,
-    /// The baseline's second run agrees with it, as far as can be told.
-    Agrees,
 }
 
 /// What came of the arm that `effect` is of.
 pub(crate) fn verdict(effect: &Effect, report: &Report) -> Verdict {
     let is_shown = effect.decision == Decision::Shown;
-    match (effect.role, effect.decision) {
-        (Role::Same, _) if is_shown => Verdict::Differs,
-        (Role::Same, _) => Verdict::Agrees,
+    match effect.decision {
         _ if runs_on(effect, report) => Verdict::Running,
         _ if is_shown && effect.share.is_some_and(|share| share < 0.0) => Verdict::Costs,
         _ if is_shown => Verdict::Helps,
-        (_, Decision::RuledOut) => Verdict::RuledOut,
+        Decision::RuledOut => Verdict::RuledOut,
         _ => Verdict::Unknown,
     }
 }
@@ -52,9 +46,6 @@ fn runs_on(effect: &Effect, report: &Report) -> bool {
 pub(crate) fn decision(effect: &Effect, report: &Report) -> &'static str {
     match (verdict(effect, report), effect.decision) {
         (Verdict::Running, _) => "goes on",
-        (Verdict::Differs, _) => "A/A differs",
-        (Verdict::Agrees, Decision::CannotTell) => "A/A, too few",
-        (Verdict::Agrees, _) => "A/A agrees",
         (Verdict::Helps, _) => "helps",
         (Verdict::Costs, _) => "costs",
         (_, decision) => decided(decision),
@@ -70,7 +61,11 @@ pub(crate) const fn decided(decision: Decision) -> &'static str {
         Decision::NotShown => "not shown",
         Decision::CannotTell => "cannot tell",
         Decision::Confounded => "confounded",
+        Decision::Association => "association",
         Decision::Refused => "refused",
+        Decision::SpoiltByArm => "spoilt by arm",
+        Decision::CarriedOver => "carried over",
+        Decision::NotSettled => "not settled",
     }
 }
 
@@ -93,9 +88,6 @@ pub(crate) fn outcome(report: &Report) -> Vec<String> {
         (Verdict::Running, "Not decided yet".to_owned(), &name),
     ];
     let mut sentences = Vec::new();
-    if !of(Verdict::Differs).is_empty() {
-        sentences.push("The baseline differs from itself: no effect here can be trusted.".to_owned());
-    }
     for (wanted, before, told) in parts {
         let found = of(wanted);
         if !found.is_empty() {
@@ -197,12 +189,14 @@ pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
     match kind {
         RemarkKind::Impossible => "impossible",
         RemarkKind::Spoiled => "spoiled",
-        RemarkKind::SameDiffers => "A/A differs",
+        RemarkKind::SpoiltByArm => "spoilt by arm",
+        RemarkKind::NotAdvised => "not advised",
         RemarkKind::ConfoundedWithTime => "confounded",
         RemarkKind::Bimodal => "bimodal",
         RemarkKind::Outlying => "outlying",
         RemarkKind::Drift => "drift",
         RemarkKind::CarryOver => "carry-over",
+        RemarkKind::Position => "position",
         RemarkKind::Correlated => "correlated",
         RemarkKind::NotSettled => "not settled",
     }
@@ -210,7 +204,7 @@ pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
 
 /// Whether a remark of the kind puts every effect in doubt.
 pub(crate) const fn is_grave(kind: RemarkKind) -> bool {
-    matches!(kind, RemarkKind::Impossible | RemarkKind::SameDiffers)
+    matches!(kind, RemarkKind::Impossible | RemarkKind::SpoiltByArm)
 }
 
 /// Said wherever secondary figures are.

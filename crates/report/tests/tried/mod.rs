@@ -34,8 +34,8 @@ const SPOILED: [u32; 2] = [3, 11];
 /// Six arms over 16 blocks, with everything that a report can hold.
 pub(crate) fn experiment() -> ExperimentReport {
     let blocks: Vec<Block> = (0..16).map(block).collect();
-    let effects: Vec<Effect> = (1..TRIED.len() as u32).map(|arm| effect(&blocks, arm)).collect();
-    let secondary = (1..TRIED.len()).flat_map(secondary).collect();
+    let effects: Vec<Effect> = (2..TRIED.len() as u32).map(|arm| effect(&blocks, arm)).collect();
+    let secondary = (2..TRIED.len()).flat_map(secondary).collect();
     ExperimentReport {
         experiment: asked(),
         report: Report {
@@ -76,7 +76,7 @@ pub(crate) fn begun() -> ExperimentReport {
             needed_ns: None,
             effective: None,
             decision: Decision::CannotTell,
-            sentence: "cannot tell; detectable effect unknown: nothing ran twice and differed (1 block)".to_owned(),
+            sentence: "cannot tell from 1 block".to_owned(),
             ..effect.clone()
         };
     }
@@ -127,6 +127,8 @@ fn cell(block: u32, arm: u32, started_ns: u64) -> Measured {
         ended_ns: started_ns + 16 * SECOND,
         throughput_per_s,
         settled_ns: (block > 0).then_some(4 * SECOND),
+        trend: None,
+        faulty: false,
         secondary: BTreeMap::from([("errors".to_owned(), 0.0), ("total_p99_ns".to_owned(), 2.1e7)]),
     }
 }
@@ -181,6 +183,7 @@ fn secondary(arm: usize) -> Vec<Secondary> {
         share: Some(change),
         low_share: Some(change - 0.021),
         high_share: Some(change + 0.024),
+        p_more: Some(0.5),
     };
     let errors = Secondary {
         value: f64::from(u8::from(arm == 5)),
@@ -278,6 +281,7 @@ fn asked() -> Experiment {
         flags: vec!["--op".to_owned(), "get".to_owned(), "--size".to_owned(), "4MiB".to_owned()],
         restart: Some("systemctl restart minio".to_owned()),
         space: Space::Netns("minio".to_owned()),
+        spaces: Vec::new(),
     }
 }
 

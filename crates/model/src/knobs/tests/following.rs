@@ -1,11 +1,11 @@
 //! Advising a machine that follows the advice changes nothing.
 
-use linerate_record::knob::{DeviceClass, EngineProcess, Locator, Place, Setting, Snapshot, Space};
+use linerate_record::knob::{DeviceClass, EngineProcess, Locator, Place, Setting, Snapshot, Space, same};
 use linerate_record::site::{Encapsulation, Entry, Site, TrafficPolicy};
 use proptest::prelude::*;
 
 use crate::knobs::fixtures::{machine, site};
-use crate::knobs::{KNOBS, advise, agrees, find};
+use crate::knobs::{KNOBS, advise, find};
 
 /// Every place of every row on a machine: the host's, and the engine's own namespaces.
 fn places(snapshot: &Snapshot) -> Vec<Place> {
@@ -79,7 +79,7 @@ fn left_over(mut snapshot: Snapshot, site: &Site) -> (usize, Vec<String>) {
         let Some(advice) = advise(row, &snapshot, site, &place) else { continue };
         let setting = snapshot.settings.iter().find(|setting| setting.place == place);
         let read = setting.and_then(|setting| setting.value.as_deref()).unwrap_or_default();
-        if !agrees(read, &advice.value) {
+        if !same(&row.knob.locator, read, &advice.value) {
             left.push(format!("{place}: {read:?} -> {:?} ({})", advice.value, advice.why));
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn design(report: &ExperimentReport) -> String {
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
-            Role::Same => "the baseline again (A/A)",
+            Role::Same => "the baseline once more: the mean of both is what arms are held against",
             Role::Trial => "tried",
         };
         let row = Row::default().name(&arm.name).words(role).whole();

@@ -1,0 +1,86 @@
+//! linerate itself stood still: stopped by a signal, frozen with its cgroup, or asleep with the machine.
+//!
+//! What was measured across that is no figure of the target: requests waited for linerate. Readings are taken once a
+//! period by a thread that does nothing else, so that a gap between two says that the process did not run. SIGCONT says
+//! that it was stopped; without it, a gap of three periods is more than a busy machine makes of one. That the machine
+//! slept follows from two of its clocks, of which one stands meanwhile.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use super::Run;
+
+/// Periods between two readings from which on linerate did not run, though nobody has told it to go on.
+const PERIODS: u64 = 3;
+
+/// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
+const SLEPT_MS: u64 = 100;
+
+/// The whole run.
+pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
+    let readings = &run.records.readings;
+    let mut gaps: Vec<u64> = readings.windows(2).map(|pair| pair[1].at_ms.saturating_sub(pair[0].at_ms)).collect();
+    gaps.sort_unstable();
+    let slept_ms = readings.last()?.slept_ms.saturating_sub(readings[0].slept_ms);
+    let continued = readings.iter().skip(1).filter(|reading| reading.continued).count();
+    let longest_ms = gaps.last().copied().unwrap_or(0);
+    let period_ms = gaps.get(gaps.len() / 2).copied().unwrap_or(0).max(1_000);
+    let (confidence, claim) = if slept_ms >= SLEPT_MS {
+        (Confidence::Certain, format!("this machine slept for {:.1} s of the run", slept_ms as f64 / 1e3))
+    } else if continued > 0 {
+        let times = if continued == 1 { "once".to_owned() } else { format!("{continued} times") };
+        (Confidence::Certain, format!("linerate was stopped {times} and told to go on (SIGCONT)"))
+    } else if longest_ms >= PERIODS * period_ms {
+        (Confidence::Likely, "linerate did not run for a while: a frozen cgroup, a paused virtual machine".to_owned())
+    } else {
+        return None;
+    };
+    Some(Finding {
+        kind: FindingKind::Stopped,
+        severity: Severity::Serious,
+        confidence,
+        points: Vec::new(),
+        claim,
+        evidence: format!("{:.1} s without a reading, at the longest", longest_ms as f64 / 1e3),
+        remedy: "do not use the figures of points during which it stood still, nor what is said of this machine then: \
+                 repeat"
+            .into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::reading::Reading;
+
+    use super::*;
+    use crate::view::build;
+    use crate::view::tests::records;
+
+    /// The finding of a run of 30 s, read at these seconds.
+    fn told(seconds: &[u64], alter: fn(&mut Reading)) -> Option<Finding> {
+        let mut records = records(&[1, 2], |_| 5);
+        let reading = |&s: &u64| Reading { at_ms: s * 1_000, ..Reading::default() };
+        records.readings = seconds.iter().map(reading).collect();
+        records.readings.iter_mut().for_each(alter);
+        build(&records).unwrap().findings.into_iter().find(|f| f.kind == FindingKind::Stopped)
+    }
+
+    #[test]
+    fn a_stop_a_freeze_and_a_sleep_are_told_apart_and_a_late_reading_is_none() {
+        let all: Vec<u64> = (0..30).collect();
+        let gap: Vec<u64> = (0..10).chain(17..30).collect();
+        let stopped = told(&gap, |r| r.continued = r.at_ms == 17_000).unwrap();
+        assert!(stopped.claim.contains("stopped once") && stopped.evidence.starts_with("8.0 s"), "{stopped:?}");
+        assert_eq!((stopped.severity, stopped.confidence), (Severity::Serious, Confidence::Certain));
+        let frozen = told(&gap, |_| ()).unwrap();
+        assert!(frozen.confidence == Confidence::Likely && frozen.claim.contains("did not run"), "{frozen:?}");
+        let slept = told(&all, |r| r.slept_ms = if r.at_ms > 9_000 { 3_600_000 } else { 0 }).unwrap();
+        assert!(slept.claim.contains("slept for 3600.0 s"), "{slept:?}");
+        assert_eq!(told(&all, |r| r.slept_ms = r.at_ms % 3), None, "clocks are not read at one instant");
+        let late: Vec<u64> = (0..10).chain(11..30).collect();
+        assert_eq!(told(&late, |_| ()), None);
+        let rarely: Vec<u64> = (0..10).map(|n| n * 10).collect();
+        assert_eq!(told(&rarely, |_| ()), None, "long runs are read less often");
+        assert_eq!(told(&[], |_| ()), None);
+        assert_eq!(told(&[0], |_| ()), None);
+    }
+}

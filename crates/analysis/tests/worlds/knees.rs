@@ -1,0 +1,69 @@
+//! The search for the knee: curves of all kinds, seen through targets that are disturbed.
+
+use linerate_analysis::estimate::mean_with_interval;
+use linerate_analysis::knee::{Ask, Limits, Measured, Outcome, SHARE, Search, Step, grid};
+use linerate_analysis::precision::{Rule, Watch};
+use linerate_worlds::{CURVES, Closed, Curve, Dice, Target, WORLDS};
+
+use crate::recorded::{INTERVAL_MS, interval};
+use crate::table::{Share, publish, runs};
+
+const HIGHEST: u32 = 256;
+
+/// What disturbs the curves.
+const DISTURBED_BY: [&str; 5] = ["stationary", "visits", "slow phases", "modes", "1/f"];
+
+fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measured {
+    let rate_per_s = 400.0 * curve.at(ask.concurrency);
+    let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
+    let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
+    let (mut watch, mut rates) = (Watch::new(rule), Vec::new());
+    for number in 0..ask.at_most_ms / INTERVAL_MS {
+        let requests = seen.next().map_or(0, |s| s.ended);
+        rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64);
+        if watch.push(&interval(number, requests)) {
+            break;
+        }
+    }
+    let throughput = mean_with_interval(&rates[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+    let spent_ms = rates.len() as u64 * INTERVAL_MS;
+    Measured { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
+}
+
+#[test]
+fn a_knee_is_told_where_it_is_or_not_at_all() {
+    let rungs = grid(1, HIGHEST);
+    let index = |concurrency: u32| rungs.iter().position(|&c| c == concurrency).expect("a rung of the grid");
+    let mut rows = Vec::new();
+    for name in DISTURBED_BY {
+        let world = WORLDS.iter().find(|w| w.name == name).expect("a world");
+        for kind in &CURVES {
+            let (mut near, mut covers, mut told, mut ms) = (Share::default(), Share::default(), Share::default(), 0);
+            let runs = runs(10);
+            for seed in 0..runs {
+                let mut dice = Dice::new(seed, 31);
+                let (curve, target) = ((kind.draw)(&mut dice), (world.draw)(&mut dice));
+                let truth = curve.knee(&rungs, SHARE);
+                let mut search = Search::new(Limits::new(1, HIGHEST));
+                let knee = loop {
+                    match search.next() {
+                        Step::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut dice)),
+                        Step::Done(knee) => break knee,
+                    }
+                };
+                ms += knee.spent_ms;
+                let is_told = knee.outcome != Outcome::Unsteady;
+                told.add(is_told);
+                if is_told {
+                    near.add(index(knee.concurrency).abs_diff(truth) <= 1);
+                    covers.add((index(knee.lowest)..=index(knee.highest)).contains(&truth));
+                }
+            }
+            let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
+            rows.push(vec![name.to_owned(), kind.name.to_owned(), near.told(), covers.told(), told.told(), seconds]);
+        }
+    }
+    let columns =
+        ["world", "curve", "within a step, where told, %", "interval covers, where told, %", "told, %", "time, s"];
+    publish("knees", "The knee: 95 % of the best, over concurrencies from 1 to 256", &columns, &rows);
+}

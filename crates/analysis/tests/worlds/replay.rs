@@ -1,0 +1,126 @@
+//! Points cut out of the recorded hours of real servers, against the whole hour. Nothing of the rules was fitted to
+//! these: they hold what no world was drawn for.
+
+use linerate_analysis::estimate::{REACH, mean_with_interval};
+use linerate_analysis::precision::{Rule, Watch, told};
+use linerate_record::run::Ended;
+use linerate_worlds::{Dice, Series};
+
+use crate::means::{HOWS, How};
+use crate::recorded::{INTERVAL_MS, interval};
+use crate::table::{Share, publish, runs};
+
+/// Every committed hour, by name.
+fn hours() -> Vec<(String, Series)> {
+    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs");
+    let folders = std::fs::read_dir(runs).expect("runs are committed").map(|entry| entry.expect("it is listed").path());
+    let of_series = |path: &std::path::PathBuf| path.to_string_lossy().contains("/series-");
+    let mut found = Vec::new();
+    for folder in folders.filter(of_series) {
+        for file in std::fs::read_dir(folder).expect("it is a folder") {
+            let path = file.expect("it is listed").path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if let Some(name) = name.strip_suffix(".bins.csv.gz") {
+                let series = Series::read(&std::fs::read(&path).expect("it is read")).expect("it is a recording");
+                found.push((name.to_owned(), series));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// One point, from a time of the hour on.
+struct Seen {
+    mean: f64,
+    half: Option<f64>,
+    early: bool,
+    /// All of it, with its warm-up.
+    from_ms: u64,
+    spent_ms: u64,
+}
+
+fn point(hour: &Series, how: How, from_ms: u64) -> Seen {
+    let mut watch = Watch::new(Rule { warmup_ms: None, precision: how.precision, concurrency: 4 });
+    let (mut rates, mut ended) = (Vec::new(), Ended::Duration);
+    for (number, requests) in (0..how.at_most_ms / INTERVAL_MS).zip(hour.intervals(from_ms, INTERVAL_MS)) {
+        rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64);
+        if watch.push(&interval(number, requests)) {
+            ended = Ended::Precise;
+            break;
+        }
+    }
+    let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
+    let measured_ms = measured.len() as u64 * INTERVAL_MS;
+    let estimate = told(mean_with_interval(measured), Some(ended), measured_ms, how.precision);
+    Seen {
+        mean: estimate.mean,
+        half: estimate.half_width_95.filter(|_| watch.settled()),
+        early: ended == Ended::Precise,
+        from_ms,
+        spent_ms: rates.len() as u64 * INTERVAL_MS,
+    }
+}
+
+/// Requests per second in the stretch of `REACH` times a point's own length about it.
+fn around(hour: &Series, seen: &Seen) -> f64 {
+    let stretch_ms = (REACH * seen.spent_ms).min(hour.length_ms());
+    let middle_ms = seen.from_ms + seen.spent_ms / 2;
+    let from_ms = middle_ms.saturating_sub(stretch_ms / 2).min(hour.length_ms() - stretch_ms);
+    let ended: u64 = hour.intervals(from_ms, INTERVAL_MS).take((stretch_ms / INTERVAL_MS) as usize).sum();
+    ended as f64 * 1e3 / stretch_ms as f64
+}
+
+#[test]
+fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
+    let hours = hours();
+    assert!(hours.len() >= 6, "{} recorded hours", hours.len());
+    let mut rows = Vec::new();
+    for (name, hour) in &hours {
+        let truth = hour.rate_per_s();
+        for how in HOWS {
+            let (mut of_hour, mut near, mut was_told, mut early) = <(Share, Share, Share, Share)>::default();
+            let (mut bias, mut width, mut spent_s) = (0.0, 0.0, 0.0);
+            let n = runs(60);
+            for seed in 0..n {
+                let latest_ms = hour.length_ms() - how.at_most_ms;
+                let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;
+                let seen = point(hour, how, from_ms);
+                was_told.add(seen.half.is_some());
+                early.add(seen.early);
+                bias += (seen.mean / truth - 1.0) / n as f64;
+                spent_s += seen.spent_ms as f64 / 1e3 / n as f64;
+                let Some(half) = seen.half else { continue };
+                of_hour.add((seen.mean - truth).abs() <= half);
+                near.add((seen.mean - around(hour, &seen)).abs() <= half);
+                width += half / seen.mean;
+            }
+            // A point ends early where it is quiet: that must not make it better than the hour.
+            assert!(bias.abs() < 0.1, "{name} {}: {bias}", how.name);
+            let percent = |x: f64| format!("{:.2}", 100.0 * x);
+            rows.push(vec![
+                name.clone(),
+                how.name.to_owned(),
+                of_hour.told(),
+                near.told(),
+                was_told.told(),
+                early.told(),
+                percent(bias),
+                percent(width / of_hour.count.max(1) as f64),
+                format!("{spent_s:.1}"),
+            ]);
+        }
+    }
+    let columns = [
+        "recorded hour",
+        "measured",
+        "covers the hour, %",
+        "covers four times its own time about it, %",
+        "an interval was told, %",
+        "ended early, %",
+        "bias against the hour, %",
+        "half width, %",
+        "time, s",
+    ];
+    publish("recorded-means", "Points cut out of recorded hours of real servers", &columns, &rows);
+}

@@ -1,0 +1,87 @@
+//! The warm-up of a point: found where there is one, and not where a target is slow again and again.
+
+use linerate_analysis::precision::{Rule, Watch};
+use linerate_worlds::{Closed, Dice, WORLDS, World};
+
+use crate::recorded::{INTERVAL_MS, interval};
+use crate::table::{Share, publish, runs};
+
+/// Requests a second at a pace of 1.
+const RATE_PER_S: f64 = 2_000.0;
+
+/// How long a point is.
+const POINT_MS: u64 = 30_000;
+
+/// A warm-up that is planted: how long, and at which share of the pace.
+#[derive(Clone, Copy)]
+struct Planted {
+    name: &'static str,
+    ms: u64,
+    left: f64,
+}
+
+const PLANTED: [Planted; 3] = [
+    Planted { name: "none", ms: 0, left: 1.0 },
+    Planted { name: "2 s at half", ms: 2_000, left: 0.5 },
+    Planted { name: "6 s at 80 %", ms: 6_000, left: 0.8 },
+];
+
+#[derive(Default)]
+struct Came {
+    cut: Share,
+    settled: Share,
+    /// Of the mean of what is measured, and of all, against what the visit has behind the warm-up.
+    off: f64,
+    off_uncut: f64,
+}
+
+fn tried(world: &World, planted: Planted, runs: u64) -> Came {
+    let mut came = Came::default();
+    for seed in 0..runs {
+        let mut dice = Dice::new(seed, 41);
+        let target = (world.draw)(&mut dice);
+        let dispersion = dice.between(0.1, 1.0);
+        let seen = Closed::new(target.visit(&mut dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
+        let cold = |number: u64| if number * INTERVAL_MS < planted.ms { planted.left } else { 1.0 };
+        let counts: Vec<f64> = (0..POINT_MS / INTERVAL_MS).zip(seen).map(|(n, s)| cold(n) * s.ended as f64).collect();
+        let mut watch = Watch::new(Rule { warmup_ms: None, precision: None, concurrency: 8 });
+        for (number, count) in (0..).zip(&counts) {
+            watch.push(&interval(number, *count as u64));
+        }
+        let cut = (watch.warmup_ms() / INTERVAL_MS) as usize;
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let truth = mean(&counts[(planted.ms / INTERVAL_MS) as usize..]);
+        came.cut.add(cut > 0);
+        came.settled.add(watch.settled());
+        came.off += (mean(&counts[cut..]) / truth - 1.0) / runs as f64;
+        came.off_uncut += (mean(&counts) / truth - 1.0) / runs as f64;
+    }
+    came
+}
+
+#[test]
+fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
+    let mut rows = Vec::new();
+    for world in &WORLDS {
+        for planted in PLANTED {
+            let came = tried(world, planted, runs(100));
+            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.told());
+            if planted.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
+                assert!(came.cut.interval().0 <= 0.1, "{case}");
+            }
+            if planted.left == 0.5 && world.name == "stationary" {
+                assert!(came.cut.interval().1 >= 0.95 && came.off.abs() < 0.01, "{case}, {} off", came.off);
+            }
+            rows.push(vec![
+                world.name.to_owned(),
+                planted.name.to_owned(),
+                came.cut.told(),
+                format!("{:+.2}", 100.0 * came.off),
+                format!("{:+.2}", 100.0 * came.off_uncut),
+                came.settled.told(),
+            ]);
+        }
+    }
+    let columns = ["world", "warm-up", "something was cut, %", "bias, %", "bias if nothing were cut, %", "steady, %"];
+    publish("warmups", "The warm-up of a point of 30 s, against what follows it", &columns, &rows);
+}

@@ -1,0 +1,135 @@
+//! Experiments conducted on recorded hours of real servers, whose arms differ by what is planted: how often an effect
+//! is called that is none, and how often an interval leaves one out that is there. `LINERATE_WORLDS=N` conducts N.
+
+use linerate_experiment::design::{self, Asked, design};
+use linerate_experiment::state::{State, begin, next, observe, report};
+use linerate_record::experiment::{Decision, Effect, Outcome, Step};
+use linerate_worlds::{Dice, Series, Share, table};
+
+const SECOND: u64 = 1_000_000_000;
+/// Seconds to settle in, and those measured after.
+const SETTLE: u64 = 2;
+const MEASURE: u64 = 8;
+/// Most blocks of an experiment: with both cells of the baseline it lasts 40 minutes.
+const BLOCKS: u32 = 24;
+
+fn experiments() -> u64 {
+    std::env::var("LINERATE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
+}
+
+/// Every committed hour, by name.
+fn hours() -> Vec<(String, Series)> {
+    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs");
+    let mut found = Vec::new();
+    for folder in std::fs::read_dir(runs).expect("runs are committed").map(|entry| entry.expect("it is listed").path())
+    {
+        for path in std::fs::read_dir(folder).into_iter().flatten().map(|file| file.expect("it is listed").path()) {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if let Some(name) = name.strip_suffix(".bins.csv.gz") {
+                let series = Series::read(&std::fs::read(&path).expect("it is read")).expect("it is a recording");
+                found.push((name.to_owned(), series));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// An experiment that begins somewhere in the hour; from its end it goes on with the hour's begin.
+fn conducted(hour: &Series, effect: f64, seed: u64) -> State {
+    let asked = Asked {
+        blocks_max: BLOCKS,
+        settle_first_ns: SETTLE * SECOND,
+        measure_ns: MEASURE * SECOND,
+        ..design::asked("default", vec!["new".to_owned()], seed)
+    };
+    let mut planned = design(&asked).expect("a design that can be run");
+    planned.draws = 1000;
+    let arm = planned.arms.len() as u32 - 1;
+    let seconds: Vec<u64> = hour.intervals(0, 1000).collect();
+    let begin_s = (Dice::new(seed, 37).unit() * seconds.len() as f64) as usize;
+    let (mut state, mut now_s) = (begin(planned), 0);
+    while let Step::Measure(cell) = next(&state) {
+        let lasts_s = (cell.settle_ns / SECOND + MEASURE) as usize;
+        let factor = if cell.arm == arm { effect.exp() } else { 1.0 };
+        let of_second = |s: usize| seconds[(begin_s + now_s + s) % seconds.len()] as f64 * factor;
+        let outcome = Outcome {
+            started_ns: now_s as u64 * SECOND,
+            ended_ns: (now_s + lasts_s) as u64 * SECOND,
+            interval_ns: SECOND,
+            throughput_per_s: (0..lasts_s).map(of_second).collect(),
+            ..Outcome::default()
+        };
+        now_s += lasts_s;
+        state = observe(state, &outcome);
+    }
+    state
+}
+
+/// What came of experiments of one hour and one effect.
+#[derive(Default)]
+struct Came {
+    called: Share,
+    void: Share,
+    missed: Share,
+    half_widths: Vec<f64>,
+    cells: usize,
+}
+
+fn came(hour: &Series, effect: f64, n: u64) -> Came {
+    let (mut came, truth) = (Came::default(), effect.exp_m1());
+    for seed in 0..n {
+        let report = report(&conducted(hour, effect, seed));
+        let Effect { decision, low_share, high_share, .. } = report.effects[0].clone();
+        let is_void = [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm].contains(&decision);
+        came.called.add(decision == Decision::Shown);
+        came.void.add(is_void);
+        if !is_void {
+            came.missed.add(low_share.is_some_and(|low| low > truth) || high_share.is_some_and(|high| high < truth));
+        }
+        came.half_widths.extend(high_share.zip(low_share).map(|(high, low)| (high - low) / 2.0));
+        came.cells += report.blocks.iter().map(|block| block.cells.len()).sum::<usize>();
+    }
+    came.half_widths.sort_by(f64::total_cmp);
+    came
+}
+
+const COLUMNS: [&str; 7] = [
+    "recorded hour",
+    "effect, %",
+    "called, %",
+    "void, %",
+    "missed by the interval, %",
+    "half width (median), %",
+    "cells",
+];
+
+#[test]
+fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_planted() {
+    let (mut rows, mut falsely, mut missed) = (Vec::new(), Share::default(), Share::default());
+    let (hours, n) = (hours(), experiments());
+    assert!(hours.len() >= 6, "{} recorded hours", hours.len());
+    for (name, hour) in &hours {
+        for effect in [0.0, 0.1_f64] {
+            let came = came(hour, effect, n);
+            let median = came.half_widths.get(came.half_widths.len() / 2).copied().unwrap_or(f64::NAN);
+            rows.push(vec![
+                name.clone(),
+                format!("{:+.1}", 100.0 * effect.exp_m1()),
+                came.called.told(),
+                came.void.told(),
+                came.missed.told(),
+                format!("{:.1}", 100.0 * median),
+                format!("{:.1}", came.cells as f64 / n as f64),
+            ]);
+            let sum = |all: Share, some: Share| Share { count: all.count + some.count, held: all.held + some.held };
+            missed = sum(missed, came.missed);
+            falsely = if effect == 0.0 { sum(falsely, came.called) } else { falsely };
+        }
+    }
+    println!("{}", table("experiments-recorded", "Experiments on recorded hours of real servers", &COLUMNS, &rows));
+    // Five in a hundred, and 2.6 standard errors of so many.
+    let most = |n: u64| 0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt();
+    assert!(falsely.value() <= most(falsely.count), "called falsely: {}", falsely.told());
+    assert!(missed.value() <= most(missed.count), "left out what was planted: {}", missed.told());
+}

@@ -1,0 +1,141 @@
+//! Tables of runs from worlds of which the truth is known, every one said to be drawn: how often `analyze` calls an
+//! effect that is none, how often it finds one, and how often its intervals hold it. `LINERATE_WORLDS=N` takes N tables
+//! of each.
+
+use linerate_experiment::analyze::{Asked, analyze};
+use linerate_experiment::table::read;
+use linerate_record::experiment::{Decision, Effect};
+use linerate_worlds::{Cells, Dice, Hazard, Order, Share, TRIALS, Trial, table as table_of};
+
+/// Blocks of a table that has them.
+const BLOCKS: u32 = 12;
+
+fn worlds() -> u64 {
+    std::env::var("LINERATE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
+}
+
+/// The largest share of `n` that 5 % gives but one time in two hundred: there are a dozen of these.
+fn most(n: u64) -> f64 {
+    0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt()
+}
+
+/// Runs in the order in which they were made: whether of the arm, and their name.
+fn order(hazard: &Hazard, blocked: bool, dice: &mut Dice) -> Vec<(bool, u32)> {
+    let [arms, bases] = if blocked { [BLOCKS; 2] } else { hazard.runs };
+    let is_drawn = hazard.order == Order::Drawn;
+    let mut order: Vec<(bool, u32)> = Vec::new();
+    if blocked {
+        for block in 0..arms {
+            let is_arm_first = is_drawn && dice.happens(0.5);
+            order.extend([(is_arm_first, block), (!is_arm_first, block)]);
+        }
+    } else {
+        order.extend((0..bases).map(|run| (false, run)).chain((0..arms).map(|run| (true, run))));
+        if is_drawn {
+            for last in (1..order.len()).rev() {
+                order.swap(last, (dice.unit() * (last + 1) as f64) as usize);
+            }
+        }
+    }
+    if hazard.order == Order::OneSwapped {
+        let middle = if blocked { arms & !1 } else { bases - 1 } as usize;
+        order.swap(middle, middle + 1);
+    }
+    order
+}
+
+/// The text of a table.
+fn table(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> String {
+    let mut dice = Dice::new(seed, 8);
+    let hazard = (trial.draw)(&mut dice);
+    let order = order(&hazard, blocked, &mut dice);
+    let mut cells = Cells::new(hazard, effect, dice);
+    let mut rows: Vec<(bool, u32, usize, f64, bool)> = Vec::new();
+    for (place, (is_arm, run)) in order.into_iter().enumerate() {
+        let cell = cells.next(is_arm, place % 2 == 0, 1);
+        rows.push((is_arm, run, place, 1000.0 * cell.intervals[0], cell.fails));
+    }
+    let mut slowest: Vec<f64> = rows.iter().filter(|row| row.0).map(|row| row.3).collect();
+    slowest.sort_by(f64::total_cmp);
+    let bound = if hazard.lost > 0 { slowest[hazard.lost - 1] } else { 0.0 };
+    let line = |(is_arm, run, place, value, fails): &(bool, u32, usize, f64, bool)| {
+        let name = if *is_arm { "new" } else { "default" };
+        let value = if *fails { String::new() } else { format!("{value:.4}") };
+        format!("{name},{run},{place},{value}\n")
+    };
+    // In blocks a lost run leaves a gap; without, it is a row without a figure.
+    let kept = rows.iter().filter(|row| !blocked || !row.0 || row.3 > bound);
+    let lost = |row: &(bool, u32, usize, f64, bool)| (row.0, row.1, row.2, row.3, row.4 || (row.0 && row.3 <= bound));
+    let column = if blocked { "block" } else { "run" };
+    format!("arm,{column},order,value\n{}", kept.map(|row| line(&lost(row))).collect::<String>())
+}
+
+fn judged(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> Effect {
+    let asked = Asked { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed, drawn: true };
+    let report =
+        analyze(&read(&table(trial, effect, blocked, seed)).expect("a table that a world writes reads"), &asked)
+            .expect("it has arms and runs");
+    report.series[0].effects[0].clone()
+}
+
+/// Shares of tables in which an effect is called and, of those that are neither refused nor confounded, in which the
+/// interval leaves the truth out.
+fn shares(trial: &Trial, effect: f64, blocked: bool) -> (f64, f64, Vec<String>) {
+    let n = worlds();
+    let effects: Vec<Effect> = (0..n).map(|seed| judged(trial, effect, blocked, seed)).collect();
+    let share = |is: &dyn Fn(&Effect) -> bool| effects.iter().filter(|e| is(e)).count() as f64 / n as f64;
+    let called = share(&|e| e.decision == Decision::Shown);
+    let is_void = |e: &Effect| matches!(e.decision, Decision::Refused | Decision::Confounded);
+    let truth = effect.exp_m1();
+    let holds =
+        |e: &Effect| e.low_share.is_none_or(|low| low <= truth) && e.high_share.is_none_or(|high| high >= truth);
+    let missed = share(&|e| !is_void(e) && !holds(e));
+    let told = |share: f64| Share { count: n, held: (share * n as f64).round() as u64 }.told();
+    let row = vec![
+        trial.name.to_owned(),
+        if blocked { "blocks" } else { "runs" }.to_owned(),
+        format!("{:+.0} %", 100.0 * effect),
+        told(called),
+        told(share(&is_void)),
+        told(missed),
+    ];
+    (called, missed, row)
+}
+
+fn publish(name: &str, heading: &str, rows: &[Vec<String>]) {
+    let columns = ["trial", "table", "effect", "called, %", "refused or confounded, %", "missed by the interval, %"];
+    println!("{}", table_of(name, heading, &columns, rows));
+}
+
+/// What a table cannot show: the arm leaves something behind, and rows do not say what ran when it settled.
+fn shows_in_a_table(trial: &&Trial) -> bool {
+    !["carry-over", "settling"].contains(&trial.name)
+}
+
+#[test]
+fn no_world_without_an_effect_is_called_more_often_than_alpha_though_the_draw_is_only_claimed() {
+    let mut rows = Vec::new();
+    for trial in TRIALS.iter().filter(shows_in_a_table) {
+        for blocked in [true, false] {
+            let (called, missed, row) = shares(trial, 0.0, blocked);
+            rows.push(row);
+            assert!(called <= most(worlds()), "{}, blocked {blocked}: {called} called", trial.name);
+            assert!(missed <= most(worlds()), "{}, blocked {blocked}: {missed} missed", trial.name);
+        }
+    }
+    publish("tables-equal", "Tables whose arms are alike, said to be drawn", &rows);
+}
+
+#[test]
+fn what_is_drawn_and_large_is_found_and_intervals_hold() {
+    let mut rows = Vec::new();
+    for trial in TRIALS.iter().filter(|trial| ["calm", "wide arm", "narrow arm"].contains(&trial.name)) {
+        for blocked in [true, false] {
+            let (called, missed, row) = shares(trial, 0.1, blocked);
+            rows.push(row);
+            assert!(called > 0.75, "{}, blocked {blocked}: {called} called", trial.name);
+            assert!(missed <= most(worlds()), "{}, blocked {blocked}: {missed} missed", trial.name);
+        }
+    }
+    publish("tables-better", "Tables whose arm is 10 % faster", &rows);
+}

@@ -1,0 +1,263 @@
+//! Why a change could not be taken back whole: what cannot be restored is not changed.
+
+use std::os::fd::AsFd as _;
+
+use super::file::folder_is_there;
+use super::space::Inside;
+use super::spot::{self, Spot};
+use super::{LONGEST_VALUE_BYTES, beside, netlink, stack};
+
+/// The least MTU of each family, below which an interface has it no more: its addresses, routes and settings go
+/// (`net/ipv6/addrconf.c: addrconf_notify`, `net/ipv4/devinet.c: inetdev_event`).
+const LEAST_MTU: [(&str, &str, u32); 2] = [("ipv6", "IPv6", 1280), ("ipv4", "IPv4", 68)];
+
+/// The reason; `None` where a change can be taken back.
+pub(super) fn refusal(inside: &Inside<'_>, spot: &Spot, prior: &str, new: &str) -> Option<String> {
+    let moving = beside::read(inside, spot);
+    let of_moving = moving.iter().find_map(|beside| {
+        let why = unwritable(&spot::of_address(&beside.address).ok()?, &beside.value)?;
+        Some(format!("{} moves with it: {why}", beside::told(&beside.address)))
+    });
+    unwritable(spot, prior).or(of_moving).or_else(|| match spot {
+        Spot::Mtu(device) => of_mtu(inside, device, prior.parse().ok()?, new.trim().parse().ok()?),
+        Spot::Sysfs(path) => of_discards(inside, path, prior, new),
+        Spot::Channels(device) if inside.root.is_live() => of_channels(inside, device),
+        _ => None,
+    })
+}
+
+/// Why a value could not be written back, as it is written: one text, or one for each of several files.
+fn unwritable(spot: &Spot, prior: &str) -> Option<String> {
+    let is_several = match spot {
+        Spot::Sysfs(path) => path.contains('*'),
+        Spot::Affinities(_) => true,
+        _ => false,
+    };
+    if !is_several {
+        return odd(prior);
+    }
+    prior.split(' ').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value)).find_map(odd)
+}
+
+fn odd(prior: &str) -> Option<String> {
+    let what = if prior.len() > LONGEST_VALUE_BYTES {
+        format!("has {} bytes, and the kernel takes {LONGEST_VALUE_BYTES} at a time", prior.len())
+    } else if prior.chars().any(|c| c.is_control() && c != '\t') {
+        "has several lines or control characters".to_owned()
+    } else if prior.contains(char::REPLACEMENT_CHARACTER) {
+        "is no UTF-8".to_owned()
+    } else {
+        return None;
+    };
+    Some(format!("its present value {what}, so undoing could not bring it back: set it by hand"))
+}
+
+/// The kernel takes multiples of a device's granularity, and no more than 32 bits; without discards the granularity is
+/// 0 since Linux 6.9, and nothing is taken any more (`block/blk-sysfs.c: queue_max_discard_sectors_store`,
+/// `queue_var_store`). What a device begins with may be neither.
+fn of_discards(inside: &Inside<'_>, path: &str, prior: &str, new: &str) -> Option<String> {
+    let folder = path.strip_suffix("/discard_max_bytes")?;
+    if new.trim() == "0" {
+        return Some("the kernel takes no other value after that: mount without discard instead".to_owned());
+    }
+    let granularity = number(inside, &format!("{folder}/discard_granularity")).filter(|bytes| *bytes > 0)?;
+    let is_taken = prior.parse::<u32>().is_ok_and(|bytes| bytes % granularity == 0);
+    (!is_taken).then(|| {
+        format!(
+            "its present value {prior} cannot be written back: the kernel takes multiples of {granularity} up to {}",
+            u32::MAX
+        )
+    })
+}
+
+/// An interface and those that follow it keep their addresses and routes, or it is not done.
+fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<String> {
+    if stack::is_bridge(inside, device) {
+        // `net/bridge/br_device.c: br_change_mtu` marks it as set by hand.
+        let why = "takes its MTU from its ports until one is set, and undoing does not bring that back";
+        return Some(format!("bridge {device} {why}: set that of its ports"));
+    }
+    let mut moved = vec![(device.to_owned(), prior, new)];
+    moved.extend(followers(inside, device, new));
+    for (name, _, then) in &moved {
+        let goes = LEAST_MTU.iter().find(|(folder, _, least)| then < least && has_family(inside, folder, name));
+        if let Some((_, family, least)) = goes {
+            return Some(format!(
+                "with an MTU below {least}, {name} loses its addresses, routes and settings of {family}, and undoing \
+                 does not bring them back: choose at least {least}"
+            ));
+        }
+    }
+    // What cannot be asked is not refused: without netlink the MTU cannot be set either.
+    let routes = if inside.root.is_live() { netlink::route_mtus().unwrap_or_default() } else { Vec::new() };
+    moved.iter().find_map(|(name, own, then)| {
+        let index = number(inside, &format!("class/net/{name}/ifindex"))?;
+        let of_ipv6 = ipv6_mtu(inside, name).unwrap_or(*own);
+        let lost = routes.iter().find(|(of, mtu)| *of == index && there_and_back(*mtu, of_ipv6, *own, *then) != *mtu);
+        lost.map(|(_, mtu)| {
+            format!(
+                "a route of IPv6 by {name} has an MTU of its own, {mtu}, which the kernel changes with the interface's \
+                 and undoing does not bring back: take it out of the route"
+            )
+        })
+    })
+}
+
+/// Interfaces whose MTU follows that of another to a value: their names, what it is and what it will be.
+pub(super) fn followers(inside: &Inside<'_>, device: &str, new: u32) -> Vec<(String, u32, u32)> {
+    let of = |names: Vec<String>| names.into_iter().filter_map(|name| Some((mtu(inside, &name)?, name)));
+    let members = of(stack::members(inside, device)).filter(|(own, _)| *own != new);
+    let above = of(stack::above(inside, device)).filter(|(own, _)| *own > new);
+    members.chain(above).map(|(own, name)| (name, own, new)).collect()
+}
+
+/// What becomes of a route's MTU when its interface's goes from one to another and back: `net/ipv6/route.c:
+/// rt6_mtu_change_route`, with that of IPv6 on the interface, which is the interface's after the first time.
+fn there_and_back(route: u32, of_ipv6: u32, prior: u32, new: u32) -> u32 {
+    let moved = |route: u32, of_ipv6: u32, to: u32| if route >= to || route == of_ipv6 { to } else { route };
+    moved(moved(route, of_ipv6, new), new, prior)
+}
+
+fn has_family(inside: &Inside<'_>, family: &str, device: &str) -> bool {
+    let folder = format!("net/{family}/conf/{device}");
+    inside.sysctls().and_then(|tree| folder_is_there(tree.as_fd(), &folder)).unwrap_or(false)
+}
+
+fn ipv6_mtu(inside: &Inside<'_>, device: &str) -> Option<u32> {
+    spot::read(inside, &Spot::Sysctl(format!("net/ipv6/conf/{device}/mtu"))).ok()?.0.parse().ok()
+}
+
+fn mtu(inside: &Inside<'_>, device: &str) -> Option<u32> {
+    number(inside, &format!("class/net/{device}/mtu"))
+}
+
+fn number(inside: &Inside<'_>, path: &str) -> Option<u32> {
+    spot::read(inside, &Spot::Sysfs(path.to_owned())).ok()?.0.trim().parse().ok()
+}
+
+/// Queueing disciplines that somebody hung on the queues of a `mq` go with the queues; those that the kernel put there
+/// have no handle, and come again.
+fn of_channels(inside: &Inside<'_>, device: &str) -> Option<String> {
+    let index = number(inside, &format!("class/net/{device}/ifindex"))?;
+    let all = netlink::disciplines(index).ok()?;
+    let root = all.iter().find(|one| one.is_root)?;
+    let of_queues = matches!(root.kind.as_str(), "mq" | "mqprio" | "taprio");
+    let hung = all.iter().find(|one| of_queues && !one.is_root && !one.is_ingress && one.handle != 0)?;
+    Some(format!(
+        "queueing discipline {} {:x}: of {device} goes with the queue it hangs on, and undoing does not bring it back: \
+         take it out with tc qdisc del",
+        hung.kind,
+        hung.handle >> 16
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::within;
+    use super::*;
+    use crate::Root;
+
+    #[test]
+    fn what_could_not_be_written_back_whole_is_not_changed() {
+        let (sysctl, queues) = (Spot::Sysctl("a/b".to_owned()), Spot::Sysfs("a/rx-*/b".to_owned()));
+        let interrupts = Spot::Affinities("eth0".to_owned());
+        let several = |length: usize| format!("rx-0={} rx-1={0}", "f".repeat(length));
+        let cases = [
+            (&sysctl, "9".repeat(4094), None),
+            (&sysctl, "9".repeat(4095), Some("4095 bytes")),
+            (&sysctl, "4096\t131072".to_owned(), None),
+            (&sysctl, "a\nb".to_owned(), Some("several lines")),
+            (&sysctl, "a\u{fffd}".to_owned(), Some("UTF-8")),
+            (&sysctl, several(3000), Some("6011 bytes")),
+            (&queues, several(3000), None),
+            (&queues, several(4095), Some("4095 bytes")),
+            (&interrupts, several(3000), None),
+            (&queues, String::new(), None),
+        ];
+        for (spot, prior, expected) in cases {
+            let why = unwritable(spot, &prior);
+            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_told, "{spot:?} {expected:?}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn an_mtu_that_takes_a_family_away_is_refused_for_all_that_follow() {
+        let dir = tempfile::tempdir().unwrap();
+        let class = dir.path().join("sys/class/net");
+        for (name, mtu, others) in [
+            ("eth0", "1500", &["upper_eth0.7"][..]),
+            ("eth0.7", "1400", &[]),
+            ("eth1", "1500", &[]),
+            ("eth2", "1200", &[]),
+            ("bond0", "1500", &["bonding", "lower_eth1"]),
+            ("br0", "1500", &["bridge"]),
+        ] {
+            std::fs::create_dir_all(class.join(name)).unwrap();
+            std::fs::write(class.join(name).join("mtu"), format!("{mtu}\n")).unwrap();
+            for other in others {
+                std::fs::create_dir(class.join(name).join(other)).unwrap();
+            }
+        }
+        for folder in ["ipv6/conf/eth0.7", "ipv6/conf/eth1", "ipv4/conf/eth2"] {
+            std::fs::create_dir_all(dir.path().join("proc/sys/net").join(folder)).unwrap();
+        }
+        let root = Root::captured(dir.path());
+        let ask = |device: &str, new| {
+            within(&root, &Default::default(), None, |inside| {
+                Ok(of_mtu(inside, device, mtu(inside, device).unwrap(), new))
+            })
+            .unwrap()
+        };
+        for (device, new, expected) in [
+            ("eth0", 1280, None),
+            ("eth0", 1279, Some("below 1280, eth0.7 loses")),
+            ("bond0", 9000, None),
+            ("bond0", 1000, Some("below 1280, eth1 loses")),
+            ("eth2", 68, None),
+            ("eth2", 67, Some("below 68, eth2 loses its addresses, routes and settings of IPv4")),
+            ("br0", 9000, Some("bridge br0 takes its MTU from its ports")),
+        ] {
+            let why = ask(device, new);
+            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_told, "{device} {new}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_discards_that_the_kernel_would_not_take_again_is_not_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("sys/block/sda/queue");
+        std::fs::create_dir_all(&folder).unwrap();
+        let root = Root::captured(dir.path());
+        for (granularity, prior, new, expected) in [
+            ("4096", "1073741824", "4194304", None),
+            ("4096", "4294966784", "4194304", Some("multiples of 4096")),
+            ("512", "4294966784", "4194304", None),
+            ("512", "2199023255040", "4194304", Some("2199023255040 cannot be written back")),
+            ("512", "4194304", "0", Some("no other value after that")),
+            ("0", "0", "4194304", None),
+        ] {
+            std::fs::write(folder.join("discard_granularity"), granularity).unwrap();
+            let path = "block/sda/queue/discard_max_bytes";
+            let why = within(&root, &Default::default(), None, |inside| Ok(of_discards(inside, path, prior, new)));
+            let why = why.unwrap();
+            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_told, "{granularity} {prior} {new}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn a_routes_mtu_comes_back_or_not_as_the_kernel_has_it() {
+        for (route, of_ipv6, prior, new, back) in [
+            (1400, 1500, 1500, 1300, 1500),
+            (1400, 1500, 1500, 9000, 1400),
+            (1400, 1500, 1500, 1450, 1400),
+            (1500, 1500, 1500, 9000, 1500),
+            (1400, 1400, 1500, 9000, 1500),
+            (1500, 1500, 1500, 1400, 1500),
+        ] {
+            assert_eq!(there_and_back(route, of_ipv6, prior, new), back, "{route} {of_ipv6} {prior} {new}");
+        }
+    }
+}

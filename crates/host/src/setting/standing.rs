@@ -1,0 +1,103 @@
+//! What stands behind the name of a space: its number or name may be another's later.
+
+use std::io;
+
+use linerate_record::knob::{Space, Standing};
+
+use super::space::identity;
+use crate::owner;
+use crate::root::{Root, text};
+
+/// What stands behind a space now; none on a captured machine, where nothing is given again.
+///
+/// # Errors
+/// Where there is no such process or namespace.
+pub fn standing(root: &Root, space: &Space) -> io::Result<Option<Standing>> {
+    let Some(net) = identity(root, space)? else { return Ok(None) };
+    let started_ticks = match space {
+        Space::Pid(pid) => Some(owner::of(*pid)?.started_ticks),
+        Space::Host | Space::Netns(_) => None,
+    };
+    let boot = text(root, "proc/sys/kernel/random/boot_id", &mut Vec::new())?.trim().to_owned();
+    Ok(Some(Standing { space: space.clone(), net, started_ticks, boot }))
+}
+
+/// The inode of the network namespace of a space, where it is the one that was meant: among what stood there, or, of
+/// this process's own, in an older file.
+///
+/// # Errors
+/// Where it is another's, or nobody has said what was meant.
+pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[Standing]) -> io::Result<Option<u64>> {
+    let Some(now) = standing(root, space)? else { return Ok(None) };
+    let why = match (meant.iter().find(|then| then.space == *space), space) {
+        (Some(then), _) => differs(then, &now),
+        (None, Space::Host) => None,
+        (None, _) => Some("the file of changes does not say which namespace it means"),
+    };
+    match why {
+        None => Ok(Some(now.net)),
+        Some(why) => Err(io::Error::other(format!("{why}: make the file anew"))),
+    }
+}
+
+fn differs(then: &Standing, now: &Standing) -> Option<&'static str> {
+    let is_same_boot = then.boot == now.boot;
+    match &now.space {
+        // The machine's own is the machine's after a boot too, by whatever inode.
+        Space::Host => (is_same_boot && then.net != now.net)
+            .then_some("the file of changes was made in another network namespace than this process is in"),
+        Space::Pid(_) if !is_same_boot || then.started_ticks != now.started_ticks => {
+            Some("another process has that number since the file of changes was made")
+        }
+        Space::Pid(_) => {
+            (then.net != now.net).then_some("the process is in another network namespace than when the file was made")
+        }
+        Space::Netns(_) => (!is_same_boot || then.net != now.net)
+            .then_some("another network namespace has that name since the file of changes was made"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_is_the_one_meant_only_while_the_same_stands_there() {
+        let root = Root::live();
+        let pid = Space::Pid(std::process::id());
+        let now = standing(&root, &pid).unwrap().unwrap();
+        let told = |space: &Space, meant: &[Standing]| {
+            identity_as_meant(&root, space, meant).map_err(|error| error.to_string())
+        };
+        assert_eq!(told(&pid, std::slice::from_ref(&now)), Ok(Some(now.net)));
+        let started_ticks = now.started_ticks.map(|ticks| ticks - 1);
+        let host = Standing { space: Space::Host, started_ticks: None, ..now.clone() };
+        for (then, part) in [
+            (Standing { started_ticks, ..now.clone() }, "another process has that number"),
+            (Standing { boot: "another".to_owned(), ..now.clone() }, "another process has that number"),
+            (Standing { net: now.net + 1, ..now.clone() }, "in another network namespace than when"),
+            (host.clone(), "does not say which namespace"),
+        ] {
+            assert!(told(&pid, &[then]).unwrap_err().contains(part), "{part}");
+        }
+        let elsewhere = Standing { net: host.net + 1, ..host.clone() };
+        assert!(told(&Space::Host, std::slice::from_ref(&elsewhere)).unwrap_err().contains("than this process is in"));
+        let before_a_boot = Standing { boot: "another".to_owned(), ..elsewhere };
+        for meant in [vec![], vec![host], vec![before_a_boot]] {
+            assert_eq!(told(&Space::Host, &meant), Ok(Some(now.net)), "{meant:?}");
+        }
+        assert_eq!(identity_as_meant(&Root::captured("/none"), &Space::Pid(1), &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_given_again_is_another_namespace() {
+        let of = |net, boot: &str| {
+            let space = Space::Netns("lab".to_owned());
+            Standing { space, net, started_ticks: None, boot: boot.to_owned() }
+        };
+        assert_eq!(differs(&of(7, "b"), &of(7, "b")), None);
+        for now in [of(8, "b"), of(7, "c")] {
+            assert!(differs(&of(7, "b"), &now).is_some_and(|why| why.contains("has that name")), "{now:?}");
+        }
+    }
+}

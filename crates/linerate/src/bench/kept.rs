@@ -1,0 +1,81 @@
+//! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
+
+use linerate_load::bucket::{Bucket, BucketError, Keeping, Left};
+use linerate_record::finding::{Confidence, Finding};
+
+use super::objects::{deleting, left_behind, pace};
+use super::setup::Setup;
+use crate::consent;
+use crate::failure::Failure;
+use crate::progress::{Progress, say};
+
+/// What the bucket does with what is deleted in it, where this run deletes anything; tells of it. What is written to a
+/// bucket that locks it is there to stay: that wants consent of its own.
+pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping, Failure> {
+    if setup.flags.work.list_existing || setup.stores_nothing() || setup.has_own_target() {
+        return Ok(Keeping::Nothing);
+    }
+    let keeping = bucket.keeping()?;
+    let (name, flags) = (&setup.session.bucket, setup.flags);
+    match &keeping {
+        Keeping::Versions { lock: Some(lock) } => {
+            let what = format!(
+                "bucket {name:?} locks what is written to it ({lock}): what this run writes cannot be deleted before"
+            );
+            if flags.target.yes_load {
+                say(&format!("warning: {what}"));
+            } else {
+                let fix = "give --yes-load to consent, or name another --bucket";
+                consent::ask(&what, "It is paid for all that time.", fix)?;
+            }
+        }
+        Keeping::Versions { lock: None } if !flags.output.quiet && !flags.output.json => {
+            let then = if flags.work.noclear { "and stays" } else { "and is deleted with all its versions" };
+            say(&format!("bucket {name:?} keeps versions: what this run writes is kept as such, {then}"));
+        }
+        _ => {}
+    }
+    Ok(keeping)
+}
+
+/// Deletes a set, or all of them, by versions; `None` where the target lists none. What it does not delete is an error.
+pub(super) fn delete(
+    setup: &Setup<'_>,
+    set: Option<u32>,
+    bucket: &mut Bucket<'_>,
+    progress: &Progress,
+) -> Result<Option<Left>, BucketError> {
+    let (batch, pause_s) = pace(setup);
+    let mut deleted = 0;
+    bucket.sweep_versions(set, batch, &mut |n| {
+        deleted += n;
+        deleting(setup, progress, &format!("deleting versions of what this run wrote: {deleted}"));
+        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * n as f64));
+    })
+}
+
+/// Deletes what is left of versions and delete markers at the end; tells what stays.
+pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
+    if setup.keeping == Keeping::Nothing {
+        return None;
+    }
+    let swept = setup.afterwards(|bucket| delete(setup, None, bucket, progress));
+    let why = match (swept, &setup.keeping) {
+        (Ok(None | Some(Left { objects: 0, .. })), _) => return None,
+        (Ok(Some(Left { objects, why, .. })), _) => {
+            let why = why.map_or_else(|| "a listing still shows them".into(), |why| why.to_string());
+            let many = if objects == 1 {
+                "1 version or delete marker".into()
+            } else {
+                format!("{objects} versions and delete markers")
+            };
+            format!("{many} could not be deleted: {why}")
+        }
+        (Err(error), Keeping::Unknown(why)) if error.is_an_answer() => {
+            let evidence = format!("whether the bucket keeps versions could not be seen: {why}; and {error}");
+            return Some(Finding { confidence: Confidence::Possible, ..left_behind(setup, &evidence) });
+        }
+        (Err(error), _) => format!("versions of what the run wrote: {error}"),
+    };
+    Some(left_behind(setup, &why))
+}

@@ -1,0 +1,34 @@
+//! Which hosts the flags and the environment name.
+
+use linerate_load::hosts::{self, Host, HostsError, Named};
+
+use crate::cli::TargetChoice;
+use crate::credentials::flag_or_env;
+use crate::{bounded, trust};
+
+/// Variables that name hosts, the first first.
+const VARIABLES: [&str; 3] = ["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+
+/// The hosts that the environment names.
+pub(crate) fn of_environment() -> Option<String> {
+    flag_or_env(None, &VARIABLES)
+}
+
+/// Whether the flags ask for a target of linerate's own. Who does so does not mean the endpoint of the environment.
+pub(crate) fn is_own(target: &TargetChoice) -> bool {
+    target.target.is_some() || target.drive.is_some()
+}
+
+/// The hosts that are named, as text and as what it says; none where a target of linerate's own is loaded.
+pub(crate) fn named(target: &TargetChoice) -> Result<Option<(String, Named)>, HostsError> {
+    let text = target.host.clone().or_else(|| if is_own(target) { None } else { of_environment() });
+    let Some(text) = text else { return Ok(None) };
+    let named = hosts::parse(&text, target.tls || trust::tls_of_environment(&text), bounded::text)?;
+    Ok(Some((text, named)))
+}
+
+/// Their addresses.
+pub(crate) fn resolved(target: &TargetChoice, named: &Named) -> Result<Vec<Host>, HostsError> {
+    let resolve = if target.resolve_host { hosts::resolve_all } else { hosts::resolve };
+    resolve(&named.authorities)
+}

@@ -1,0 +1,125 @@
+//! Folders whose words are acted upon: what they name is deleted, run or changed. Nobody but this user, or root, can
+//! have written them, or put them in another's place.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use linerate_host::trusted;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::bounded;
+use crate::failure::Failure;
+
+/// Reads a file of a folder, of at most `most` bytes, where both are this user's own; why not, for people, where the
+/// folder or the file is another's.
+pub(crate) fn read(folder: &Path, name: &str, most: u64) -> Result<Vec<u8>, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = File::from(openat(CWD, folder, flags, Mode::empty()).map_err(io::Error::from)?);
+    require(folder, &directory.metadata()?)?;
+    require_way(folder)?;
+    // By its folder, which is known now, and not by the path, whose other parts may be anybody's.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(&directory, name, flags, Mode::empty()).map_err(io::Error::from)?);
+    require(&folder.join(name), &file.metadata()?)?;
+    Ok(bounded::read(&file, most)?)
+}
+
+/// Why a file of one's own could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Foreign(Failure),
+    #[error(transparent)]
+    File(#[from] io::Error),
+}
+
+impl Error {
+    /// As the end of a command: what is said of a file that could not be read is the caller's to say.
+    pub(crate) fn told(self, of_file: impl FnOnce(io::Error) -> Failure) -> Failure {
+        match self {
+            Error::Foreign(failure) => failure,
+            Error::File(error) => of_file(error),
+        }
+    }
+}
+
+fn require(path: &Path, metadata: &Metadata) -> Result<(), Error> {
+    let shown = path.display();
+    match standing(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw()) {
+        Standing::Own => Ok(()),
+        Standing::Foreign => Err(Error::Foreign(Failure::usage(format!(
+            "{shown} belongs to another user (uid {}), and what it says would be acted upon: read it, then take a copy \
+             of your own with cp -r",
+            metadata.uid()
+        )))),
+        Standing::Open => Err(Error::Foreign(Failure::usage(format!(
+            "others can write to {shown}, and what it says would be acted upon: read it, then chmod go-w {shown}"
+        )))),
+    }
+}
+
+/// Refuses what others can put in another's place: a folder of one's own that is not the one that was named says what
+/// was not meant.
+pub(crate) fn require_way(path: &Path) -> Result<(), Error> {
+    match trusted::weak(path)? {
+        None => Ok(()),
+        Some(above) => {
+            let (shown, above) = (path.display(), above.display());
+            Err(Error::Foreign(Failure::usage(format!(
+                "others could put another in the place of {shown}, for {above} is theirs or they can write to it, and \
+                 what it says would be acted upon: chmod go-w {above}, or take a copy elsewhere with cp -r"
+            ))))
+        }
+    }
+}
+
+/// Who may have written something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its owner alone, who is this user or root.
+    Own,
+    /// Another user.
+    Foreign,
+    /// More than its owner.
+    Open,
+}
+
+const fn standing(uid: u32, mode: u32, this_user: u32) -> Standing {
+    if uid != this_user && uid != 0 {
+        Standing::Foreign
+    } else if mode & 0o022 != 0 {
+        Standing::Open
+    } else {
+        Standing::Own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_own_or_can_write_is_not_ones_own() {
+        for (uid, mode, this_user, expected) in [
+            (1000, 0o755, 1000, Standing::Own),
+            (0, 0o755, 1000, Standing::Own),
+            (0, 0o700, 0, Standing::Own),
+            (1000, 0o755, 0, Standing::Foreign),
+            (1001, 0o700, 1000, Standing::Foreign),
+            (1000, 0o775, 1000, Standing::Open),
+            (1000, 0o757, 1000, Standing::Open),
+            (0, 0o1777, 1000, Standing::Open),
+        ] {
+            assert_eq!(standing(uid, mode, this_user), expected, "{uid} {mode:o} {this_user}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_a_folder_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", folder.path().join("run.json")).unwrap();
+        assert!(matches!(read(folder.path(), "run.json", 100), Err(Error::File(_))));
+    }
+}

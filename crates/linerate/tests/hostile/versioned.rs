@@ -1,0 +1,145 @@
+//! Buckets that keep versions, keys that may not do everything, deletions that nobody answers.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::FindingKind;
+use tempfile::tempdir;
+
+use super::server::{Asked, Hostile, Said, reply, well};
+use super::{OBJECTS, bench, bench_command, clean, flags, interrupted, keys, says, says_403, shown, view};
+
+/// Below it stays what was deleted without its version.
+const HIDDEN: &str = "hidden/";
+
+/// A bucket that keeps versions.
+fn keeps(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let body = String::from_utf8_lossy(&asked.body);
+    if asked.query == "versioning=" {
+        return says("<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
+    }
+    if asked.query == "object-lock=" {
+        return Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchLock</Code></Error>")));
+    }
+    if asked.query.contains("versions=") {
+        let version = |key: &String| {
+            let key = key.trim_start_matches(HIDDEN);
+            format!("<Version><Key>{key}</Key><VersionId>1</VersionId></Version>")
+        };
+        let all: String = objects.keys().map(version).collect();
+        return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
+    }
+    if asked.deletes_many() {
+        let keys: Vec<String> =
+            objects.keys().filter(|key| body.contains(key.trim_start_matches(HIDDEN))).cloned().collect();
+        for key in keys {
+            let size = objects.remove(&key).unwrap_or_default();
+            if !body.contains("<VersionId>") {
+                objects.insert(format!("{HIDDEN}{}", key.trim_start_matches(HIDDEN)), size);
+            }
+        }
+        return says("<DeleteResult/>");
+    }
+    None
+}
+
+/// The same, with keys that may not delete versions.
+fn keeps_for_ever(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
+    if by_version { says_403("AccessDenied") } else { keeps(asked, objects) }
+}
+
+/// The same, with a lock on whatever is written.
+fn locks(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query == "object-lock=" {
+        return says(
+            "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
+             <Mode>COMPLIANCE</Mode><Days>30</Days></DefaultRetention></Rule></ObjectLockConfiguration>",
+        );
+    }
+    keeps_for_ever(asked, objects)
+}
+
+#[test]
+fn a_bucket_that_keeps_versions_keeps_none_of_the_run() {
+    let (hostile, out) = (Hostile::serve(keeps), tempdir().unwrap());
+    let loud = flags(&hostile, &format!("--op stat --objects {OBJECTS}")).replace("--quiet", "");
+    let output = bench(out.path(), &loud);
+    assert!(output.status.success() && hostile.count() == 0, "{} left: {}", hostile.count(), shown(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("keeps versions"), "{}", shown(&output));
+
+    let (hostile, out) = (Hostile::serve(keeps_for_ever), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let told = String::from_utf8_lossy(&output.stderr);
+    for part in ["7 versions and delete markers", "s3:DeleteObjectVersion", "linerate clean "] {
+        assert!(told.contains(part), "{part}: {}", shown(&output));
+    }
+    assert!(view(out.path()).findings.iter().any(|f| f.kind == FindingKind::LeftBehind));
+    hostile.behave(keeps);
+    assert!(clean(out.path(), &[]).status.success() && hostile.count() == 0);
+}
+
+#[test]
+fn a_bucket_that_locks_what_is_written_wants_consent() {
+    let (hostile, out) = (Hostile::serve(locks), tempdir().unwrap());
+    let asked = flags(&hostile, "--op stat --objects 3");
+    let output = bench(&out.path().join("run"), &asked);
+    assert!(output.status.code() == Some(2) && hostile.count() == 0, "{}", shown(&output));
+    for part in ["COMPLIANCE, 30 days", "--yes-load"] {
+        assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
+    }
+    let output = bench(&out.path().join("run"), &format!("{asked} --yes-load"));
+    assert!(output.status.code() == Some(3) && hostile.count() > 0, "{}", shown(&output));
+}
+
+fn denies_uploads(asked: &Asked, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    asked.query.contains("uploads=").then(|| says_403("AccessDenied"))?
+}
+
+fn denies_versions(asked: &Asked, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
+}
+
+/// Keeps a note of each deletion that it is asked for, and does not answer.
+fn deletes_never(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !asked.deletes_many() {
+        return None;
+    }
+    objects.insert(format!("asked/{}", objects.len()), 0);
+    Some(Said::Nothing)
+}
+
+#[test]
+fn clean_goes_on_where_it_may_not_list_uploads_or_versions() {
+    for (denied, permission) in [("uploads=", "s3:ListBucketMultipartUploads"), ("versions=", "s3:ListBucketVersions")]
+    {
+        let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+        let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+        assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+        hostile.behave(if denied == "uploads=" { denies_uploads } else { denies_versions });
+        let output = clean(out.path(), &[]);
+        assert!(output.status.success() && hostile.count() == 0, "{denied}: {}", shown(&output));
+        assert!(shown(&output).contains(permission), "{denied}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn a_deletion_that_is_not_answered_is_not_made_again() {
+    let (hostile, out) = (Hostile::serve(deletes_never), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, "--op stat --objects 3 --timeout 1s"));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let asked = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("asked/")).count();
+    // Once after the point, and once at the end of the run.
+    assert!(asked <= 2, "{asked}: {}", shown(&output));
+    assert!(shown(&output).contains("timed out after 3 s"), "{}", shown(&output));
+}
+
+#[test]
+fn the_first_ctrl_c_names_the_command_that_cleans_also_with_quiet() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let run = out.path().join("run");
+    let flags = flags(&hostile, "--op put").replace("300ms", "60s");
+    let ended = interrupted(&mut bench_command(&run, &flags, &keys()), || hostile.count() > 20, 1);
+    assert!(ended.said.contains(&format!("linerate clean {}", run.display())), "{ended:?}");
+    assert!(ended.said.lines().last().is_some_and(|line| line.starts_with("error: ")), "{ended:?}");
+}

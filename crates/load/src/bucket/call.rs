@@ -1,0 +1,328 @@
+//! One bucket call: its request, its one deadline, and its whole answer.
+
+use std::io::{self, Read as _, Write as _};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sha2::Digest as _;
+
+use super::errors::{BucketError, Lateness};
+use super::patience::{Ended, Patience, Patient};
+use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT, DELETING_MAX};
+use crate::document::{error_code, root, walk};
+use crate::failure::beginning;
+use crate::hosts::host_header;
+use crate::request::{Extra, push_signature};
+use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX, Head};
+use crate::session::Lookup;
+use crate::sigv4::{Canonical, Signer, hex, push_encoded_path};
+use crate::tls::{Stream, fault, remedy};
+use crate::transport::dial_blocking;
+
+/// What a bucket is asked.
+pub(super) struct Call<'a> {
+    /// In words, for errors.
+    pub(super) what: String,
+    pub(super) method: &'a str,
+    /// Key that it is about; the bucket where it is empty.
+    pub(super) key: &'a str,
+    pub(super) query: &'a [u8],
+    pub(super) headers: &'a [(&'a str, &'a str)],
+    pub(super) body: &'a [u8],
+    /// Deletions that it stands for: it may take longer than a call that stands for one request.
+    pub(super) deletions: u32,
+}
+
+impl<'a> Call<'a> {
+    /// A call about the bucket, without a body.
+    pub(super) fn new(what: impl Into<String>, method: &'a str) -> Self {
+        Call { what: what.into(), method, key: "", query: b"", headers: &[], body: b"", deletions: 1 }
+    }
+
+    fn malformed(&self, why: String) -> BucketError {
+        BucketError::Answer { call: self.what.clone(), why }
+    }
+}
+
+/// A whole answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    keep_alive: bool,
+    pub(super) server: Option<String>,
+    pub(super) content_length: Option<u64>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    /// A success, as far as its status and its root tell: an error in its body is a refusal, whatever the status.
+    pub(super) fn ok(self, call: &Call<'_>) -> Result<Answer, BucketError> {
+        if (200..300).contains(&self.status) && root(&self.body) != Some(b"Error") {
+            return Ok(self);
+        }
+        let code = error_code(&self.body);
+        Err(BucketError::Refused { call: call.what.clone(), status: self.status, code })
+    }
+
+    /// S3's code.
+    pub(super) fn code(&self) -> Option<String> {
+        error_code(&self.body)
+    }
+
+    /// A success that says nothing besides: a body is somebody else's.
+    pub(super) fn done(self, call: &Call<'_>) -> Result<(), BucketError> {
+        let answer = self.ok(call)?;
+        // What some say of a bucket that they have made; Ceph's RGW says it in JSON, to its system users.
+        let of_bucket = matches!(root(&answer.body), Some(b"CreateBucketResult" | b"CreateBucketConfiguration"))
+            || answer.body.starts_with(b"{\"entry_point_object_ver\"");
+        if of_bucket || answer.body.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        Err(call.malformed(format!("it is \"{}\", and S3 says nothing there", beginning(&answer.body))))
+    }
+
+    /// A success with a document, gone through by its elements.
+    pub(super) fn document(
+        self,
+        call: &Call<'_>,
+        roots: &[&str],
+        on_end: impl FnMut(Option<&str>, &str, &mut String) -> Result<(), String>,
+    ) -> Result<(), BucketError> {
+        let answer = self.ok(call)?;
+        walk(&answer.body, roots, on_end).map_err(|why| call.malformed(why))
+    }
+}
+
+impl Bucket<'_> {
+    /// How long a call may take.
+    fn limit(&self, deletions: u32) -> Duration {
+        let one = Duration::from_nanos(self.session.timeout_ns);
+        one.saturating_mul(deletions.max(1)).min(one.max(DELETING_MAX))
+    }
+
+    /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
+    pub(super) fn open(&self, mut patience: Patience) -> Result<Stream, BucketError> {
+        let address = self.session.hosts[self.host].address;
+        patience.at_most(CONNECT_TIMEOUT);
+        let failed = |error| self.failed("connecting", error);
+        let socket = dial_blocking(address, self.session.source(address, 0), &mut patience).map_err(failed)?;
+        let socket = Patient::new(socket, patience).map_err(failed)?;
+        let Some(tls) = &self.session.tls else { return Ok(Stream::Plain(socket)) };
+        let shaken = tls.shake_hands(self.host, socket);
+        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match Ended::of(&error) {
+            Some(_) => self.failed("the TLS handshake", error),
+            None => self.not_shaken(&error),
+        })
+    }
+
+    pub(super) fn connecting(&self) -> Patience {
+        Patience::new(self.limit(1), &self.heed)
+    }
+
+    fn not_shaken(&self, error: &io::Error) -> BucketError {
+        let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let (why, remedy) = match of_tls {
+            Some(inner) => (inner.to_string(), remedy(fault(inner, false))),
+            None if is_closed(error.kind()) => {
+                ("it closed during the handshake".to_owned(), remedy("closed during the handshake"))
+            }
+            None => (error.to_string(), remedy("")),
+        };
+        BucketError::Tls { host: self.authority(), why, remedy }
+    }
+
+    pub(super) fn authority(&self) -> String {
+        self.session.hosts[self.host].authority.clone()
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> BucketError {
+        let host = self.authority();
+        match Ended::of(&error) {
+            Some(Ended::Stopped) => BucketError::Stopped,
+            Some(late) => BucketError::Late { call: what.to_owned(), host, ended: Lateness(late) },
+            None if error.get_ref().is_some_and(|inner| inner.is::<Boundless>()) => {
+                BucketError::Boundless { call: what.to_owned(), host, why: error.to_string() }
+            }
+            None => match error.kind() {
+                io::ErrorKind::InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                    self.not_shaken(&error)
+                }
+                io::ErrorKind::InvalidData => BucketError::NotHttp { host, why: error.to_string() },
+                _ => BucketError::Unreachable { host, source: error },
+            },
+        }
+    }
+
+    /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
+    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Answer, BucketError> {
+        let patience = Patience::new(self.limit(call.deletions), &self.heed);
+        let request = self.request(call);
+        let to_head = call.method == "HEAD";
+        let mut answered = Err(io::ErrorKind::NotConnected.into());
+        if let Some(stream) = self.stream.take() {
+            answered = self.exchange(stream, &patience, &request, (call.body, to_head));
+        }
+        // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
+        if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
+            let stream = self.open(patience.clone())?;
+            answered = self.exchange(stream, &patience, &request, (call.body, to_head));
+        }
+        answered.map_err(|error| self.failed(&call.what, error))
+    }
+
+    /// One request and its answer; keeps the connection where the host does.
+    fn exchange(
+        &mut self,
+        mut stream: Stream,
+        patience: &Patience,
+        request: &[u8],
+        (body, to_head): (&[u8], bool),
+    ) -> io::Result<Answer> {
+        *stream.patience() = patience.clone();
+        stream.write_all(request)?;
+        stream.write_all(body)?;
+        stream.flush()?;
+        let answer = read_answer(&mut stream, to_head)?;
+        self.stream = answer.keep_alive.then_some(stream);
+        Ok(answer)
+    }
+
+    pub(super) fn request(&self, call: &Call<'_>) -> Vec<u8> {
+        let Call { method, key, query, headers, body, .. } = *call;
+        let session = self.session;
+        let authority = host_header(&session.hosts[self.host].authority, session.tls.is_some());
+        let (host, mut path) = match session.lookup {
+            Lookup::Path => (authority.to_owned(), b"/".to_vec()),
+            Lookup::VirtualHost => (format!("{}.{authority}", session.bucket), b"/".to_vec()),
+        };
+        if session.lookup == Lookup::Path {
+            push_encoded_path(&session.bucket, &mut path);
+        }
+        if !key.is_empty() {
+            if session.lookup == Lookup::Path {
+                path.push(b'/');
+            }
+            push_encoded_path(key, &mut path);
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        let mut out = Vec::new();
+        out.extend_from_slice(method.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(&path);
+        if !query.is_empty() {
+            out.push(b'?');
+            out.extend_from_slice(query);
+        }
+        let fixed =
+            format!(" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: linerate/{version}\r\nContent-Length: {}", body.len());
+        out.extend_from_slice(fixed.as_bytes());
+        for (name, value) in headers {
+            out.extend_from_slice(format!("\r\n{name}: {value}").as_bytes());
+        }
+        if let Some(credentials) = &session.credentials {
+            let mut signer = Signer::s3(credentials.clone(), &session.region);
+            signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
+            let payload_hash = hex(&sha2::Sha256::digest(body).into());
+            let canonical = Canonical { method, path: &path, query, headers: &[], payload_hash: &payload_hash };
+            push_signature(&signer, canonical, host.as_bytes(), &Extra::default(), &mut Vec::new(), &mut out);
+        }
+        out.extend_from_slice(b"\r\n\r\n");
+        out
+    }
+}
+
+/// An answer that goes on for longer than anything that S3 says.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Boundless(String);
+
+fn boundless(why: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Boundless(why.to_string()))
+}
+
+const fn is_closed(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as K;
+    matches!(kind, K::NotConnected | K::UnexpectedEof | K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe)
+}
+
+fn read_some<'a>(stream: &mut Stream, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    stream.read(buffer).map(|n| &buffer[..n])
+}
+
+fn refuse(why: response::Malformed) -> io::Error {
+    match why {
+        response::Malformed::Syntax => io::Error::new(io::ErrorKind::InvalidData, why.to_string()),
+        _ => boundless(why),
+    }
+}
+
+/// Reads the head of an answer, past interim ones; `bytes` then begins with it.
+fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8], to_head: bool) -> io::Result<Head> {
+    let mut interim_bytes = 0;
+    loop {
+        match response::head(bytes, to_head).map_err(refuse)? {
+            Some(head) if head.status >= 200 => return Ok(head),
+            Some(interim) => {
+                interim_bytes += interim.head_bytes;
+                if interim_bytes > HEAD_BYTES_MAX {
+                    return Err(boundless("interim replies without end"));
+                }
+                bytes.drain(..interim.head_bytes);
+                continue;
+            }
+            None => {}
+        }
+        let fresh = read_some(stream, buffer)?;
+        if fresh.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(fresh);
+    }
+}
+
+/// Reads one answer, however it is framed.
+fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let head = read_head(stream, &mut bytes, &mut buffer, to_head)?;
+    let too_long = || boundless(format!("it is longer than {} MiB", BODY_BYTES_MAX >> 20));
+    if matches!(head.framing, Framing::Length(length) if length > BODY_BYTES_MAX as u64) {
+        return Err(too_long());
+    }
+    let server = response::header(&bytes, "server").map(str::to_owned);
+    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
+    let mut fresh = &bytes[head.head_bytes..];
+    loop {
+        match head.framing {
+            Framing::Chunked => {
+                chunks.take(fresh, |data| body.extend_from_slice(data)).map_err(refuse)?;
+            }
+            Framing::Length(_) | Framing::UntilClose => body.extend_from_slice(fresh),
+        }
+        let whole = match head.framing {
+            Framing::Length(length) => body.len() as u64 >= length,
+            Framing::Chunked => chunks.done(),
+            Framing::UntilClose => false,
+        };
+        // What follows an answer was not asked for: it is not read as the answer to what is asked next.
+        let surplus = matches!(head.framing, Framing::Length(length) if body.len() as u64 > length);
+        let keep_alive = head.keep_alive && !surplus;
+        let Head { status, content_length, .. } = head;
+        let answer = |body| Answer { status, keep_alive, server: server.clone(), content_length, body };
+        if whole {
+            if let Framing::Length(length) = head.framing {
+                body.truncate(length as usize);
+            }
+            return Ok(answer(body));
+        }
+        if body.len() > BODY_BYTES_MAX {
+            return Err(too_long());
+        }
+        fresh = read_some(stream, &mut buffer)?;
+        if fresh.is_empty() {
+            // Nothing says that such a body is whole, but for its own form.
+            return if head.framing == Framing::UntilClose {
+                Ok(answer(body))
+            } else {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            };
+        }
+    }
+}

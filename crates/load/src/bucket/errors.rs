@@ -1,0 +1,182 @@
+//! How bucket calls fail, and what to do about it.
+
+use std::io;
+
+use super::patience::Ended;
+
+/// A bucket call that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    /// No connection, or one that broke.
+    #[error("failed to reach {host}: {source}")]
+    Unreachable {
+        /// `host:port`.
+        host: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A call that its time limit ended.
+    #[error("{call} at {host} {ended}")]
+    Late {
+        /// What was asked.
+        call: String,
+        /// `host:port`.
+        host: String,
+        /// After which time.
+        ended: Lateness,
+    },
+    /// A call that whoever began it does not want any more.
+    #[error("interrupted")]
+    Stopped,
+    /// A TLS handshake that failed.
+    #[error("failed to speak TLS with {host}: {why}; {remedy}")]
+    Tls {
+        /// `host:port`.
+        host: String,
+        /// Why.
+        why: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// An answer that is not HTTP.
+    #[error("{host} does not speak HTTP: {why}; is the port right, and is it plain HTTP? TLS is https://, or --tls")]
+    NotHttp {
+        /// `host:port`.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// An answer of HTTP that is without measure.
+    #[error("the answer of {host} to {call} cannot be taken: {why}")]
+    Boundless {
+        /// What was asked.
+        call: String,
+        /// `host:port`.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// A refusal.
+    #[error("{call} was refused with HTTP {}", refusal(call, *status, code.as_deref()))]
+    Refused {
+        /// What was asked.
+        call: String,
+        /// Status.
+        status: u16,
+        /// S3's code, where the answer names one.
+        code: Option<String>,
+    },
+    /// A call that is not made, as the one before it was not answered.
+    #[error("a call before it was not answered in its time, and no more are made")]
+    Unanswered,
+    /// An answer that does not make sense.
+    #[error("the answer to {call} could not be understood: {why}")]
+    Answer {
+        /// What was asked.
+        call: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// After which time a call was given up: `timed out after 3 s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Lateness(pub(super) Ended);
+
+impl BucketError {
+    /// Whether the target forbids what was asked, and may allow something else.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        let denied = |code: &str| matches!(code, "AccessDenied" | "AllAccessDisabled");
+        matches!(self, BucketError::Refused { code: Some(code), .. } if denied(code))
+    }
+
+    /// Whether the target has answered, in whatever words: it may have done what was asked, and can be asked again.
+    #[must_use]
+    pub const fn is_an_answer(&self) -> bool {
+        matches!(self, BucketError::Refused { .. } | BucketError::Answer { .. })
+    }
+}
+
+fn refusal(call: &str, status: u16, code: Option<&str>) -> String {
+    let named = code.map_or_else(String::new, |code| format!(" ({code})"));
+    format!("{status}{named}{}", advice(call, status, code))
+}
+
+/// What a call needs to be allowed, by the beginning of its words; S3's own names.
+const PERMISSIONS: [(&str, &str); 9] = [
+    ("listing uploads", "s3:ListBucketMultipartUploads"),
+    ("listing versions", "s3:ListBucketVersions"),
+    ("looking whether", "s3:GetBucketVersioning"),
+    ("deleting", "s3:DeleteObject, and s3:DeleteObjectVersion in a bucket that keeps versions"),
+    ("giving up an upload", "s3:AbortMultipartUpload"),
+    ("making bucket", "s3:CreateBucket"),
+    ("removing bucket", "s3:DeleteBucket"),
+    ("listing", "s3:ListBucket"),
+    ("access to bucket", "s3:ListBucket"),
+];
+
+/// What to do about a refusal, behind a semicolon; empty where nothing is known to help.
+fn advice(call: &str, status: u16, code: Option<&str>) -> String {
+    let needed = PERMISSIONS.iter().find(|(begins, _)| call.starts_with(begins));
+    if let (Some("AccessDenied" | "AllAccessDisabled"), Some((_, permission))) = (code, needed) {
+        return format!("; check that these keys may use this bucket: it takes {permission}");
+    }
+    let what = match code {
+        Some("InvalidAccessKeyId") => "the target does not know this access key; check AWS_ACCESS_KEY_ID",
+        Some("SignatureDoesNotMatch") => "the secret key is not that of this access key; check AWS_SECRET_ACCESS_KEY",
+        Some("InvalidToken" | "ExpiredToken" | "TokenRefreshRequired") => "check AWS_SESSION_TOKEN",
+        Some("RequestTimeTooSkewed") => "check the clocks of this machine and of the target",
+        Some(
+            "AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError" | "IllegalLocationConstraintException",
+        ) => "check --region",
+        Some("PermanentRedirect" | "TemporaryRedirect" | "Redirect") => "check --region and --host",
+        Some("AccessDenied" | "AllAccessDisabled") => "check that these keys may use this bucket and list it",
+        None if matches!(status, 301 | 307 | 400 | 403) => {
+            "check the keys, the session token, the region and this machine's clock"
+        }
+        None if status == 404 => "it names no code of S3: is S3 served there?",
+        _ => return String::new(),
+    };
+    format!("; {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_denied_is_told_with_the_permission_that_it_takes() {
+        for (call, permission) in [
+            ("listing uploads below \"p/\"", "s3:ListBucketMultipartUploads"),
+            ("listing versions below \"p/\"", "s3:ListBucketVersions"),
+            ("listing \"p/\"", "s3:ListBucket"),
+            ("deleting 7 objects of this run", "s3:DeleteObject,"),
+            ("removing bucket \"b\"", "s3:DeleteBucket"),
+        ] {
+            let denied = BucketError::Refused { call: call.into(), status: 403, code: Some("AccessDenied".into()) };
+            let words = denied.to_string();
+            let told: Vec<&str> = words.split_whitespace().collect();
+            assert!(denied.is_denied() && told.contains(&permission), "{words}");
+        }
+    }
+
+    #[test]
+    fn refusals_tell_their_code_and_what_helps() {
+        let told = |status, code: Option<&str>| {
+            BucketError::Refused { call: "it".into(), status, code: code.map(str::to_owned) }.to_string()
+        };
+        assert_eq!(told(500, None), "it was refused with HTTP 500");
+        assert_eq!(told(503, Some("SlowDown")), "it was refused with HTTP 503 (SlowDown)");
+        for (code, part) in [
+            (Some("InvalidAccessKeyId"), "(InvalidAccessKeyId); the target does not know this access key"),
+            (Some("SignatureDoesNotMatch"), "AWS_SECRET_ACCESS_KEY"),
+            (Some("RequestTimeTooSkewed"), "clocks"),
+            (Some("AuthorizationHeaderMalformed"), "--region"),
+            (None, "check the keys"),
+        ] {
+            assert!(told(403, code).contains(part), "{}", told(403, code));
+        }
+    }
+}

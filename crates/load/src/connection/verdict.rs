@@ -1,0 +1,91 @@
+//! What a reply that is whole says of its request: that it was done, or how it failed.
+
+use linerate_record::run::Op;
+
+use super::exchange::{Beside, Exchange};
+use super::listed::Expected;
+use crate::document::{error_code, root};
+use crate::failure::{Failure, beginning};
+use crate::multipart::judge;
+
+/// Most blanks where S3 says nothing: some servers send them to keep a connection.
+const BLANK_BYTES_MAX: u64 = 64 << 10;
+
+/// Holds a whole reply against what was asked; `beside` is what was seen of a body that is no object's.
+pub(super) fn verdict(exchange: &Exchange, beside: &Beside, expected: &Expected) -> Result<(), Failure> {
+    let document = beside.document.as_slice();
+    if let Some(host) = &exchange.location {
+        return Err(Failure::Redirect(exchange.status, host.clone()));
+    }
+    if !(200..300).contains(&exchange.status) {
+        return Err(Failure::Status(exchange.status, error_code(document)));
+    }
+    if exchange.unsent() {
+        return Err(Failure::EarlyReply);
+    }
+    match exchange.ask.op {
+        Op::Get => object(exchange),
+        Op::Stat => length(exchange),
+        Op::Put | Op::Part => nothing_else(exchange, document).and_then(|()| with_status(exchange, &[200])),
+        Op::Delete => nothing_else(exchange, document).and_then(|()| with_status(exchange, &[200, 204])),
+        Op::List => match root(document) {
+            Some(b"ListBucketResult") if exchange.status == 200 => beside.listed.judge(expected),
+            _ => nothing_else(exchange, document).and(Err(Failure::NotS3(beginning(document)))),
+        },
+        Op::Multipart => Ok(()),
+    }?;
+    exchange.ask.call.map_or(Ok(()), |call| judge(call.step, &exchange.reply))
+}
+
+/// The body of a GET is the object, or the range of it, that was asked for.
+fn object(exchange: &Exchange) -> Result<(), Failure> {
+    let ranged = exchange.ask.range.is_some();
+    let fits = exchange.ask.range.is_none_or(|range| {
+        let told = exchange.content_range;
+        let whole = exchange.ask.subject.size_bytes();
+        told.is_some_and(|told| {
+            told.first == range.start
+                && told.last == range.start + range.length - 1
+                && told.whole.is_none_or(|told| told == whole)
+        })
+    });
+    // A part in place of the whole, the whole in place of a part, or a part that nobody asked for.
+    if (exchange.status == 206) != ranged || !fits {
+        return Err(Failure::WrongRange);
+    }
+    if exchange.received < exchange.expected_bytes() {
+        return Err(Failure::ShortBody);
+    }
+    if exchange.received > exchange.expected_bytes() {
+        return Err(Failure::LongBody);
+    }
+    if exchange.wrong { Err(Failure::WrongBody) } else { Ok(()) }
+}
+
+/// A HEAD tells the object by its length.
+fn length(exchange: &Exchange) -> Result<(), Failure> {
+    match exchange.content_length {
+        _ if exchange.status != 200 => Err(Failure::Status(exchange.status, None)),
+        Some(length) if length == exchange.ask.subject.size_bytes() => Ok(()),
+        Some(_) => Err(Failure::WrongLength),
+        None => Err(Failure::Lacking("a length")),
+    }
+}
+
+/// S3 answers such a request with its status alone, and so do MinIO and Ceph's RGW, whose code was read. A body
+/// beside it is an error that came too late for the status, or what somebody else says: a proxy, a portal, a cache.
+fn nothing_else(exchange: &Exchange, document: &[u8]) -> Result<(), Failure> {
+    if root(document) == Some(b"Error") {
+        return Err(Failure::Status(exchange.status, error_code(document)));
+    }
+    // Blanks ahead of it were not kept.
+    if !document.is_empty() {
+        return Err(Failure::NotS3(beginning(document)));
+    }
+    if exchange.received > BLANK_BYTES_MAX { Err(Failure::Blanks) } else { Ok(()) }
+}
+
+/// Each of these says that it was done; another status, such as 202, says that it may be.
+fn with_status(exchange: &Exchange, right: &[u16]) -> Result<(), Failure> {
+    if right.contains(&exchange.status) { Ok(()) } else { Err(Failure::Status(exchange.status, None)) }
+}

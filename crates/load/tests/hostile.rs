@@ -1,0 +1,362 @@
+//! Servers that misbehave in every way listed, at every call that linerate makes: none is waited for longer than its
+//! limit, and none counts as a success.
+
+#[path = "hostile/behaviours.rs"]
+mod behaviours;
+#[path = "faults/driving.rs"]
+mod driving;
+#[expect(dead_code, reason = "each test binary uses a part")]
+#[path = "faults/server.rs"]
+mod server;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use behaviours::Behaviour;
+use driving::{bodies, plan, session};
+use linerate_load::body::Bodies;
+use linerate_load::bucket::{Bucket, BucketError, Heed};
+use linerate_load::clock::Clock;
+use linerate_load::listing::Identified;
+use linerate_load::object::ObjectId;
+use linerate_load::point::{Drive, drive};
+use linerate_load::session::{Plan, Session};
+use linerate_record::run::Op;
+use server::{Asked, Then, reply, serve, well};
+
+/// Longest time for one request or one call.
+const LIMIT: Duration = Duration::from_millis(150);
+
+/// Limit where the answer comes.
+const PATIENT: Duration = Duration::from_secs(20);
+
+/// What a busy machine may take beside it.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Exists,
+    Create,
+    Remove,
+    List,
+    Versions,
+    Uploads,
+    Delete,
+    Abort,
+    Head,
+    Get,
+    Range,
+    Put,
+    Stat,
+    LoadList,
+    LoadDelete,
+    Initiate,
+    Part,
+    Complete,
+}
+
+const CALLS: [Call; 18] = [
+    Call::Exists,
+    Call::Create,
+    Call::Remove,
+    Call::List,
+    Call::Versions,
+    Call::Uploads,
+    Call::Delete,
+    Call::Abort,
+    Call::Head,
+    Call::Get,
+    Call::Range,
+    Call::Put,
+    Call::Stat,
+    Call::LoadList,
+    Call::LoadDelete,
+    Call::Initiate,
+    Call::Part,
+    Call::Complete,
+];
+
+/// One server for all: the bucket's name says how it behaves, and at which call.
+fn serve_all() -> SocketAddr {
+    let behaviours = behaviours::all();
+    serve(Arc::new(move |asked: &mut Asked<'_>| {
+        let bucket = asked.line.split(['/', '?', ' ']).nth(2).unwrap_or_default();
+        let mut numbers = bucket.split('-').skip(1).filter_map(|n| n.parse::<usize>().ok());
+        let (behaviour, call) = (numbers.next().expect("a behaviour"), CALLS[numbers.next().expect("a call")]);
+        match before(call, asked) {
+            Some(answer) => {
+                asked.take_body()?;
+                asked.say(answer)?;
+                Ok(Then::Keep)
+            }
+            None => (behaviours[behaviour].answer)(asked),
+        }
+    }))
+}
+
+/// What a well-behaved server says to the calls that come before the one that is misbehaved at.
+fn before(call: Call, asked: &Asked<'_>) -> Option<Vec<u8>> {
+    let (get, put) = (asked.line.starts_with("GET"), asked.line.starts_with("PUT"));
+    let (initiates, part) = (asked.line.contains("?uploads="), put && asked.line.contains("partNumber="));
+    match call {
+        Call::Remove if get && initiates => Some(reply("200 OK", "", b"<ListMultipartUploadsResult/>")),
+        Call::Remove if get => Some(reply("200 OK", "", b"<ListBucketResult/>")),
+        Call::Part | Call::Complete if initiates => {
+            let id = b"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+            Some(reply("200 OK", "", id))
+        }
+        Call::Complete if part => Some(reply("200 OK", "ETag: \"e\"\r\n", b"")),
+        _ => None,
+    }
+}
+
+/// One request in flight.
+fn one(op: Op) -> Plan {
+    Plan { concurrency: 1, ..plan(op, 4096) }
+}
+
+/// Drives a load until something succeeded or failed; the successes, and how the failures are told.
+fn driven(session: &Session, plan: &Plan) -> (bool, String) {
+    let interrupted = AtomicBool::new(false);
+    let with = Drive { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let (mut succeeded, mut told) = (false, Vec::new());
+    let outcome = drive(&with, plan, |figures| {
+        for row in figures.rows.into_iter().filter(|row| row.requests > 0 || !row.errors.is_empty()) {
+            // A part that is sent well is no object.
+            succeeded |= row.requests > 0 && row.op != Op::Part;
+            told.extend(row.errors.into_keys());
+            if succeeded || !told.is_empty() {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    outcome.expect("it drives");
+    (succeeded, told.join(", "))
+}
+
+/// Makes a call; whether it counts as a success, and what is told.
+fn called(session: &Session, call: Call) -> (bool, String) {
+    let mut bucket = match Bucket::connect(session, 0) {
+        Ok(bucket) => bucket,
+        Err(error) => return (false, error.to_string()),
+    };
+    let id = ObjectId { set: 1, seq: 1 };
+    let upload = Identified { key: "run/a".into(), id: "u".into() };
+    let told = |result: Result<bool, BucketError>| match result {
+        Ok(succeeded) => (succeeded, "nothing".to_owned()),
+        Err(error) => (false, error.to_string()),
+    };
+    match call {
+        Call::Exists => told(bucket.exists().map(|_| true)),
+        Call::Create => told(bucket.create()),
+        Call::Remove => told(bucket.remove()),
+        Call::List => told(bucket.list("run/", 5000).map(|_| true)),
+        // A target that knows no such call says so.
+        Call::Versions => told(bucket.versions(None).map(|page| page.is_some())),
+        Call::Uploads => told(bucket.uploads().map(|uploads| uploads.is_some())),
+        Call::Delete => told(bucket.delete(&[(id, 4096)]).map(|()| true)),
+        Call::Abort => told(bucket.abort_upload(&upload).map(|()| true)),
+        Call::Head => told(bucket.head(id, 4096).map(|length| length == Some(4096))),
+        Call::Get => driven(session, &one(Op::Get)),
+        Call::Range => driven(session, &Plan { range_bytes: Some(1000), ..one(Op::Get) }),
+        Call::Put => driven(session, &one(Op::Put)),
+        Call::Stat => driven(session, &one(Op::Stat)),
+        Call::LoadList => driven(session, &one(Op::List)),
+        Call::LoadDelete => driven(session, &one(Op::Delete)),
+        Call::Initiate | Call::Part | Call::Complete => driven(session, &one(Op::Multipart)),
+    }
+}
+
+/// One case: what is wrong about it, if anything.
+fn wrong(
+    address: SocketAddr,
+    bodies: &Arc<Bodies>,
+    (i, behaviour): (usize, &Behaviour),
+    call: usize,
+) -> Option<String> {
+    let session = Session { bucket: format!("bucket-{i}-{call}"), ..session(address, LIMIT, bodies) };
+    let (begin, call) = (Instant::now(), CALLS[call]);
+    let (succeeded, told) = called(&session, call);
+    let took = begin.elapsed();
+    let what = format!("{}, at {call:?}", behaviour.name);
+    if succeeded && !behaviour.right_for.contains(&call) {
+        return Some(format!("{what}: counted as a success"));
+    }
+    if took > LIMIT + SLACK {
+        return Some(format!("{what}: took {took:?}: {told}"));
+    }
+    (told.is_empty() && !succeeded).then(|| format!("{what}: nothing was told"))
+}
+
+#[test]
+fn no_server_hangs_a_call_and_none_makes_a_success_of_nothing() {
+    let (address, bodies, behaviours) = (serve_all(), bodies(), behaviours::all());
+    assert!(behaviours.len() >= 60, "{}", behaviours.len());
+    let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                loop {
+                    let case = next.fetch_add(1, Ordering::Relaxed);
+                    let (i, call) = (case / CALLS.len(), case % CALLS.len());
+                    let Some(behaviour) = behaviours.get(i) else { return };
+                    let fault = wrong(address, &bodies, (i, behaviour), call);
+                    faults.lock().expect("nobody panicked").extend(fault);
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().expect("nobody panicked");
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), behaviours.len() * CALLS.len(), faults.join("\n"));
+    println!("{} behaviours at {} calls", behaviours.len(), CALLS.len());
+}
+
+/// Pages of a listing that never ends, by the number of the request.
+type Pages = fn(u64) -> String;
+
+fn entry(key: u64) -> String {
+    format!("<Contents><Key>run/{key:09}</Key><Size>1</Size></Contents>")
+}
+
+/// A page that says that another follows.
+fn page(entries: &str, token: &str) -> String {
+    let more = format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>");
+    format!("<ListBucketResult>{entries}{more}</ListBucketResult>")
+}
+
+#[test]
+fn listings_that_never_end_are_errors() {
+    let cases: [(&str, Pages, &str); 3] = [
+        ("empty pages", |n| page("", &n.to_string()), "page after page is empty"),
+        ("the same token", |n| page(&entry(n), "t"), "begins where this one does"),
+        ("the same page", |n| page(&entry(7), &n.to_string()), "two of its pages are the same"),
+    ];
+    let bodies = bodies();
+    for (what, pages, why) in cases {
+        let answer = move |a: &mut Asked<'_>| {
+            a.say(reply("200 OK", "", pages(a.number).as_bytes()))?;
+            Ok(Then::Keep)
+        };
+        let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
+        let error = Bucket::connect(&session, 0).unwrap().list("run/", usize::MAX).expect_err(what);
+        assert!(error.to_string().contains(why), "{what}: {error}");
+        let error = Bucket::connect(&session, 0).unwrap().stored(0, 1_000_000).expect_err(what);
+        assert!(error.to_string().contains(why), "{what}: {error}");
+    }
+}
+
+#[test]
+fn what_a_listing_still_shows_is_not_deleted_whatever_the_target_says() {
+    let bodies = bodies();
+    for (said, why) in [
+        ("<DeleteResult/>", None),
+        ("<DeleteResult><Error><Key>run/a</Key><Code>AccessDenied</Code></Error></DeleteResult>", Some("AccessDenied")),
+        ("<d:DeleteResult xmlns:d='u'><d:Error><d:Code>Held</d:Code></d:Error></d:DeleteResult>", Some("Held")),
+        ("", Some("no DeleteResult")),
+        ("<html/>", Some("no DeleteResult")),
+    ] {
+        let answer = move |a: &mut Asked<'_>| {
+            a.take_body()?;
+            let listing = "<ListBucketResult><Contents><Key>run/a</Key><Size>1</Size></Contents></ListBucketResult>";
+            let body = if a.line.starts_with("POST") { said } else { listing };
+            a.say(reply("200 OK", "", body.as_bytes()))?;
+            Ok(Then::Keep)
+        };
+        let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
+        let left = Bucket::connect(&session, 0).unwrap().sweep_up().unwrap();
+        let told = left.why.map(|error| error.to_string());
+        assert_eq!((left.objects, left.bytes, left.more), (1, 1, false), "{said}: {told:?}");
+        assert_eq!(told.is_some(), why.is_some(), "{said}: {told:?}");
+        assert!(why.is_none_or(|why| told.as_ref().is_some_and(|told| told.contains(why))), "{said}: {told:?}");
+    }
+}
+
+#[test]
+fn wrong_keys_are_told_by_the_code_of_s3() {
+    let bodies = bodies();
+    for (code, part) in [
+        ("InvalidAccessKeyId", "HTTP 403 (InvalidAccessKeyId); the target does not know this access key"),
+        ("SignatureDoesNotMatch", "HTTP 403 (SignatureDoesNotMatch); the secret key is not that of this access key"),
+    ] {
+        // As servers do: HEAD has no body to hold a code.
+        let answer = move |a: &mut Asked<'_>| {
+            let error = server::error(code);
+            a.say(reply("403 Forbidden", "", if a.line.starts_with("HEAD") { b"" } else { &error }))?;
+            Ok(Then::Keep)
+        };
+        let session = session(serve(Arc::new(answer)), LIMIT, &bodies);
+        let told = Bucket::connect(&session, 0).unwrap().exists().unwrap_err().to_string();
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+/// A listener whose queue is full, so that no connection is made to it; and what fills it.
+fn deaf() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    rustix::net::listen(&listener, 0).expect("it listens");
+    let address = listener.local_addr().expect("bound");
+    let brief = Duration::from_millis(200);
+    let queued = (0..8).map_while(|_| TcpStream::connect_timeout(&address, brief).ok()).collect();
+    (listener, queued)
+}
+
+#[test]
+fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
+    let bodies = bodies();
+    let (listener, _queued) = deaf();
+    let silent = serve(Arc::new(|a: &mut Asked<'_>| {
+        std::thread::sleep(Duration::from_secs(5));
+        a.take_body().map(|()| Then::Close)
+    }));
+    for (phase, address) in [("connecting", listener.local_addr().unwrap()), ("access to bucket", silent)] {
+        let asked = |heed: &Heed, limit: Duration| {
+            let session = session(address, limit, &bodies);
+            let begin = Instant::now();
+            let result = Bucket::connect_heeding(&session, 0, heed).and_then(|mut bucket| bucket.exists());
+            (result.map(|_| ()).expect_err(phase), begin.elapsed())
+        };
+        let (late, _) = asked(&Heed::Nothing, LIMIT);
+        let told = late.to_string();
+        assert!(told.starts_with(phase) && told.ends_with("timed out after 150 ms"), "{told}");
+
+        let flag = Arc::new(AtomicBool::new(false));
+        let raised = Arc::clone(&flag);
+        let raise = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            raised.store(true, Ordering::Relaxed);
+        });
+        let (stopped, took) = asked(&Heed::Stop(flag), Duration::from_secs(4));
+        raise.join().unwrap();
+        assert!(matches!(stopped, BucketError::Stopped), "{phase}: {stopped}");
+        assert!(took < Duration::from_secs(3), "{phase}: {took:?}");
+    }
+}
+
+#[test]
+fn a_well_behaved_server_is_taken_for_one() {
+    let answer: fn(&mut Asked<'_>) -> io::Result<Then> = |a| match a.line {
+        line if line.contains("list-type=2") => {
+            let bucket = "<Name>bucket</Name><Prefix>run/</Prefix><IsTruncated>false</IsTruncated>";
+            let page =
+                format!("<ListBucketResult>{bucket}{}</ListBucketResult>", (0..8).map(entry).collect::<String>());
+            a.say(reply("200 OK", "Server: good\r\n", page.as_bytes()))?;
+            Ok(Then::Keep)
+        }
+        _ => well(a),
+    };
+    let (bodies, address) = (bodies(), serve(Arc::new(answer)));
+    let session = session(address, PATIENT, &bodies);
+    let mut bucket = Bucket::connect(&session, 0).unwrap();
+    assert_eq!(bucket.exists().unwrap(), (true, Some("good".into())));
+    assert!(bucket.create().unwrap() && bucket.list("run/", 10).unwrap().len() == 8);
+    for op in [Op::Get, Op::Put, Op::Delete, Op::List] {
+        let (succeeded, told) = driven(&session, &one(op));
+        assert!(succeeded && told.is_empty(), "{op}: {told}");
+    }
+}

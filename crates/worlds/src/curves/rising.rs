@@ -1,0 +1,13 @@
+//! Rises to the end.
+
+use super::{Curve, CurveKind};
+
+pub(super) const KIND: CurveKind = CurveKind {
+    name: "rising",
+    stands_for: "a cluster that one client cannot fill",
+    source: "any test of a large cluster from one host",
+    draw: |dice| {
+        let exponent = dice.between(0.6, 1.0);
+        Curve::new(move |c| f64::from(c).powf(exponent))
+    },
+};

@@ -1,0 +1,29 @@
+//! Targets whose truth is known: what compaction, scrubbing, elections and neighbours do to a throughput, from a seed.
+//!
+//! Nothing here judges, and nothing here knows how linerate judges: no code is shared with the rooms that are held
+//! against these worlds. A [`World`] is a row of [`WORLDS`], in a file of its own: its name, what real thing it stands
+//! for, whence that is known, and how one of its kind is drawn. What is drawn is a [`Target`] with its truth; each
+//! visit of it is a [`Course`], the pace at which it serves over time. [`Closed`] and [`open`] make of a course what
+//! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
+//! two arms in which something beside the arm makes a difference. A [`Series`] is no made-up world: an hour of a real
+//! server.
+
+mod closed;
+mod course;
+mod curves;
+mod dice;
+mod open;
+mod series;
+mod table;
+mod trials;
+mod worlds;
+
+pub use closed::{Closed, Seen};
+pub use course::{Course, STEP_MS};
+pub use curves::{CURVES, Curve, CurveKind};
+pub use dice::Dice;
+pub use open::{Arrivals, Open, Request, open, serve};
+pub use series::{BIN_MS, NoSeries, Series};
+pub use table::{Share, table};
+pub use trials::{Cell, Cells, Hazard, Order, TRIALS, Trial};
+pub use worlds::{Target, WORLDS, World};

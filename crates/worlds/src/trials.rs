@@ -1,0 +1,165 @@
+//! What goes wrong when arms are compared: the table of trials.
+//!
+//! A trial has a baseline and one arm. What each cell measures is made of the arm's true effect and of a [`Hazard`],
+//! whose size is drawn anew by seed. How runs are ordered and lost before somebody writes them down is part of it.
+
+use crate::dice::Dice;
+
+mod baseline_first;
+mod calm;
+mod carry_over;
+mod drift;
+mod failing_arm;
+mod first_cells;
+mod narrow_arm;
+mod one_swapped;
+mod settling;
+mod slow_lost;
+mod wide_arm;
+
+/// A kind of trial.
+pub struct Trial {
+    /// Its name.
+    pub name: &'static str,
+    /// What real thing it stands for.
+    pub stands_for: &'static str,
+    /// Whence that is known.
+    pub source: &'static str,
+    /// One of its kind.
+    pub draw: fn(&mut Dice) -> Hazard,
+}
+
+/// The order in which runs were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Drawn.
+    Drawn,
+    /// The baseline first: in each block, or altogether.
+    BaselineFirst,
+    /// The same, with two runs of the middle exchanged.
+    OneSwapped,
+}
+
+/// What makes cells differ beside the arm. Shares are logarithms.
+#[derive(Clone, Copy, Debug)]
+pub struct Hazard {
+    /// Standard deviation of a cell of the arm and of one of the baseline.
+    pub sd: [f64; 2],
+    /// What the arm leaves behind in the next cell.
+    pub carried: f64,
+    /// How far below its level the arm begins.
+    pub ramp: f64,
+    /// Intervals in which that falls to a third.
+    pub ramp_length: f64,
+    /// Share of the arm's cells that fail: its slowest.
+    pub failing: f64,
+    /// What the first cell of a block lacks.
+    pub first: f64,
+    /// From the first cell to the fortieth.
+    pub drift: f64,
+    /// How runs were ordered.
+    pub order: Order,
+    /// The arm's slowest runs that nobody wrote down.
+    pub lost: usize,
+    /// Runs of the arm and of the baseline, where there are no blocks.
+    pub runs: [u32; 2],
+}
+
+/// Nothing but noise.
+const CALM: Hazard = Hazard {
+    sd: [0.02; 2],
+    carried: 0.0,
+    ramp: 0.0,
+    ramp_length: 1.0,
+    failing: 0.0,
+    first: 0.0,
+    drift: 0.0,
+    order: Order::Drawn,
+    lost: 0,
+    runs: [10; 2],
+};
+
+/// Every trial.
+pub const TRIALS: [Trial; 11] = [
+    calm::TRIAL,
+    drift::TRIAL,
+    first_cells::TRIAL,
+    carry_over::TRIAL,
+    settling::TRIAL,
+    failing_arm::TRIAL,
+    wide_arm::TRIAL,
+    narrow_arm::TRIAL,
+    baseline_first::TRIAL,
+    one_swapped::TRIAL,
+    slow_lost::TRIAL,
+];
+
+/// Cells of one trial, in the order in which they run.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    hazard: Hazard,
+    effect: f64,
+    dice: Dice,
+    count: u32,
+    after_arm: bool,
+}
+
+/// What a cell measures.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Throughput of each interval, around 1.
+    pub intervals: Vec<f64>,
+    /// Whether so many of its requests failed that it is no load.
+    pub fails: bool,
+}
+
+impl Cells {
+    /// The cells of a trial whose arm has this effect, a logarithm.
+    #[must_use]
+    pub fn new(hazard: Hazard, effect: f64, dice: Dice) -> Self {
+        Cells { hazard, effect, dice, count: 0, after_arm: false }
+    }
+
+    /// The next cell: of the arm or of the baseline, the first of its block or not.
+    pub fn next(&mut self, is_arm: bool, is_first: bool, intervals: usize) -> Cell {
+        let hazard = self.hazard;
+        let noise = self.dice.normal();
+        let mut level = hazard.sd[usize::from(!is_arm)] * noise + hazard.drift * f64::from(self.count) / 40.0;
+        let when = |is: bool, by: f64| if is { by } else { 0.0 };
+        level += when(is_arm, self.effect) + when(self.after_arm, hazard.carried) - when(is_first, hazard.first);
+        let of_interval = |i: usize, dice: &mut Dice| {
+            let below = when(is_arm, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
+            (level - below + when(intervals > 1, 0.01 * dice.normal())).exp()
+        };
+        let intervals = (0..intervals).map(|i| of_interval(i, &mut self.dice)).collect();
+        (self.count, self.after_arm) = (self.count + 1, is_arm);
+        // Shore's quantile of the normal distribution: right within a hundredth.
+        let odds: f64 = hazard.failing / (1.0 - hazard.failing);
+        Cell { intervals, fails: is_arm && hazard.failing > 0.0 && noise < -5.5556 * (1.0 - odds.powf(0.1186)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trial_measures_its_effect_where_nothing_is_beside_it() {
+        for trial in &TRIALS {
+            assert!(!trial.stands_for.is_empty() && !trial.source.is_empty(), "{}", trial.name);
+            let mut dice = Dice::new(1, 6);
+            let hazard = Hazard { carried: 0.0, ramp: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut dice) };
+            let mut cells = Cells::new(hazard, 0.05, dice);
+            let (mut sum, mut fails, n) = (0.0, 0_u32, 4000);
+            for _ in 0..n {
+                let base = cells.next(false, true, 1).intervals[0].ln();
+                let arm = cells.next(true, false, 1);
+                sum += arm.intervals[0].ln() - base;
+                fails += u32::from(arm.fails);
+            }
+            let (mean, share) = (sum / f64::from(n), f64::from(fails) / f64::from(n));
+            assert!((mean - 0.05).abs() < 0.006, "{}: {mean}", trial.name);
+            assert!((share - hazard.failing).abs() < 0.04, "{}: {share} of {}", trial.name, hazard.failing);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What disturbs a target over time: the table of worlds.
+
+use crate::course::Course;
+use crate::dice::Dice;
+
+mod autoregressive;
+mod drift;
+mod heavy_tails;
+mod modes;
+mod pauses;
+mod pink;
+mod slow_phases;
+mod stall_at_end;
+mod stationary;
+mod steps;
+mod visits;
+
+/// A kind of target.
+pub struct World {
+    /// Its name.
+    pub name: &'static str,
+    /// What real thing it stands for.
+    pub stands_for: &'static str,
+    /// Whence that is known.
+    pub source: &'static str,
+    /// One of its kind.
+    pub draw: fn(&mut Dice) -> Target,
+}
+
+/// A target: what was drawn of it, and its truth.
+pub struct Target {
+    /// What was drawn, for a message.
+    pub told: String,
+    /// The mean pace in the long run, over all visits.
+    pub mean: f64,
+    /// The longest time after which it repeats itself, or has forgotten what was, in milliseconds; `None` where it
+    /// never does. A time that is no longer than this cannot know the mean.
+    pub memory_ms: Option<f64>,
+    visit: Box<dyn Fn(&mut Dice) -> Course + Send + Sync>,
+}
+
+impl Target {
+    /// A target of which `visit` makes each visit, at a phase of its own.
+    pub fn new(
+        told: String,
+        mean: f64,
+        memory_ms: Option<f64>,
+        visit: impl Fn(&mut Dice) -> Course + Send + Sync + 'static,
+    ) -> Self {
+        Target { told, mean, memory_ms, visit: Box::new(visit) }
+    }
+
+    /// Begins a visit.
+    #[must_use]
+    pub fn visit(&self, dice: &mut Dice) -> Course {
+        (self.visit)(dice)
+    }
+}
+
+/// Every world that disturbs a target over time.
+pub const WORLDS: [World; 12] = [
+    stationary::WORLD,
+    autoregressive::WORLD,
+    autoregressive::SLOW,
+    pink::WORLD,
+    pauses::WORLD,
+    slow_phases::WORLD,
+    modes::WORLD,
+    heavy_tails::WORLD,
+    drift::WORLD,
+    steps::WORLD,
+    stall_at_end::WORLD,
+    visits::WORLD,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_world_keeps_the_mean_that_it_tells() {
+        for world in &WORLDS {
+            assert!(!world.stands_for.is_empty() && !world.source.is_empty(), "{}", world.name);
+            for seed in 0..4 {
+                let mut dice = Dice::new(seed, 5);
+                let target = (world.draw)(&mut dice);
+                // Forty visits of 250 s: long against all but the longest memory.
+                let means: Vec<f64> = (0..40).map(|_| target.visit(&mut dice).over(250_000)).collect();
+                let mean = means.iter().sum::<f64>() / 40.0;
+                let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / 39.0;
+                let error = (variance / 40.0).sqrt();
+                let case = format!("{} {}: {mean} ± {error} against {}", world.name, target.told, target.mean);
+                assert!((mean - target.mean).abs() < 4.5 * error + 2e-3, "{case}");
+            }
+        }
+    }
+}
