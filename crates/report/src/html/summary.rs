@@ -138,11 +138,12 @@ fn knee_line(knee: &Knee) -> String {
         Outcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
         Outcome::Found | Outcome::Nothing => "",
     };
-    format!(
-        "<p class=\"knee\"><b>{}</b> in flight, p50 {}{tag}</p>\n",
-        escaped(&words::knee(knee)),
-        duration_ns(knee.p50_ns as f64)
-    )
+    // Where no concurrency is told, there is none to give a latency of.
+    let at = match knee.outcome {
+        Outcome::Unsteady | Outcome::Nothing => String::new(),
+        _ => format!(" in flight, p50 {}", duration_ns(knee.p50_ns as f64)),
+    };
+    format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&words::knee(knee)))
 }
 
 /// What there is to say, gravest first, as the view has it.
