@@ -1,18 +1,20 @@
 //! The wire loop allocates nothing per request: not for signing, sending, receiving, parsing or counting.
 
+#[expect(dead_code, reason = "each test binary uses a part")]
+mod driving;
+
 use std::alloc::System;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
-use linerate_load::hosts::Host;
-use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, IntervalFigures, drive};
-use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Payload, Plan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::target::null;
 use linerate_record::run::{Ended, Op};
@@ -36,21 +38,8 @@ fn session(address: SocketAddr, payload: Payload, announced: &[u64]) -> Session 
         secret_key: Secret::new("secret".into()),
         session_token: Some(Secret::new("token".into())),
     };
-    Session {
-        hosts: vec![Host { authority: address.to_string(), address }],
-        tls: None,
-        sources: Vec::new(),
-        lookup: Lookup::Path,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: Some(key),
-        region: "us-east-1".into(),
-        payload,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, announced, None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: 10_000_000_000,
-        seed: 1,
-    }
+    let bodies = Arc::new(Bodies::new(1, Unique::Tail, announced, None));
+    Session { credentials: Some(key), payload, ..driving::session(address, Duration::from_secs(10), &bodies) }
 }
 
 /// A target that answers everything with a page of a thousand keys, and allocates nothing for it.
@@ -89,24 +78,13 @@ fn measured(
     let sizes: linerate_load::sizes::Sizes = size.parse().expect("a size");
     let session = session(address, payload, &sizes.each());
     let plan = Plan {
-        workload: Workload::Single(op),
         sizes,
         concurrency: 4,
-        arrivals: None,
-        retries: 0,
-        error_limit: None,
-        threads: 1,
-        write_set: 1,
         source: Source::Set { set: 0, count: 1000 },
-        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         listed,
-        listed_most: u64::MAX,
-        range_bytes: None,
-        verify: false,
         // A minute at the most.
         until: Until::Intervals(1200),
-        rate: None,
-        interval_ns: 50_000_000,
+        ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };

@@ -1,13 +1,14 @@
 //! A server that checks signatures and checksums of chunks takes what linerate makes, and refuses it once changed.
 
+#[expect(dead_code, reason = "each test binary uses a part")]
+mod driving;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
-use linerate_load::hosts::Host;
-use linerate_load::session::{HostSelect, Lookup, Payload, Session};
+use linerate_load::session::{Payload, Session};
 use linerate_load::sigv4::{Canonical, Credentials, Secret, Signer};
 use linerate_load::target::embedded;
 use sha2::{Digest, Sha256};
@@ -28,21 +29,8 @@ fn serve(root: &std::path::Path) -> SocketAddr {
 }
 
 fn session(address: SocketAddr) -> Session {
-    Session {
-        hosts: vec![Host { authority: address.to_string(), address }],
-        tls: None,
-        sources: Vec::new(),
-        lookup: Lookup::Path,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: Some(credentials()),
-        region: "us-east-1".into(),
-        payload: Payload::StreamingTrailer,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[], None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: 10_000_000_000,
-        seed: 1,
-    }
+    let plain = driving::session(address, Duration::from_secs(10), &driving::bodies());
+    Session { credentials: Some(credentials()), payload: Payload::StreamingTrailer, ..plain }
 }
 
 /// One PUT with a signed trailer, made by hand; `change` may alter what follows the head. Returns the status.

@@ -3,7 +3,6 @@
 
 #[path = "hostile/behaviours.rs"]
 mod behaviours;
-#[path = "faults/driving.rs"]
 mod driving;
 #[expect(dead_code, reason = "each test binary uses a part")]
 #[path = "faults/server.rs"]

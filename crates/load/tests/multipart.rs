@@ -1,5 +1,7 @@
 //! Multipart uploads against a server that answers by a script: what fails is aborted, once, and counted once.
 
+mod driving;
+
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,12 +10,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::clock::Clock;
-use linerate_load::hosts::Host;
 use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Plan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_record::run::Op;
 
@@ -96,39 +96,15 @@ type Row = (u64, u64, i64, BTreeMap<String, u64>);
 /// Drives uploads of 250,000 bytes in parts of 100,000: `count` of them, or for some tenths of a second.
 fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) -> (PointOutcome, BTreeMap<Op, Row>) {
     let key = Credentials { access_key: "AK".into(), secret_key: Secret::new("s".into()), session_token: None };
-    let session = Session {
-        hosts: vec![Host { authority: address.to_string(), address }],
-        tls: None,
-        sources: Vec::new(),
-        lookup: Lookup::Path,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: Some(key),
-        region: "us-east-1".into(),
-        payload: Payload::Unsigned,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[], None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: 10_000_000_000,
-        seed: 1,
-    };
+    let plain = driving::session(address, Duration::from_secs(10), &driving::bodies());
+    let session = Session { credentials: Some(key), ..plain };
     let plan = Plan {
-        workload: Workload::Single(Op::Multipart),
-        sizes: SIZE.to_string().parse().expect("as the test sets it up"),
         concurrency,
-        threads: 1,
-        write_set: 1,
         source: Source::Set { set: 0, count: 0 },
         parts: Parts { bytes: PART, concurrent },
-        listed: 0,
-        listed_most: u64::MAX,
-        range_bytes: None,
-        verify: false,
         until,
-        rate: None,
-        arrivals: None,
-        retries: 0,
-        error_limit: None,
         interval_ns: 100_000_000,
+        ..driving::plan(Op::Multipart, SIZE)
     };
     let interrupted = AtomicBool::new(false);
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };

@@ -1,19 +1,19 @@
 //! Connections are made from the local addresses named, in turn: 127.0.0.2 and 127.0.0.3 are every Linux machine's.
 
+mod driving;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
 use linerate_load::clock::Clock;
-use linerate_load::hosts::Host;
-use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Plan, Session, Source, Until};
 use linerate_record::run::Op;
 
 /// How many connections came from where.
@@ -38,41 +38,19 @@ fn serve(peers: &Peers) -> std::net::SocketAddr {
 
 fn session(address: std::net::SocketAddr, sources: &[&str]) -> Session {
     Session {
-        hosts: vec![Host { authority: address.to_string(), address }],
-        tls: None,
         sources: sources.iter().map(|source| source.parse().expect("an address")).collect(),
-        lookup: Lookup::Path,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: None,
-        region: "us-east-1".into(),
-        payload: Payload::Unsigned,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[], None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: 5_000_000_000,
-        seed: 1,
+        ..driving::session(address, Duration::from_secs(5), &driving::bodies())
     }
 }
 
 fn plan(threads: u32) -> Plan {
     Plan {
-        workload: Workload::Single(Op::Stat),
-        sizes: "0".parse().expect("a size"),
         concurrency: 4,
         threads,
-        write_set: 1,
-        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         source: Source::Set { set: 0, count: 1000 },
-        listed: 0,
-        listed_most: u64::MAX,
-        range_bytes: None,
-        verify: false,
         until: Until::Intervals(4),
-        rate: None,
-        arrivals: None,
-        retries: 0,
-        error_limit: None,
         interval_ns: 100_000_000,
+        ..driving::plan(Op::Stat, 0)
     }
 }
 

@@ -1,20 +1,19 @@
 //! TLS with servers that are as they should be and with those that are not: every fault is counted as one kind, told
 //! before a load in one sentence, and none hangs.
 
+mod driving;
 mod serving;
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::Bucket;
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
-use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use linerate_load::session::{Lookup, Plan, Session, Source, Until};
 use linerate_load::tls::{Tls, Trust};
 use linerate_record::run::{Ended, Op};
 use serving::{Manner, Served, serve};
@@ -24,18 +23,9 @@ fn session(served: &Served, trust: Trust, lookup: Lookup) -> Session {
     let hosts = vec![Host { authority: format!("localhost:{}", address.port()), address }];
     Session {
         tls: Some(Tls::new(trust, &hosts, lookup, "bucket").expect("localhost is a name")),
-        sources: Vec::new(),
         hosts,
         lookup,
-        bucket: "bucket".into(),
-        run_prefix: "run/".into(),
-        credentials: None,
-        region: "us-east-1".into(),
-        payload: Payload::Unsigned,
-        bodies: Arc::new(Bodies::new(1, Unique::Tail, &[], None)),
-        host_select: HostSelect::RoundRobin,
-        timeout_ns: 20_000_000_000,
-        seed: 1,
+        ..driving::session(address, Duration::from_secs(20), &driving::bodies())
     }
 }
 
@@ -45,23 +35,11 @@ const ENOUGH: u64 = 12;
 /// Successes, and failures by kind, of GETs or PUTs: until there are enough of either, half a minute at the most.
 fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
     let plan = Plan {
-        workload: Workload::Single(op),
         sizes: size.parse().expect("a size"),
-        concurrency: 2,
-        threads: 1,
-        write_set: 1,
-        parts: Parts { bytes: 5 << 20, concurrent: 1 },
         source: Source::Set { set: 0, count: 1000 },
-        listed: 0,
-        listed_most: u64::MAX,
-        range_bytes: None,
-        verify: false,
         until: Until::Intervals(300),
-        rate: None,
-        arrivals: None,
-        retries: 0,
-        error_limit: None,
         interval_ns: 100_000_000,
+        ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
     let with = Drive { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
