@@ -5,7 +5,7 @@
 use linerate_experiment::design::{self, Asked, design};
 use linerate_experiment::state::{State, begin, next, observe, report};
 use linerate_record::experiment::{Decision, Outcome, Report, Step};
-use linerate_worlds::{Cells, Dice, Order, Share, TRIALS, Trial, table};
+use linerate_worlds::{Cells, Dice, Order, Share, TRIALS, Trial, most_of_5_percent, table, tries};
 
 const SECOND: u64 = 1_000_000_000;
 /// Intervals to settle in at first, and those measured after.
@@ -13,15 +13,6 @@ const SETTLE: u64 = 3;
 const MEASURE: u64 = 10;
 /// Most blocks of an experiment.
 const BLOCKS: u32 = 20;
-
-fn worlds() -> u64 {
-    std::env::var("LINERATE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
-}
-
-/// The largest share of `n` that 5 % gives but one time in two hundred: there are a dozen of these.
-fn most(n: u64) -> f64 {
-    0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt()
-}
 
 /// Those of which an experiment draws the order and writes everything down itself.
 fn conducted() -> impl Iterator<Item = &'static Trial> {
@@ -77,7 +68,7 @@ const COLUMNS: [&str; 7] = [
 ];
 
 fn found(trial: &Trial, effect: f64, same: bool) -> Found {
-    let n = worlds();
+    let n = tries(100);
     let reports: Vec<Report> = (0..n).map(|seed| report(&run(trial, effect, same, seed))).collect();
     let share = |is: &dyn Fn(&Report) -> bool| reports.iter().filter(|r| is(r)).count() as f64 / n as f64;
     let called = share(&|r| r.effects[0].decision == Decision::Shown);
@@ -111,7 +102,7 @@ fn what_something_else_makes_look_faster_is_not_called() {
         for same in [true, false] {
             let Found { called, row, .. } = found(trial, 0.0, same);
             rows.push(row);
-            if called > most(worlds()) {
+            if called > most_of_5_percent(tries(100)) {
                 beyond.push(format!("{}: {called} called", trial.name));
             }
         }
@@ -129,14 +120,14 @@ fn effects_that_are_there_are_found_and_intervals_hold_them() {
         let is_sound = ["calm", "drift"].contains(&trial.name);
         assert!(!is_sound || called >= 0.75, "{}: {called} called", trial.name);
         let is_covered = is_sound || ["first cells", "wide arm", "narrow arm"].contains(&trial.name);
-        assert!(!is_covered || missed <= most(worlds()), "{}: {missed} missed", trial.name);
+        assert!(!is_covered || missed <= most_of_5_percent(tries(100)), "{}: {missed} missed", trial.name);
     }
     println!("{}", table("experiments-better", "Experiments whose arm is 4 % faster", &COLUMNS, &rows));
 }
 
 #[test]
 fn estimates_of_what_stops_early_are_as_often_above_the_truth_as_below() {
-    let (effect, n) = (0.02_f64, 3 * worlds());
+    let (effect, n) = (0.02_f64, 3 * tries(100));
     let calm = TRIALS.iter().find(|trial| trial.name == "calm").expect("it is there");
     let (mut above, mut plain_above, mut stopped) = (0_u32, 0_u32, 0_u32);
     let (mut sum, mut plain_sum) = (0.0, 0.0);

@@ -4,7 +4,7 @@
 use linerate_experiment::design::{self, Asked, design};
 use linerate_experiment::state::{State, begin, next, observe, report};
 use linerate_record::experiment::{Decision, Effect, Outcome, Step};
-use linerate_worlds::{Dice, Series, Share, table};
+use linerate_worlds::{Dice, Series, Share, table, tries};
 
 const SECOND: u64 = 1_000_000_000;
 /// Seconds to settle in, and those measured after.
@@ -13,26 +13,9 @@ const MEASURE: u64 = 8;
 /// Most blocks of an experiment: with both cells of the baseline it lasts 40 minutes.
 const BLOCKS: u32 = 24;
 
-fn experiments() -> u64 {
-    std::env::var("LINERATE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
-}
-
 /// Every committed hour, by name.
 fn hours() -> Vec<(String, Series)> {
-    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs");
-    let mut found = Vec::new();
-    for folder in std::fs::read_dir(runs).expect("runs are committed").map(|entry| entry.expect("it is listed").path())
-    {
-        for path in std::fs::read_dir(folder).into_iter().flatten().map(|file| file.expect("it is listed").path()) {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            if let Some(name) = name.strip_suffix(".bins.csv.gz") {
-                let series = Series::read(&std::fs::read(&path).expect("it is read")).expect("it is a recording");
-                found.push((name.to_owned(), series));
-            }
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
+    Series::all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs").as_ref())
 }
 
 /// An experiment that begins somewhere in the hour; from its end it goes on with the hour's begin.
@@ -107,7 +90,7 @@ const COLUMNS: [&str; 7] = [
 #[test]
 fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_planted() {
     let (mut rows, mut falsely, mut missed) = (Vec::new(), Share::default(), Share::default());
-    let (hours, n) = (hours(), experiments());
+    let (hours, n) = (hours(), tries(40));
     assert!(hours.len() >= 6, "{} recorded hours", hours.len());
     for (name, hour) in &hours {
         for effect in [0.0, 0.1_f64] {

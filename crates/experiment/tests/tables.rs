@@ -5,19 +5,10 @@
 use linerate_experiment::analyze::{Asked, analyze};
 use linerate_experiment::table::read;
 use linerate_record::experiment::{Decision, Effect};
-use linerate_worlds::{Cells, Dice, Hazard, Order, Share, TRIALS, Trial, table as table_of};
+use linerate_worlds::{Cells, Dice, Hazard, Order, Share, TRIALS, Trial, most_of_5_percent, table as table_of, tries};
 
 /// Blocks of a table that has them.
 const BLOCKS: u32 = 12;
-
-fn worlds() -> u64 {
-    std::env::var("LINERATE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
-}
-
-/// The largest share of `n` that 5 % gives but one time in two hundred: there are a dozen of these.
-fn most(n: u64) -> f64 {
-    0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt()
-}
 
 /// Runs in the order in which they were made: whether of the arm, and their name.
 fn order(hazard: &Hazard, blocked: bool, dice: &mut Dice) -> Vec<(bool, u32)> {
@@ -81,7 +72,7 @@ fn judged(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> Effect {
 /// Shares of tables in which an effect is called and, of those that are neither refused nor confounded, in which the
 /// interval leaves the truth out.
 fn shares(trial: &Trial, effect: f64, blocked: bool) -> (f64, f64, Vec<String>) {
-    let n = worlds();
+    let n = tries(200);
     let effects: Vec<Effect> = (0..n).map(|seed| judged(trial, effect, blocked, seed)).collect();
     let share = |is: &dyn Fn(&Effect) -> bool| effects.iter().filter(|e| is(e)).count() as f64 / n as f64;
     let called = share(&|e| e.decision == Decision::Shown);
@@ -119,8 +110,8 @@ fn no_world_without_an_effect_is_called_more_often_than_alpha_though_the_draw_is
         for blocked in [true, false] {
             let (called, missed, row) = shares(trial, 0.0, blocked);
             rows.push(row);
-            assert!(called <= most(worlds()), "{}, blocked {blocked}: {called} called", trial.name);
-            assert!(missed <= most(worlds()), "{}, blocked {blocked}: {missed} missed", trial.name);
+            assert!(called <= most_of_5_percent(tries(200)), "{}, blocked {blocked}: {called} called", trial.name);
+            assert!(missed <= most_of_5_percent(tries(200)), "{}, blocked {blocked}: {missed} missed", trial.name);
         }
     }
     publish("tables-equal", "Tables whose arms are alike, said to be drawn", &rows);
@@ -134,7 +125,7 @@ fn what_is_drawn_and_large_is_found_and_intervals_hold() {
             let (called, missed, row) = shares(trial, 0.1, blocked);
             rows.push(row);
             assert!(called > 0.75, "{}, blocked {blocked}: {called} called", trial.name);
-            assert!(missed <= most(worlds()), "{}, blocked {blocked}: {missed} missed", trial.name);
+            assert!(missed <= most_of_5_percent(tries(200)), "{}, blocked {blocked}: {missed} missed", trial.name);
         }
     }
     publish("tables-better", "Tables whose arm is 10 % faster", &rows);

@@ -24,6 +24,6 @@ pub use curves::{CURVES, Curve, CurveKind};
 pub use dice::Dice;
 pub use open::{Arrivals, Open, Request, open, serve};
 pub use series::{BIN_MS, NoSeries, Series};
-pub use table::{Share, table};
+pub use table::{Share, most_of_5_percent, table, tries};
 pub use trials::{Cell, Cells, Hazard, Order, TRIALS, Trial};
 pub use worlds::{Target, WORLDS, World};

@@ -1,6 +1,19 @@
 //! Tables of what came of it, with the error of every share in them.
 
+use std::env;
 use std::fmt::Write as _;
+
+/// How often a row is tried: `few`, unless `LINERATE_WORLDS` says it, since a table is to be made.
+#[must_use]
+pub fn tries(few: u64) -> u64 {
+    env::var("LINERATE_WORLDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
+}
+
+/// The largest share of `n` that 5 % gives but one time in two hundred.
+#[must_use]
+pub fn most_of_5_percent(n: u64) -> f64 {
+    0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt()
+}
 
 /// Whether something held, so and so many times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use linerate_analysis::canary::Watch;
 use linerate_record::canary::{AbortRules, CanaryLine};
 use linerate_worlds::{Arrivals, Dice, Open, Request, WORLDS, World, open};
 
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// How long a run is: a canary sends five requests a second.
 const RUN_MS: u64 = 3_600_000;
@@ -62,7 +62,7 @@ fn tried(world: &World, runs: u64) -> Came {
 fn a_canary_ends_runs_that_exceed_its_bound_and_few_others() {
     let mut rows = Vec::new();
     for world in &WORLDS {
-        let came = tried(world, runs(5).min(200));
+        let came = tried(world, tries(5).min(200));
         if world.name == "stationary" {
             assert!(came.at_the_edge.interval().0 <= 0.1, "{}", came.at_the_edge.told());
             assert!(came.beyond.interval().1 >= 0.95, "{}", came.beyond.told());

@@ -5,7 +5,7 @@ use linerate_analysis::view::Records;
 use linerate_worlds::{Closed, Dice, Target, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval, run};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// Requests a second at a pace of 1, and how long the point of a run is.
 const RATE_PER_S: f64 = 2_000.0;
@@ -53,7 +53,7 @@ fn equals_are_called_different_in_one_comparison_of_twenty_whatever_the_world() 
     let mut rows = Vec::new();
     for world in &WORLDS {
         for effect in EFFECTS {
-            let came = tried(world, effect, runs(40));
+            let came = tried(world, effect, tries(40));
             let case = format!("{} {effect}: {} called, {}", world.name, came.called.told(), came.covers.told());
             assert!(effect > 0.0 || came.called.interval().0 <= 0.07, "{case}");
             assert!(came.covers.interval().1 >= 0.92, "{case}");

@@ -6,7 +6,7 @@ use linerate_analysis::precision::{Rule, Watch};
 use linerate_worlds::{CURVES, Closed, Curve, Dice, Target, WORLDS};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 const HIGHEST: u32 = 256;
 
@@ -39,7 +39,7 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
         let world = WORLDS.iter().find(|w| w.name == name).expect("a world");
         for kind in &CURVES {
             let (mut near, mut covers, mut told, mut ms) = (Share::default(), Share::default(), Share::default(), 0);
-            let runs = runs(10);
+            let runs = tries(10);
             for seed in 0..runs {
                 let mut dice = Dice::new(seed, 31);
                 let (curve, target) = ((kind.draw)(&mut dice), (world.draw)(&mut dice));

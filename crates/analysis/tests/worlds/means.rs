@@ -6,7 +6,7 @@ use linerate_record::run::Ended;
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;
@@ -85,7 +85,7 @@ fn what_is_told_of_a_point_holds_for_what_comes_back_within_a_quarter_of_its_tim
     for world in &WORLDS {
         for how in HOWS {
             // Long points cost ten times as much.
-            let came = tried(world, how, runs(if how.at_most_ms > 30_000 { 60 } else { 200 }));
+            let came = tried(world, how, tries(if how.at_most_ms > 30_000 { 60 } else { 200 }));
             let percent = |x: f64| format!("{:.2}", 100.0 * x);
             rows.push(vec![
                 world.name.to_owned(),

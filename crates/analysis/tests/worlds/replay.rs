@@ -8,26 +8,11 @@ use linerate_worlds::{Dice, Series};
 
 use crate::means::{HOWS, How};
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// Every committed hour, by name.
 fn hours() -> Vec<(String, Series)> {
-    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs");
-    let folders = std::fs::read_dir(runs).expect("runs are committed").map(|entry| entry.expect("it is listed").path());
-    let of_series = |path: &std::path::PathBuf| path.to_string_lossy().contains("/series-");
-    let mut found = Vec::new();
-    for folder in folders.filter(of_series) {
-        for file in std::fs::read_dir(folder).expect("it is a folder") {
-            let path = file.expect("it is listed").path();
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            if let Some(name) = name.strip_suffix(".bins.csv.gz") {
-                let series = Series::read(&std::fs::read(&path).expect("it is read")).expect("it is a recording");
-                found.push((name.to_owned(), series));
-            }
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
+    Series::all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs").as_ref())
 }
 
 /// One point, from a time of the hour on.
@@ -81,7 +66,7 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
         for how in HOWS {
             let (mut of_hour, mut near, mut was_told, mut early) = <(Share, Share, Share, Share)>::default();
             let (mut bias, mut width, mut spent_s) = (0.0, 0.0, 0.0);
-            let n = runs(60);
+            let n = tries(60);
             for seed in 0..n {
                 let latest_ms = hour.length_ms() - how.at_most_ms;
                 let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;

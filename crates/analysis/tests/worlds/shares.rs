@@ -8,7 +8,7 @@ use linerate_record::slo::LatencyBound;
 use linerate_worlds::{Arrivals, Dice, Open, Request, Target, WORLDS, World, open};
 
 use crate::recorded::{open_intervals, run};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// How long a point is.
 const POINT_MS: u64 = 20_000;
@@ -41,7 +41,7 @@ fn point(target: &Target, arrivals: Arrivals, dice: &mut Dice) -> (Vec<Request>,
 #[test]
 fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
     for world in WORLDS.iter().filter(|w| ["stalls", "pauses", "slow phases"].contains(&w.name)) {
-        for seed in 0..runs(20).min(300) {
+        for seed in 0..tries(20).min(300) {
             let mut dice = Dice::new(seed, 23);
             let target = (world.draw)(&mut dice);
             let (requests, figures) = point(&target, Arrivals::Constant, &mut dice);
@@ -118,7 +118,7 @@ const NOT_SERVED: [&str; 1] = ["heavy tails"];
 fn a_share_over_a_bound_and_a_p99_are_known_as_far_as_their_intervals_say() {
     let mut rows = Vec::new();
     for world in &WORLDS {
-        let mut came = tried(world, runs(12).min(300));
+        let mut came = tried(world, tries(12).min(300));
         let least = if NOT_SERVED.contains(&world.name) { 0.7 } else { 0.9 };
         for share in [came.within, came.p99] {
             let (_, most) = share.interval();

@@ -4,7 +4,7 @@ use linerate_analysis::precision::{Rule, Watch};
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;
@@ -64,7 +64,7 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
     let mut rows = Vec::new();
     for world in &WORLDS {
         for planted in PLANTED {
-            let came = tried(world, planted, runs(100));
+            let came = tried(world, planted, tries(100));
             let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.told());
             if planted.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
                 assert!(came.cut.interval().0 <= 0.1, "{case}");
