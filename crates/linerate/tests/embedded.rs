@@ -351,8 +351,9 @@ fn the_knee_is_searched_within_its_bounds() {
     assert!(knee.lowest <= knee.concurrency && knee.concurrency <= knee.highest && knee.highest <= 8, "{knee:?}");
     let lines = std::fs::read_to_string(out.path().join("points.jsonl")).unwrap();
     assert!(lines.lines().last().unwrap().contains("\"event\":\"searched\""), "{lines}");
-    let text = linerate().arg("report").arg(out.path()).output().unwrap();
-    assert!(shown(&text).contains("knee at ") || shown(&text).contains("still rising at "), "{}", shown(&text));
+    let text = shown(&linerate().arg("report").arg(out.path()).output().unwrap());
+    // On a busy machine there may be none to tell.
+    assert!(["knee at ", "still rising at ", "no knee told: "].iter().any(|told| text.contains(told)), "{text}");
 }
 
 #[test]
