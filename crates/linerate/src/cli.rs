@@ -145,7 +145,7 @@ pub(crate) struct TargetChoice {
     #[arg(long)]
     pub(crate) tls: bool,
     /// Certificates to believe beside the system's (which SSL_CERT_FILE and SSL_CERT_DIR replace): a PEM file with one
-    /// or more.
+    /// or more, of authorities or of servers themselves.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Believe any certificate, whoever issued it and for whatever name. The report says so.

@@ -5,10 +5,11 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, UnbufferedClientConnection};
+use rustls::client::{Resumption, UnbufferedClientConnection, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, CommonState, DigitallySignedStruct, Error,
     InvalidMessage, RootCertStore, SignatureScheme, StreamOwned,
@@ -27,7 +28,7 @@ const SESSIONS_MAX: usize = 2048;
 /// Which certificates are believed.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those that one of these vouches for.
+    /// Those that one of these vouches for, and these.
     Roots(Vec<CertificateDer<'static>>),
     /// All.
     Anything,
@@ -68,11 +69,18 @@ impl Tls {
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
         let mut config = match trust {
-            Trust::Roots(certificates) => {
+            Trust::Roots(given) => {
                 let mut roots = RootCertStore::empty();
                 // What cannot be read as a root vouches for nobody: systems keep certificates that no longer can.
-                let _ = roots.add_parsable_certificates(certificates);
-                builder.with_root_certificates(roots).with_no_client_auth()
+                let _ = roots.add_parsable_certificates(given.iter().cloned());
+                if roots.is_empty() {
+                    builder.with_root_certificates(roots).with_no_client_auth()
+                } else {
+                    let issued = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                    let issued = issued.map_err(|error| Error::General(error.to_string()))?;
+                    let believed = Arc::new(IssuedOrGiven { issued, given });
+                    builder.dangerous().with_custom_certificate_verifier(believed).with_no_client_auth()
+                }
             }
             Trust::Anything => {
                 let anything = Arc::new(AnyCertificate { provider });
@@ -205,7 +213,7 @@ pub(crate) fn fault(error: &Error, ready: bool) -> &'static str {
             C::UnknownIssuer => "unknown issuer",
             C::BadSignature => "bad signature",
             C::NotValidForName | C::NotValidForNameContext { .. } => "name mismatch",
-            C::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => "certificate is an authority's own",
+            _ if is_authority(error) => "certificate is an authority's own",
             _ => "invalid certificate",
         },
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => "the peer does not speak TLS",
@@ -233,12 +241,69 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
         "certificate not yet valid" => "is this machine's clock right? --insecure believes any certificate",
         "name mismatch" => "name the host as its certificate does, or give --insecure to believe any",
         "certificate is an authority's own" => {
-            "give the server a certificate that is not marked as an authority's (CA:FALSE), or give --insecure"
+            "give that very certificate with --ca-file, or the server one that is not marked CA:TRUE, or give --insecure"
         }
         "the peer does not speak TLS" | "closed during the handshake" => {
             "is the port right, and does it speak TLS? plain HTTP is http://, and without --tls"
         }
         _ => "which versions and ciphers the server takes may be too old or too narrow: TLS 1.2 or 1.3 is spoken",
+    }
+}
+
+/// Whether a certificate that can issue others was shown as a server's own.
+fn is_authority(error: &Error) -> bool {
+    // rustls has no kind of its own for it.
+    matches!(error, Error::InvalidCertificate(CertificateError::Other(why)) if why.to_string().contains("CaUsedAsEndEntity"))
+}
+
+/// Believes certificates that a root vouches for, and a server that shows one of those that were given as roots: what
+/// `openssl req -x509` makes is marked as an authority's, and is its own issuer.
+#[derive(Debug)]
+struct IssuedOrGiven {
+    issued: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for IssuedOrGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let issued = self.issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match issued {
+            // Its time was held against `now` before that was found.
+            Err(error) if is_authority(&error) && self.given.iter().any(|given| given == end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            told => told,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.issued.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.issued.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.issued.supported_verify_schemes()
     }
 }
 

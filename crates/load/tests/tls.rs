@@ -66,7 +66,9 @@ fn every_fault_is_one_kind_and_one_sentence() {
         (Manner::OtherName, "tls: name mismatch", "name the host as its certificate does"),
         (Manner::OtherIssuer, "tls: unknown issuer", "--ca-file"),
         (Manner::IssuerRemade, "tls: bad signature", "is --ca-file the newest?"),
-        (Manner::AuthorityItself, "tls: certificate is an authority's own", "CA:FALSE"),
+        (Manner::AuthorityItself, "tls: certificate is an authority's own", "that very certificate with --ca-file"),
+        (Manner::SelfSignedExpired, "tls: certificate expired", "is this machine's clock right?"),
+        (Manner::SelfSignedOtherName, "tls: name mismatch", "name the host as its certificate does"),
         (Manner::PlainHttp, "tls: the peer does not speak TLS", "plain HTTP is http://"),
         (Manner::Closes, "tls: closed during the handshake", "plain HTTP is http://"),
         (Manner::ClosesAfterHello, "tls: closed during the handshake", "plain HTTP is http://"),
@@ -100,6 +102,16 @@ fn certificates_that_are_not_verified_may_be_anything() {
         let (requests, kinds) = driven(&session(&served, Trust::Anything, Lookup::Path), Op::Get, "4096");
         assert!(requests > 0 && kinds.is_empty(), "{manner:?}: {kinds:?}");
     }
+}
+
+#[test]
+fn a_certificate_that_is_its_own_issuer_is_believed_where_it_was_given() {
+    let (served, another) = (serve(Manner::SelfSigned), serve(Manner::SelfSigned));
+    let (requests, kinds) =
+        driven(&session(&served, Trust::Roots(served.roots.clone()), Lookup::Path), Op::Get, "4096");
+    assert!(requests > 0 && kinds.is_empty(), "{kinds:?}");
+    let session = session(&served, Trust::Roots(another.roots.clone()), Lookup::Path);
+    assert_eq!(driven(&session, Op::Get, "4096"), (0, vec!["tls: certificate is an authority's own".to_owned()]));
 }
 
 #[test]

@@ -27,6 +27,10 @@ pub(crate) enum Manner {
     IssuerRemade,
     /// Its certificate is one to issue others with.
     AuthorityItself,
+    /// Its certificate is its own issuer, as `openssl req -x509` makes them, and the one that is believed.
+    SelfSigned,
+    SelfSignedExpired,
+    SelfSignedOtherName,
     /// Answers in plain HTTP.
     PlainHttp,
     /// Accepts and never answers.
@@ -93,19 +97,25 @@ fn identity(manner: Manner) -> (Arc<ServerConfig>, Vec<CertificateDer<'static>>)
     };
     let issuer = authority("issuer");
     let told = authority(if manner == Manner::OtherIssuer { "another" } else { "issuer" });
-    let name = if manner == Manner::OtherName { "elsewhere" } else { "localhost" };
+    let other = matches!(manner, Manner::OtherName | Manner::SelfSignedOtherName);
+    let name = if other { "elsewhere" } else { "localhost" };
     let mut params =
         CertificateParams::new(vec![name.to_owned(), format!("bucket.{name}")]).expect("it is made in order");
     match manner {
-        Manner::Expired => params.not_after = date_time_ymd(2020, 1, 1),
+        Manner::Expired | Manner::SelfSignedExpired => params.not_after = date_time_ymd(2020, 1, 1),
         Manner::NotYetValid => params.not_before = date_time_ymd(2200, 1, 1),
-        Manner::AuthorityItself => params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained),
         _ => {}
     }
+    let itself = matches!(manner, Manner::SelfSigned | Manner::SelfSignedExpired | Manner::SelfSignedOtherName);
+    if itself || manner == Manner::AuthorityItself {
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    }
     let key = KeyPair::generate().expect("it is made in order");
-    let certificate = params.signed_by(&key, &issuer).expect("it is made in order").der().clone();
+    let made = if itself { params.self_signed(&key) } else { params.signed_by(&key, &issuer) };
+    let certificate = made.expect("it is made in order").der().clone();
     let told_wrongly = matches!(manner, Manner::OtherIssuer | Manner::IssuerRemade);
     let root = if told_wrongly { told.der() } else { issuer.der() }.clone();
+    let root = if itself { certificate.clone() } else { root };
     let provider = Arc::new(ring::default_provider());
     let versions: &[_] = match manner {
         Manner::Tls12 => &[&rustls::version::TLS12],
