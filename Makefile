@@ -87,8 +87,8 @@ FUZZ_SECONDS ?= 20
 fuzz:
 	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
 
-# Static binaries in dist/, with their parts (CycloneDX), checksums, manual pages and completions. Zig, from PyPI, is the C compiler and
-# linker for both architectures; ARCHITECTURES=amd64 builds one.
+# Static binaries in dist/, with their parts (CycloneDX), checksums, manual pages and completions. Zig, from PyPI, is
+# the C compiler and linker for both architectures; ARCHITECTURES=amd64 builds one.
 dist: $(ZIG)/cargo-zigbuild
 	rustup target add $(TRIPLES)
 	PATH=$(ZIG):$$PATH $(CARGO) zigbuild --locked --profile dist -p linerate $(TRIPLES:%=--target %)
