@@ -28,6 +28,16 @@ pub fn root(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// What a boolean of XML says (XML Schema, 3.2.2); `None` where it is none.
+#[must_use]
+pub fn boolean(text: &[u8]) -> Option<bool> {
+    match text.trim_ascii() {
+        b"true" | b"1" => Some(true),
+        b"false" | b"0" => Some(false),
+        _ => None,
+    }
+}
+
 fn after<'a>(bytes: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
     let at = bytes.windows(end.len()).position(|window| window == end)?;
     Some(&bytes[at + end.len()..])

@@ -1,6 +1,6 @@
 //! What a bucket lists: objects, versions of objects, uploads that were begun; a page of XML each.
 
-use crate::document::walk;
+use crate::document::{self, walk};
 use crate::session::Existing;
 
 /// One page of a listing.
@@ -69,7 +69,7 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
             }
             (Some("ListBucketResult"), "Name") => of.0 = Some(std::mem::take(text)),
             (Some("ListBucketResult"), "Prefix") => of.1 = Some(std::mem::take(text)),
-            (_, "IsTruncated") => truncated = text.trim() == "true",
+            (_, "IsTruncated") => truncated = goes_on(text)?,
             (_, "NextContinuationToken") => token = Some(std::mem::take(text)),
             _ => {}
         }
@@ -97,6 +97,11 @@ pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
 
 /// What the root of a listing of versions is called: by Amazon, and in its schema.
 const VERSIONS: &[&str] = &["ListVersionsResult", "ListBucketVersionsResult"];
+
+fn goes_on(text: &str) -> Result<bool, String> {
+    document::boolean(text.as_bytes())
+        .ok_or_else(|| format!("whether more follows is neither true nor false: {text:?}"))
+}
 
 /// Where the next page begins. A listing that says that it goes on, and not where, is not known to be whole.
 fn following<Next>(truncated: bool, next: Option<Next>) -> Result<Option<Next>, String> {
@@ -130,7 +135,7 @@ fn identified(
                 };
                 entries.push(Identified { key, id });
             }
-            "IsTruncated" => truncated = text.trim() == "true",
+            "IsTruncated" => truncated = goes_on(text)?,
             "NextKeyMarker" => next.key = std::mem::take(text),
             _ if name == marker => next.id = std::mem::take(text),
             _ => {}
@@ -157,6 +162,8 @@ mod tests {
             </ListBucketResult>"#;
         let page = objects(body).unwrap();
         assert_eq!(page.next.as_deref(), Some("t<1"));
+        let as_number = String::from_utf8_lossy(body).replace("true</", " 1 </");
+        assert_eq!(objects(as_number.as_bytes()).unwrap().next.as_deref(), Some("t<1"));
         let got: Vec<_> = page.entries.iter().map(|o| (o.key.as_str(), o.size_bytes)).collect();
         assert_eq!(got, [("a & b/A\n", 42), ("c", 7)]);
     }
@@ -173,6 +180,9 @@ mod tests {
             "<ListBucketResult><Contents><Size>x</Size></Contents></ListBucketResult>",
             "<ListBucketResult>&z;</ListBucketResult>",
             "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><IsTruncated>1</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><IsTruncated>True</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><IsTruncated/></ListBucketResult>",
             "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken/></ListBucketResult>",
             "<ListBucketResult><Contents><Key>a</Key></Contents>",
             "<ListVersionsResult/>",

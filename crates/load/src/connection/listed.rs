@@ -1,6 +1,9 @@
 //! A reply to LIST, held against what was asked while it comes: nothing is kept of it but the element at hand, and
 //! nothing is allocated once buffers have grown.
 
+use std::cmp::Ordering;
+
+use crate::document;
 use crate::failure::Failure;
 use crate::request::LIST_KEYS_MAX;
 
@@ -201,7 +204,7 @@ impl Listed {
                 let number = std::str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
                 self.key_count = Some(number.ok_or("counts its keys in words")?);
             }
-            Text::IsTruncated => self.truncated = text.trim_ascii() == b"true",
+            Text::IsTruncated => self.truncated = document::boolean(text).ok_or("goes on, or not, in words")?,
             Text::Token => self.has_token = !text.is_empty(),
             Text::Key => {
                 self.keys += 1;
@@ -209,8 +212,10 @@ impl Listed {
                 if !text.starts_with(expected.prefix.as_bytes()) {
                     return Err("shows a key outside its prefix");
                 }
-                if self.text == self.key {
-                    return Err("shows a key twice");
+                match text.cmp(&self.key) {
+                    Ordering::Greater => {}
+                    Ordering::Equal => return Err("shows a key twice"),
+                    Ordering::Less => return Err("shows its keys in no order"),
                 }
                 std::mem::swap(&mut self.text, &mut self.key);
             }
@@ -336,7 +341,7 @@ mod tests {
     #[test]
     fn a_listing_of_something_else_is_told_by_what_is_wrong() {
         let entries = |n: u64| {
-            let entry = |i| format!("<Contents><Key>a&amp;b/{i}</Key></Contents>");
+            let entry = |i| format!("<Contents><Key>a&amp;b/{i:04}</Key></Contents>");
             (0..n).map(entry).collect::<String>()
         };
         let goes_on = "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>";
@@ -361,6 +366,9 @@ mod tests {
             ("<Prefix/>", 0, "another prefix"),
             ("<Contents><Key>b/1</Key></Contents>", 0, "outside its prefix"),
             ("<Contents><Key>a&amp;b/1</Key></Contents><Contents><Key>a&#38;b/1</Key></Contents>", 0, "twice"),
+            (&format!("{0}{0}", entries(2)), 4, "in no order"),
+            ("<Contents><Key>a&amp;b/2</Key></Contents><Contents><Key>a&amp;b/1</Key></Contents>", 2, "in no order"),
+            ("<IsTruncated>False</IsTruncated>", 0, "in words"),
             ("<Contents><Size>1</Size></Contents>", 0, "without a key"),
             ("<Contents><Owner><Key>a&amp;b/1</Key></Owner></Contents>", 0, "without a key"),
             ("<KeyCount>1</KeyCount>", 0, "another number"),
