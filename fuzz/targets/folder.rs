@@ -24,6 +24,9 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         findings: lines().filter_map(|line| from_slice(line).ok()).collect(),
         canary: lines().filter_map(|line| from_slice(line).ok()).collect(),
     };
+    if records.unsound().is_some() {
+        return Corpus::Reject;
+    }
     if let Ok(view) = build(&records) {
         let _ = linerate_analysis::findings::requests_failed(&view);
         let json = linerate_report::json(&view);

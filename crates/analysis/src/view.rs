@@ -19,6 +19,7 @@ use crate::usl::Fit;
 
 mod build;
 mod shape;
+mod sound;
 mod tails;
 pub mod timeline;
 

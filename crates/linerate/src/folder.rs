@@ -207,16 +207,21 @@ pub(crate) fn manifest(path: &Path, text: &[u8]) -> Result<Manifest, Failure> {
     serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))
 }
 
-/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read is an error.
+/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read, or cannot have been
+/// measured, is an error.
 pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
-    Ok(Records {
+    let records = Records {
         manifest: read_manifest(path)?,
         points: read_lines(path, "points.jsonl")?,
         intervals: read_lines(path, "intervals.jsonl")?,
         readings: read_lines(path, "readings.jsonl")?,
         canary: read_lines(path, "canary.jsonl")?,
         findings: read_lines(path, "findings.jsonl")?,
-    })
+    };
+    match records.unsound() {
+        Some(why) => Err(Failure::NotARun { path: path.to_owned(), why }),
+        None => Ok(records),
+    }
 }
 
 #[derive(serde::Deserialize)]

@@ -358,6 +358,33 @@ fn files_that_never_end_are_no_run_folder() {
     }
 }
 
+#[test]
+fn figures_that_cannot_have_been_measured_are_refused_by_their_line() {
+    let left = Left::by("--host TARGET");
+    let changed = |file: &str, field: &str, value: &str| {
+        let folder = left.forged(&[]);
+        let path = folder.path().join(file);
+        let text = fs::read_to_string(left.run.path().join(file)).unwrap();
+        let at = text.find(&format!("\"{field}\":")).expect("it is there") + field.len() + 3;
+        let end = at + text[at..].find([',', ']', '}']).unwrap();
+        fs::write(&path, format!("{}{value}{}", &text[..at], &text[end..])).unwrap();
+        let output = linerate().arg("report").arg(folder.path()).output().expect("linerate runs");
+        (output.status.code(), shown(&output))
+    };
+    for (file, field, value) in [
+        ("intervals.jsonl", "to_ms", "0"),
+        ("intervals.jsonl", "from_ms", "18446744073709551615"),
+        ("intervals.jsonl", "thread_cpu_ns", "[18446744073709551615"),
+        ("intervals.jsonl", "requests", "18446744073709551615"),
+        ("readings.jsonl", "at_ms", "1099511627775"),
+        ("readings.jsonl", "unix_ms", "18446744073709551615"),
+    ] {
+        let (code, told) = changed(file, field, value);
+        let line = format!("{file}, line ");
+        assert!(code == Some(2) && told.contains(&line) && !told.contains("panic"), "{field} {value}: {code:?} {told}");
+    }
+}
+
 /// An experiment that was interrupted after its first cells.
 fn begun(folder: &Path) {
     let mut command = linerate();
