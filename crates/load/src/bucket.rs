@@ -177,7 +177,7 @@ impl<'a> Bucket<'a> {
         if answer.status == 409 && answer.code().as_deref() == Some("BucketAlreadyOwnedByYou") {
             return Ok(false);
         }
-        answer.done(&call).map(|()| true)
+        answer.done(&call, self.session).map(|()| true)
     }
 
     /// Removes the bucket where it is empty; `false` where it is not. It is looked into first: there are targets that
@@ -194,7 +194,7 @@ impl<'a> Bucket<'a> {
         if answer.status == 409 && answer.code().as_deref() == Some("BucketNotEmpty") {
             return Ok(false);
         }
-        answer.done(&call)?;
+        answer.done(&call, self.session)?;
         for look in 0..REMOVAL_LOOKS {
             if !self.exists()?.0 {
                 return Ok(true);

@@ -57,6 +57,21 @@ pub struct Credentials {
     pub session_token: Option<Secret>,
 }
 
+/// Bytes in a row that are told of no key.
+const RUN_BYTES: usize = 8;
+
+impl Credentials {
+    /// What may be told of words that a server chose: nothing of them where they repeat a part of a key.
+    #[must_use]
+    pub fn told(&self, words: String) -> String {
+        let token = self.session_token.as_ref().map(Secret::reveal);
+        let keys = [Some(self.access_key.as_str()), Some(self.secret_key.reveal()), token];
+        let holds = |run: &[u8]| words.as_bytes().windows(RUN_BYTES).any(|window| window == run);
+        let repeats = keys.into_iter().flatten().any(|key| key.as_bytes().windows(RUN_BYTES).any(holds));
+        if repeats { "reply that repeats a key".to_owned() } else { words }
+    }
+}
+
 /// A request as SigV4 sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Canonical<'a> {
@@ -293,6 +308,20 @@ mod tests {
     }
 
     /// The four examples of the S3 API reference, 24 May 2013, 00:00:00 UTC.
+    #[test]
+    fn words_that_repeat_a_part_of_a_key_are_not_told() {
+        let (secret_key, token) = (Secret::new("0123456789abcdef".into()), Secret::new("FwoGTOKENtoken".into()));
+        let keys = Credentials { access_key: "AKIAEXAMPLE".into(), secret_key, session_token: Some(token) };
+        for words in ["x AKIAEXAM…", "23456789", "reply is not S3's: \"FwoGTOKEN"] {
+            assert_eq!(keys.told(words.to_owned()), "reply that repeats a key");
+        }
+        for words in ["", "http 503 SlowDown", "0123456 AKIAEXA"] {
+            assert_eq!(keys.told(words.to_owned()), words);
+        }
+        let short = Credentials { access_key: "ab".into(), secret_key: Secret::new("c".into()), session_token: None };
+        assert_eq!(short.told("abc".into()), "abc");
+    }
+
     #[test]
     fn the_examples_of_the_s3_reference_hold() {
         const HOST: (&str, &[u8]) = ("host", b"examplebucket.s3.amazonaws.com");

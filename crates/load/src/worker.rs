@@ -389,7 +389,10 @@ impl Worker<'_> {
         let counts = self.counts() && !ask.aborts();
         let again = counts && self.retries.take(ask, since, why);
         if counts {
-            let kind = why.to_string();
+            let kind = match &self.given.session.credentials {
+                Some(keys) => keys.told(why.to_string()),
+                None => why.to_string(),
+            };
             if again {
                 self.tally.retry(ask.host, ask.op, &kind);
             } else {

@@ -13,7 +13,7 @@ use crate::failure::beginning;
 use crate::hosts::host_header;
 use crate::request::{Extra, push_signature};
 use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX, Head};
-use crate::session::Lookup;
+use crate::session::{Lookup, Session};
 use crate::sigv4::{Canonical, Signer, hex, push_encoded_path};
 use crate::tls::{Stream, fault, remedy};
 use crate::transport::dial_blocking;
@@ -68,7 +68,7 @@ impl Answer {
     }
 
     /// A success that says nothing besides: a body is somebody else's.
-    pub(super) fn done(self, call: &Call<'_>) -> Result<(), BucketError> {
+    pub(super) fn done(self, call: &Call<'_>, session: &Session) -> Result<(), BucketError> {
         let answer = self.ok(call)?;
         // What some say of a bucket that they have made; Ceph's RGW says it in JSON, to its system users.
         let of_bucket = matches!(root(&answer.body), Some(b"CreateBucketResult" | b"CreateBucketConfiguration"))
@@ -76,7 +76,9 @@ impl Answer {
         if of_bucket || answer.body.trim_ascii().is_empty() {
             return Ok(());
         }
-        Err(call.malformed(format!("it is \"{}\", and S3 says nothing there", beginning(&answer.body))))
+        let begins = beginning(&answer.body);
+        let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.told(begins));
+        Err(call.malformed(format!("it is \"{begins}\", and S3 says nothing there")))
     }
 
     /// A success with a document, gone through by its elements.

@@ -143,7 +143,7 @@ impl Bucket<'_> {
         let what = format!("giving up an upload of {:?}", upload.key);
         let call = Call { key: &upload.key, query: &query, ..Call::new(what, "DELETE") };
         let answer = self.call(&call)?;
-        if answer.status == 404 { Ok(()) } else { answer.done(&call) }
+        if answer.status == 404 { Ok(()) } else { answer.done(&call, self.session) }
     }
 }
 
