@@ -4,7 +4,6 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use linerate_analysis::histogram::{Latencies, at_most};
@@ -29,7 +28,6 @@ pub(crate) struct Exporter {
     live: Arc<Mutex<Live>>,
     stop: Arc<AtomicBool>,
     address: SocketAddr,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Begins to serve, and says where.
@@ -41,14 +39,12 @@ pub(crate) fn start(address: SocketAddr, hosts: Vec<String>, points: usize, quie
     let live =
         Live { version: env!("CARGO_PKG_VERSION").to_owned(), hosts, points_asked: points as u64, ..Live::default() };
     let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
-    let thread = {
-        let (live, stop) = (Arc::clone(&live), Arc::clone(&stop));
-        std::thread::spawn(move || serve(&listener, &live, &stop))
-    };
+    let (shared, told) = (Arc::clone(&live), Arc::clone(&stop));
+    std::thread::spawn(move || serve(&listener, &shared, &told));
     if !quiet {
         progress::say(&format!("metrics  http://{address}/metrics"));
     }
-    Ok(Exporter { live, stop, address, thread: Some(thread) })
+    Ok(Exporter { live, stop, address })
 }
 
 impl Drop for Exporter {
@@ -64,10 +60,8 @@ impl Drop for Exporter {
             };
             address.set_ip(loopback);
         }
-        let woken = TcpStream::connect_timeout(&address, CALLER_MAX);
-        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
-            let _ = thread.join();
-        }
+        // It is not waited for: a caller may say nothing, and the end of a run is not his.
+        let _ = TcpStream::connect_timeout(&address, CALLER_MAX);
     }
 }
 
