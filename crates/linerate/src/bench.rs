@@ -27,6 +27,7 @@ use points::{Recorder, ceilings, measure};
 use setup::Setup;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
+    interrupt::before_the_load()?;
     let mut setup = Setup::make(flags)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
     let interrupt = interrupt::watch_and_tell(setup.remains.clone())?;

@@ -91,6 +91,31 @@ impl Remains {
     }
 }
 
+/// Whether a verb watches for signals itself by now.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// Until a verb watches itself, has the first signal end the process with a word and the code of an interrupted run:
+/// names are looked up and bodies hashed, and nothing has been written.
+pub(crate) fn before_the_load() -> Result<(), Failure> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::Signals)?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() && !WATCHED.load(Ordering::Relaxed) {
+            let words = told("error: interrupted before the load began: nothing was written".to_owned());
+            end_with(&words);
+        }
+    });
+    Ok(())
+}
+
+/// Ends the process once its last words are said, or nobody reads them.
+fn end_with(words: &JoinHandle<()>) -> ! {
+    let until = Instant::now() + LAST_WORDS;
+    while !words.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::process::exit(i32::from(code::INTERRUPTED))
+}
+
 /// The same flags; the first signal is acknowledged at once, and a second one ends the process as soon as what may
 /// remain is told. A third does so whatever holds these words up.
 pub(crate) fn watch_and_tell(remains: Remains) -> Result<Interrupt, Failure> {
@@ -111,14 +136,10 @@ pub(crate) fn watch_and_tell(remains: Remains) -> Result<Interrupt, Failure> {
         }
         if signals.next().is_some() {
             again.store(true, Ordering::Relaxed);
-            let words = told(remains.second());
-            let until = Instant::now() + LAST_WORDS;
-            while !words.is_finished() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            std::process::exit(i32::from(code::INTERRUPTED));
+            end_with(&told(remains.second()));
         }
     });
+    WATCHED.store(true, Ordering::Relaxed);
     Ok(interrupt)
 }
 

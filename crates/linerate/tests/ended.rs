@@ -403,3 +403,18 @@ fn a_core_of_a_run_would_hold_its_keys_and_is_not_written() {
     signal(run.id(), "SEGV");
     assert!(!dumped(run), "a core was written");
 }
+
+#[test]
+fn a_signal_before_the_load_is_told_and_leaves_nothing() {
+    let out = tempdir().unwrap();
+    // A body of that length is hashed for seconds before the first call.
+    let flags = "--host 127.0.0.1:9 --op put --obj.size 4GiB --payload signed";
+    let mut command = bench_command(&out.path().join("run"), flags, &keys());
+    let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("linerate runs");
+    std::thread::sleep(Duration::from_millis(500));
+    signal(run.id(), "INT");
+    let output = run.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert!(shown(&output).contains("error: interrupted before the load began"), "{}", shown(&output));
+    assert!(!out.path().join("run").exists());
+}
