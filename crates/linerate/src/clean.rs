@@ -119,7 +119,7 @@ pub(crate) fn clean(flags: &CleanFlags, consented: &[String]) -> Result<(String,
 /// The session of a run, as far as cleaning needs it: with consent for its hosts.
 fn session(manifest: &Manifest, aim: Aim, flags: &CleanFlags, consented: &[String]) -> Result<Session, Failure> {
     let place = format!("s3://{}/{}", aim.bucket, aim.prefix);
-    let hosts = consent::to_clean(&aim.hosts, consented, flags.yes_load, &place, flags.dry_run)?;
+    let hosts = consent::to_clean(&aim.hosts, consented, flags.yes_load, &place, flags.dry_run, flags.timeout)?;
     let tls = match aim.tls {
         true => {
             let trust = trust::find(flags.insecure, flags.ca_file.as_deref())?;

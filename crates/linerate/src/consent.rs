@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use linerate_load::hosts::{self, Host, Recorded};
 
@@ -45,10 +46,11 @@ pub(crate) fn to_clean(
     yes_load: bool,
     place: &str,
     dry_run: bool,
+    within: Duration,
 ) -> Result<Vec<Host>, Failure> {
     let foreign = recorded.iter().filter(|host| !yes_load && !consented.contains(&host.authority));
     let (unknown, known): (Vec<_>, Vec<_>) = foreign.cloned().partition(Recorded::needs_look_up);
-    let known = hosts::resolve_recorded(&known)?;
+    let known = hosts::resolve_recorded(&known, within)?;
     let elsewhere = known.iter().filter(|host| !on_this_machine(std::slice::from_ref(host))).map(named);
     let all: Vec<String> = unknown.iter().map(|host| host.authority.clone()).chain(elsewhere).collect();
     if !all.is_empty() {
@@ -58,7 +60,7 @@ pub(crate) fn to_clean(
             format!("{} {is_not} this machine, and what is below {place} would be {deed} with your keys", listed(&all));
         ask(&what, "Hosts, bucket and prefix are those that run.json names.", "give --yes-load to consent")?;
     }
-    Ok(hosts::resolve_recorded(recorded)?)
+    Ok(hosts::resolve_recorded(recorded, within)?)
 }
 
 /// A host, with its address where its name does not say it.
@@ -120,7 +122,7 @@ mod tests {
         let recorded = |labels: &[&str]| hosts::recorded(&labels.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>());
         let clean = |labels: &[&str], consented: &[&str], yes_load| {
             let consented: Vec<String> = consented.iter().map(|name| (*name).to_owned()).collect();
-            to_clean(&recorded(labels).unwrap(), &consented, yes_load, "s3://b/p/", false)
+            to_clean(&recorded(labels).unwrap(), &consented, yes_load, "s3://b/p/", false, Duration::from_secs(60))
         };
         for (labels, part) in [
             (&["a.invalid:9000"][..], "a.invalid:9000 is not known to be this machine"),

@@ -1,5 +1,7 @@
 //! Which hosts the flags and the environment name.
 
+use std::time::Duration;
+
 use linerate_load::hosts::{self, Host, HostsError, Named};
 
 use crate::cli::TargetChoice;
@@ -27,8 +29,8 @@ pub(crate) fn named(target: &TargetChoice) -> Result<Option<(String, Named)>, Ho
     Ok(Some((text, named)))
 }
 
-/// Their addresses.
-pub(crate) fn resolved(target: &TargetChoice, named: &Named) -> Result<Vec<Host>, HostsError> {
+/// Their addresses, each looked up within a time.
+pub(crate) fn resolved(target: &TargetChoice, named: &Named, within: Duration) -> Result<Vec<Host>, HostsError> {
     let resolve = if target.resolve_host { hosts::resolve_all } else { hosts::resolve };
-    resolve(&named.authorities)
+    resolve(&named.authorities, within)
 }

@@ -2,9 +2,12 @@
 
 mod recorded;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
+
+use linerate_record::units::duration_ns;
 
 pub use recorded::{Recorded, labels, recorded, resolve_recorded};
 
@@ -206,15 +209,31 @@ pub fn needs_look_up(authority: &str) -> bool {
 /// How long an address may take to answer before the next one of its name is tried.
 const TRY_FOR: Duration = Duration::from_secs(1);
 
+/// The addresses of a `host:port`. The system's own look-up takes as long as its name servers do, so it runs on a thread
+/// that is left alone where it takes too long.
+fn looked_up(authority: &str, within: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = authority.parse() {
+        return Ok(vec![address]);
+    }
+    let (tell, told) = std::sync::mpsc::channel();
+    let name = authority.to_owned();
+    // Nobody may listen any more.
+    std::thread::spawn(move || drop(tell.send(name.to_socket_addrs().map(Iterator::collect))));
+    told.recv_timeout(within).unwrap_or_else(|_| {
+        let why = format!("no name server answered: timed out after {}", duration_ns(within.as_nanos() as f64));
+        Err(io::Error::new(io::ErrorKind::TimedOut, why))
+    })
+}
+
 /// Finds the address of each `host:port`: where a name has several, the first that takes a connection, as `localhost`
 /// with a server on one of IPv4 and IPv6; the first of all where none does.
 ///
 /// # Errors
 /// [`HostsError::Resolve`] for the first name that has no address.
-pub fn resolve(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
+pub fn resolve(authorities: &[String], within: Duration) -> Result<Vec<Host>, HostsError> {
     let one = |authority: &String| {
         let failed = |source| HostsError::Resolve { host: authority.clone(), source };
-        let addresses: Vec<SocketAddr> = authority.to_socket_addrs().map_err(failed)?.collect();
+        let addresses = looked_up(authority, within).map_err(failed)?;
         let answers =
             |address: &&SocketAddr| addresses.len() == 1 || TcpStream::connect_timeout(address, TRY_FOR).is_ok();
         let chosen = addresses.iter().find(answers).or(addresses.first());
@@ -228,12 +247,12 @@ pub fn resolve(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
 ///
 /// # Errors
 /// [`HostsError::Resolve`] for the first name that has no address, [`HostsError::TooMany`].
-pub fn resolve_all(authorities: &[String]) -> Result<Vec<Host>, HostsError> {
+pub fn resolve_all(authorities: &[String], within: Duration) -> Result<Vec<Host>, HostsError> {
     let mut hosts = Vec::<Host>::new();
     for authority in authorities {
         let failed = |source| HostsError::Resolve { host: authority.clone(), source };
         let before = hosts.len();
-        for address in authority.to_socket_addrs().map_err(failed)? {
+        for address in looked_up(authority, within).map_err(failed)? {
             let host = Host { authority: authority.clone(), address };
             if !hosts.contains(&host) {
                 hosts.push(host);
@@ -262,6 +281,8 @@ pub fn host_header(authority: &str, tls: bool) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
 
     fn read(path: &Path, most: u64) -> std::io::Result<String> {
         assert_eq!(most, 1 << 20);
@@ -377,15 +398,17 @@ mod tests {
     fn localhost_is_where_its_server_is() {
         let Ok(listener) = std::net::TcpListener::bind("127.0.0.1:0") else { panic!("no loopback") };
         let port = listener.local_addr().unwrap().port();
-        let hosts = resolve(&[format!("localhost:{port}")]).unwrap();
+        let hosts = resolve(&[format!("localhost:{port}")], LONG).unwrap();
         assert_eq!(hosts[0].address, listener.local_addr().unwrap());
     }
 
     #[test]
     fn names_become_addresses() {
-        let hosts = resolve(&["127.0.0.1:9000".into(), "[::1]:80".into()]).unwrap();
+        let hosts = resolve(&["127.0.0.1:9000".into(), "[::1]:80".into()], Duration::ZERO).unwrap();
         assert_eq!(hosts[0].address, "127.0.0.1:9000".parse().unwrap());
-        assert!(resolve(&["no-such-host.invalid:1".into()]).is_err());
+        assert!(resolve(&["no-such-host.invalid:1".into()], LONG).is_err());
+        let told = resolve(&["no-such-host.invalid:1".into()], Duration::ZERO).unwrap_err().to_string();
+        assert!(told.contains("\"no-such-host.invalid:1\"") && told.contains("timed out after"), "{told}");
         for (authority, tls, header) in
             [("a:80", false, "a"), ("a:8080", false, "a:8080"), ("a:443", true, "a"), ("a:80", true, "a:80")]
         {

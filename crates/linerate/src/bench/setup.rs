@@ -454,7 +454,7 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     }
     let trust =
         if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
-    let hosts = endpoint::resolved(&flags.target, &named)?;
+    let hosts = endpoint::resolved(&flags.target, &named, flags.work.timeout)?;
     let credentials = credentials::find(&flags.keys)?;
     let output = flags.output.output.as_ref().map_or_else(String::new, |path| path.display().to_string());
     let names = [("--prefix", &flags.target.prefix), ("--bucket", &flags.target.bucket), ("--output", &output)];

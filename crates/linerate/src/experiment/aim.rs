@@ -1,6 +1,7 @@
 //! Whom each arm loads, with which flags of bench.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use linerate_load::hosts::{self, Host};
 
@@ -87,7 +88,7 @@ pub(super) fn aims(
                 "--verify needs objects that each run writes: cells read what is there, drop it",
             ));
         }
-        let told = match found(&parsed.target, &mut consent)? {
+        let told = match found(&parsed.target, parsed.work.timeout, &mut consent)? {
             Some(hosts) => {
                 aim.is_here = consent::on_this_machine(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
@@ -131,14 +132,14 @@ struct Consent {
 }
 
 /// The hosts that bench would load, with consent to that.
-fn found(target: &TargetChoice, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
+fn found(target: &TargetChoice, within: Duration, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
     let Some((_, named)) = endpoint::named(target)? else { return Ok(None) };
     let yes_load = consent.yes_load || target.yes_load;
     let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
     let unknown = named.authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
     let unknown: Vec<String> = unknown.filter(|_| consent.named_by == NamedBy::Folder).cloned().collect();
     consent::obtain_by_name(&unknown, yes_load, &consent.words)?;
-    let found = endpoint::resolved(target, &named)?;
+    let found = endpoint::resolved(target, &named, within)?;
     if found.iter().any(|host| !consent.hosts.contains(host) && !unknown.contains(&host.authority)) {
         consent::obtain(&found, yes_load, &consent.words)?;
     }

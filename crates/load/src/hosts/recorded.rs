@@ -1,6 +1,7 @@
 //! Hosts as run folders name them, and back.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use super::{HOSTS_MAX, Host, HostsError, authority, needs_look_up, resolve};
 
@@ -71,12 +72,12 @@ fn one(label: &str) -> Result<Recorded, HostsError> {
 ///
 /// # Errors
 /// As of [`resolve`].
-pub fn resolve_recorded(recorded: &[Recorded]) -> Result<Vec<Host>, HostsError> {
+pub fn resolve_recorded(recorded: &[Recorded], within: Duration) -> Result<Vec<Host>, HostsError> {
     let mut hosts = Vec::with_capacity(recorded.len());
     for Recorded { authority, address } in recorded {
         match *address {
             Some(address) => hosts.push(Host { authority: authority.clone(), address }),
-            None => hosts.extend(resolve(std::slice::from_ref(authority))?),
+            None => hosts.extend(resolve(std::slice::from_ref(authority), within)?),
         }
     }
     Ok(hosts)
@@ -97,7 +98,7 @@ mod tests {
             vec![host("a:9000", "127.0.0.1:9000"), host("a:9000", "[::1]:9000"), host("127.0.0.2:1", "127.0.0.2:1")],
             vec![host("[::1]:9000", "[::1]:9000"), host("[::1]:9000", "[::1]:9000")],
         ] {
-            let found = resolve_recorded(&recorded(&labels(&hosts)).unwrap()).unwrap();
+            let found = resolve_recorded(&recorded(&labels(&hosts)).unwrap(), Duration::from_secs(60)).unwrap();
             assert_eq!(found, hosts);
         }
     }
