@@ -327,7 +327,7 @@ mod tests {
             <ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name>
             <Prefix>a&amp;b/</Prefix><KeyCount>3</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>
             <Contents><Key>a&#x26;b/1</Key><Size>1</Size><Owner><ID>x</ID><DisplayName/></Owner></Contents>
-            <Contents><ETag>&quot;e&quot;</ETag><Key><![CDATA[a&b/<2>]]></Key></Contents >
+            <Contents><ETag>&quot;e&quot;</ETag><Key><![CDATA[a&b/2<>]]></Key></Contents >
             <s:Contents xmlns:s='u'><s:Key>a&#38;b/3</s:Key></s:Contents>
             <CommonPrefixes><Prefix>other/</Prefix></CommonPrefixes></ListBucketResult>\n";
         for cut in 0..=text.len() {
