@@ -5,6 +5,7 @@
 
 mod beside;
 mod device;
+mod elsewhere;
 mod ethtool;
 mod file;
 mod interrupts;
@@ -12,6 +13,7 @@ mod netlink;
 mod process;
 mod reversal;
 mod space;
+mod spaces;
 mod spot;
 mod stack;
 mod standing;
@@ -180,7 +182,7 @@ pub(crate) struct Before {
 
 /// A setting and what moves with it, read at one time in one network namespace.
 pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &Place, net: Option<u64>) -> io::Result<Before> {
-    within(root, &place.space, net, |inside| {
+    within(root, &place.space, net_of(knob, net), |inside| {
         let spot = spot(&knob.locator, place.device.as_deref())?;
         let (value, _) = spot::read(inside, &spot)?;
         let beside = beside::read(inside, &spot);
@@ -189,11 +191,17 @@ pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &Place, net: Opt
     })
 }
 
+/// The network namespace in which a setting has to be found again. What has one value for the machine outlives the one
+/// in which it was written.
+fn net_of(knob: &Knob, net: Option<u64>) -> Option<u64> {
+    net.filter(|_| device::is_of_network(knob))
+}
+
 /// A setting where it is by now: its place, and its value.
 pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(Place, String)> {
     let Target { root, knob, place, net, devices } = *target;
-    within(root, &place.space, net, |inside| {
-        let now = device::Now::of(inside, devices).place(knob, place)?;
+    within(root, &place.space, net_of(knob, net), |inside| {
+        let now = device::Now::of(inside, devices)?.place(knob, place)?;
         let spot = spot(&knob.locator, now.device.as_deref())?;
         Ok((now, spot::read(inside, &spot)?.0))
     })
@@ -203,14 +211,16 @@ pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(Place, String)> {
 pub(crate) fn write(target: &Target<'_>, value: &str) -> io::Result<(String, Vec<Beside>)> {
     let Target { root, knob, place, net, devices } = *target;
     allowed_value(value).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-    within(root, &place.space, net, |inside| {
-        let now = device::Now::of(inside, devices).place(knob, place)?;
+    within(root, &place.space, net_of(knob, net), |inside| {
+        let now = device::Now::of(inside, devices)?.place(knob, place)?;
         if now != *place {
             let why = format!("it is called {} by now: make the file anew", now.device.unwrap_or_default());
             return Err(io::Error::other(why));
         }
         let spot = spot(&knob.locator, place.device.as_deref())?;
+        let elsewhere = reversal::elsewhere_before(inside, &spot, value)?;
         spot::write(inside, &spot, value)?;
+        reversal::elsewhere_after(inside, &spot, elsewhere.as_ref())?;
         let (now, _) = spot::read(inside, &spot)?;
         Ok((now, beside::read(inside, &spot)))
     })
@@ -234,8 +244,8 @@ pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
 /// What the kernel says, or what of the others is not as before.
 pub(crate) fn put_back(target: &Target<'_>, prior: &str, beside: (&[Beside], &[Beside])) -> io::Result<String> {
     let Target { root, knob, place, net, devices } = *target;
-    within(root, &place.space, net, |inside| {
-        let devices = device::Now::of(inside, devices);
+    within(root, &place.space, net_of(knob, net), |inside| {
+        let devices = device::Now::of(inside, devices)?;
         let beside = (devices.besides(beside.0), devices.besides(beside.1));
         let spot = match device::spot_now(&devices, knob, place) {
             // What stays without the device is put back all the same.

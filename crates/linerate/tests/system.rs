@@ -11,8 +11,8 @@ use linerate_analysis::view::View;
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, view};
 use system_parts::{
-    Minio, Namespaces, audited, booted, contained, ends, experiment, exported, longest, missing, released, renamed,
-    scopes, shaped_cluster, there_and_back, tune, unwatched,
+    Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, longest, missing, released,
+    renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
 };
 use tempfile::tempdir;
 
@@ -86,7 +86,6 @@ fn main() {
         trial("tune_confirms_on_the_machines_clock", &["root", "ip", "unshare"], contained::another_clock),
         trial("tune_refuses_processes_and_names_given_again", &["root", "ip"], tune::given_again),
         trial("tune_nests_nothing_whatever_the_journals", &["root", "ip"], tune::not_nested),
-        trial("tune_restores_the_interface_and_not_its_name", &["root", "ip"], renamed::interfaces),
         trial("tune_refuses_what_is_not_its_own", &["root", "ip"], tune::refused),
         trial("namespaces_a_shaped_link_is_never_exceeded", &["root", "ip"], shaped),
         trial(
@@ -100,7 +99,8 @@ fn main() {
         trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),
         trial("cluster_with_one_slow_link_is_explained_by_it", CLUSTER, shaped_cluster::slow_link_is_named),
     ];
-    trials.extend(unwatched::CHECKS.map(|(name, needs, check)| trial(name, needs, check)));
+    let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS);
+    trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];
         trials.push(trial("released_binary_measures_alone_in_an_empty_root", needs, released::alone_in_an_empty_root));

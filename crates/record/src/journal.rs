@@ -116,20 +116,24 @@ pub enum DeviceKind {
     Disk,
 }
 
-/// A device that a change touches: its name may be another's later, its number is not.
+/// A device that a change touches: its name may be another's later, its node is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// What it is.
     pub kind: DeviceKind,
     /// What it was called when it was changed.
     pub name: String,
-    /// The index of an interface, which its network namespace gives once; the sequence number of a disk, which the
-    /// machine gives once a boot (`diskseq`).
+    /// The index of an interface, which its network namespace gives once, unless somebody gives it by hand; the
+    /// sequence number of a disk, which the machine gives once a boot (`diskseq`), and 0 where it has none.
     pub number: u64,
     /// Where hardware stands behind it: its place on a bus and its permanent address, which it takes along into another
     /// network namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
+    /// The inode of its folder in sysfs, which the machine gives once a boot; absent of a captured machine, and in
+    /// journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u64>,
 }
 
 /// One line of a journal.
@@ -270,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn a_device_of_an_earlier_version_reads_and_has_no_node() {
+        let old: Device = serde_json::from_str(r#"{"kind":"interface","name":"a","number":2}"#).unwrap();
+        assert_eq!((old.node, old.identity.clone()), (None, None));
+        assert!(!serde_json::to_string(&old).unwrap().contains("node"));
+        let new = Device { node: Some(u64::MAX), ..old };
+        assert_eq!(serde_json::from_str::<Device>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
+    }
+
+    #[test]
     fn a_line_reads_back_as_it_was_written_tabs_included() {
         let place = Place { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
         let change = Change {
@@ -284,7 +297,8 @@ mod tests {
         let prior = change.prior.clone();
         let beside = vec![Beside { address: Address::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
         let identity = Some("pci/0000:01:00.0 02:00:00:00:00:01".to_owned());
-        let devices = vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity }];
+        let devices =
+            vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity, node: None }];
         for line in [
             Line::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside, devices },
             Line::Refused { number: 1, place, why: "belongs to the CNI".into() },

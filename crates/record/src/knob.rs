@@ -402,6 +402,10 @@ pub struct Standing {
     pub space: Space,
     /// The inode of its network namespace.
     pub net: u64,
+    /// The inode of the folder of its loopback interface in sysfs: an inode of a network namespace is given again, this
+    /// is not. Absent where it could not be seen, and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u64>,
     /// When its process started, in clock ticks since the machine booted (`proc_pid_stat(5)`, field 22).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_ticks: Option<u64>,

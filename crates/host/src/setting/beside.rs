@@ -141,9 +141,8 @@ fn of_offload(inside: &Inside<'_>, device: &str, feature: &'static str) -> Vec<A
 
 /// The MTU of IPv6 on an interface (`net/ipv6/addrconf.c: addrconf_notify`), and both of those whose MTU may follow.
 fn of_mtu(inside: &Inside<'_>, device: &str) -> Vec<Address> {
-    let others = [stack::above(inside, device), stack::members(inside, device)].concat();
     let mut all = vec![of_ipv6(device)];
-    for other in others {
+    for other in stack::moved_with(inside, device) {
         all.extend([Address::Sysfs(format!("class/net/{other}/mtu")), of_ipv6(&other)]);
     }
     all.extend(of_queues(device));

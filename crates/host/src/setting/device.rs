@@ -1,14 +1,16 @@
 //! Devices behind names. Whoever renames an interface takes its name and leaves its settings; whoever makes another
-//! one of that name has no part in what was changed. So what is changed back is found by its number.
+//! one of that name, or of that index, has no part in what was changed. So what is changed back is found by the node of
+//! its folder in sysfs: `fs/kernfs/dir.c` gives each one that no other has during a boot, and keeps it when it is
+//! renamed.
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use linerate_record::journal::{Address, Beside, Device, DeviceKind};
-use linerate_record::knob::{DeviceClass, Knob, Place};
+use linerate_record::knob::{DeviceClass, Knob, Locator, Place};
 
 use super::file::{self, Links, names};
-use super::space::Inside;
+use super::space::{Inside, own_sysfs};
 use super::spot::{self, Spot};
 use super::{netlink, sysctl};
 
@@ -36,8 +38,11 @@ impl From<Gone> for io::Error {
     }
 }
 
-/// The devices that a setting and what moves with it are of. One that has no number here is left out, and goes by its
-/// name.
+/// The index of a loopback interface: `LOOPBACK_IFINDEX` of `include/net/net_namespace.h`.
+const LOOPBACK: u64 = 1;
+
+/// The devices that a setting and what moves with it are of, and the loopback interface of its network namespace. One
+/// that has no number here is left out, and goes by its name.
 pub(super) fn of(inside: &Inside<'_>, knob: &Knob, place: &Place, beside: &[Beside]) -> Vec<Device> {
     let own = place.device.clone().and_then(|name| Some((kind(knob)?, name)));
     let others = beside.iter().filter_map(|beside| named(&beside.address));
@@ -47,10 +52,30 @@ pub(super) fn of(inside: &Inside<'_>, knob: &Knob, place: &Place, beside: &[Besi
             wanted.push(one);
         }
     }
-    let all = there(inside, wanted.iter().map(|(kind, _)| *kind));
-    all.into_iter()
-        .filter(|device| wanted.iter().any(|(kind, name)| (*kind, name) == (device.kind, &device.name)))
-        .collect()
+    let of_space = (inside.root.is_live() && is_of_network(knob)).then_some(DeviceKind::Interface);
+    let all = there(inside, wanted.iter().map(|(kind, _)| *kind).chain(of_space));
+    let is_wanted = |device: &Device| {
+        let is_loopback = of_space == Some(device.kind) && device.number == LOOPBACK;
+        is_loopback || wanted.iter().any(|(kind, name)| (*kind, name) == (device.kind, &device.name))
+    };
+    all.into_iter().filter(is_wanted).collect()
+}
+
+/// Whether a setting is a network namespace's. Others have one value for the machine, wherever they are written.
+pub(super) fn is_of_network(knob: &Knob) -> bool {
+    let is_of_interface = matches!(knob.locator.device_class(), Some(DeviceClass::Nic | DeviceClass::Bond));
+    is_of_interface || matches!(knob.locator, Locator::Sysctl { name } if name.starts_with("net."))
+}
+
+/// The node of the loopback interface among devices, which is its network namespace's own.
+fn loopback(devices: &[Device]) -> Option<u64> {
+    let is_it = |device: &&Device| device.kind == DeviceKind::Interface && device.number == LOOPBACK;
+    devices.iter().find(is_it)?.node
+}
+
+/// What tells this thread's network namespace from a later one of the same inode, where this process can see it.
+pub(super) fn node_of_space() -> Option<u64> {
+    loopback(&live_interfaces())
 }
 
 fn kind(knob: &Knob) -> Option<DeviceKind> {
@@ -69,8 +94,13 @@ pub(super) struct Now<'d> {
 
 impl<'d> Now<'d> {
     /// Where known devices are by now.
-    pub(super) fn of(inside: &Inside<'_>, devices: &'d [Device]) -> Now<'d> {
-        Now { then: devices, there: there(inside, devices.iter().map(|device| device.kind)) }
+    ///
+    /// # Errors
+    /// Where their network namespace is gone.
+    pub(super) fn of(inside: &Inside<'_>, devices: &'d [Device]) -> Result<Now<'d>, Gone> {
+        let now = Now { then: devices, there: there(inside, devices.iter().map(|device| device.kind)) };
+        now.require_space()?;
+        Ok(now)
     }
 
     /// The name that a device has by now; the same where it was not known by more than its name.
@@ -78,15 +108,39 @@ impl<'d> Now<'d> {
         let Some(known) = self.then.iter().find(|device| device.kind == kind && device.name == then) else {
             return Ok(then.to_owned());
         };
-        let of_kind = || self.there.iter().filter(|device| device.kind == kind);
+        let found = self.found(known).ok_or_else(|| Gone::Device(then.to_owned()))?;
+        Ok(found.name.clone())
+    }
+
+    /// The device that was known, where it is there. An index is given anew (`ip link add … index N`), so it tells a
+    /// device only in journals of earlier versions, and where there is no sysfs.
+    fn found(&self, known: &Device) -> Option<&Device> {
+        let of_kind = || self.there.iter().filter(|device| device.kind == known.kind);
         let is_another = |device: &&Device| {
             device.identity.is_some() && known.identity.is_some() && device.identity != known.identity
         };
-        let by_number = of_kind().find(|device| device.number == known.number && !is_another(device));
-        // Hardware that was in another namespace meanwhile may come back under another number.
-        let by_identity = || of_kind().find(|device| known.identity.is_some() && device.identity == known.identity);
-        let found = by_number.or_else(by_identity);
-        found.map(|device| device.name.clone()).ok_or_else(|| Gone::Device(then.to_owned()))
+        // An interface has another index in another network namespace; a disk with other contents is another disk.
+        let has_number = |device: &&Device| device.number == known.number;
+        let by_itself = if known.node.is_some() {
+            of_kind()
+                .find(|device| device.node == known.node && (known.kind == DeviceKind::Interface || has_number(device)))
+        } else {
+            of_kind().find(|device| has_number(device) && !is_another(device))
+        };
+        // Hardware whose driver was loaded anew, if there is one such.
+        let mut same = of_kind().filter(|device| known.identity.is_some() && device.identity == known.identity);
+        by_itself.or_else(|| same.next().filter(|_| same.next().is_none()))
+    }
+
+    /// Refuses where the namespace is another of the same inode: `nsfs` gives those anew, but a namespace's loopback
+    /// interface comes and goes with it.
+    fn require_space(&self) -> Result<(), Gone> {
+        let is_another = match (loopback(self.then), loopback(&self.there)) {
+            (Some(then), Some(now)) => then != now,
+            // What cannot be told is no reason to leave it as it is.
+            _ => false,
+        };
+        if is_another { Err(Gone::Namespace) } else { Ok(()) }
     }
 
     /// Where a setting is by now.
@@ -159,7 +213,7 @@ fn there(inside: &Inside<'_>, kinds: impl Iterator<Item = DeviceKind> + Clone) -
     let mut all = Vec::new();
     if is_asked(DeviceKind::Interface) {
         // By netlink, which is of this thread's namespace whatever /sys shows.
-        let live = inside.root.is_live().then(|| netlink::interfaces().unwrap_or_default());
+        let live = inside.root.is_live().then(live_interfaces);
         all.extend(live.unwrap_or_else(|| numbered(inside, DeviceKind::Interface, "class/net", "ifindex")));
     }
     if is_asked(DeviceKind::Disk) {
@@ -168,14 +222,32 @@ fn there(inside: &Inside<'_>, kinds: impl Iterator<Item = DeviceKind> + Clone) -
     all
 }
 
+fn live_interfaces() -> Vec<Device> {
+    let mut all = netlink::interfaces().unwrap_or_default();
+    let Ok(tree) = own_sysfs() else { return all };
+    for device in &mut all {
+        let path = format!("class/net/{}", device.name);
+        let is_it = number(&tree, &format!("{path}/ifindex")) == Some(device.number);
+        device.node = file::node(tree.as_fd(), &path).ok().filter(|_| is_it);
+    }
+    all
+}
+
+/// The interfaces or disks that sysfs shows with a number. Disks have one since Linux 5.15.
 fn numbered(inside: &Inside<'_>, kind: DeviceKind, folder: &str, file: &str) -> Vec<Device> {
     let Ok(tree) = inside.sysfs(folder) else { return Vec::new() };
-    let number = |name: &str| {
-        let text = file::read(tree.as_fd(), &format!("{folder}/{name}/{file}"), Links::WithinTheTree).ok()?;
-        text.trim().parse().ok()
+    let device = |name: String| {
+        let path = format!("{folder}/{name}");
+        // A captured machine's folders are copies.
+        let node = if inside.root.is_live() { file::node(tree.as_fd(), &path).ok() } else { None };
+        let number = number(&tree, &format!("{path}/{file}")).or(node.map(|_| 0))?;
+        Some(Device { kind, number, name, identity: None, node })
     };
-    let all = names(tree.as_fd(), folder).unwrap_or_default().into_iter();
-    all.filter_map(|name| Some(Device { kind, number: number(&name)?, name, identity: None })).collect()
+    names(tree.as_fd(), folder).unwrap_or_default().into_iter().filter_map(device).collect()
+}
+
+fn number(tree: &OwnedFd, path: &str) -> Option<u64> {
+    file::read(tree.as_fd(), path, Links::WithinTheTree).ok()?.trim().parse().ok()
 }
 
 /// Where a setting is by now, as a spot.
@@ -189,7 +261,57 @@ mod tests {
     use super::*;
 
     fn device(name: &str, number: u64, identity: Option<&str>) -> Device {
-        Device { kind: DeviceKind::Interface, name: name.to_owned(), number, identity: identity.map(str::to_owned) }
+        let identity = identity.map(str::to_owned);
+        Device { kind: DeviceKind::Interface, name: name.to_owned(), number, identity, node: None }
+    }
+
+    #[test]
+    fn an_index_that_was_given_by_hand_makes_no_device_another() {
+        let of = |name: &str, number, node| Device { node, ..device(name, number, None) };
+        let disk = |name: &str, number, node| Device { kind: DeviceKind::Disk, ..of(name, number, node) };
+        let own = Some("pci/0000:01:00.0 02:00:00:00:00:01");
+        let hardware = |name: &str, number, node| Device { node, ..device(name, number, own) };
+        for (then, there, name) in [
+            (of("a", 2, Some(70)), vec![of("b", 2, Some(70))], Some("b")),
+            (of("a", 2, Some(70)), vec![of("a", 2, Some(71))], None),
+            (of("a", 2, Some(70)), vec![of("a", 2, Some(71)), of("c", 9, Some(70))], Some("c")),
+            (of("a", 2, Some(70)), vec![of("a", 2, None)], None),
+            // A journal of an earlier version.
+            (of("a", 2, None), vec![of("a", 2, Some(71))], Some("a")),
+            (hardware("a", 2, Some(70)), vec![of("a", 2, Some(71)), hardware("c", 5, Some(72))], Some("c")),
+            (hardware("a", 2, Some(70)), vec![hardware("b", 2, Some(71)), hardware("c", 5, Some(72))], None),
+            (disk("a", 2, Some(70)), vec![disk("b", 2, Some(70))], Some("b")),
+            (disk("a", 2, Some(70)), vec![disk("a", 3, Some(70))], None),
+        ] {
+            let then = [then];
+            let now = Now { then: &then, there: there.clone() };
+            assert_eq!(now.name(then[0].kind, "a").ok().as_deref(), name, "{then:?} {there:?}");
+        }
+    }
+
+    #[test]
+    fn another_namespace_of_the_same_inode_is_told_by_its_loopback_interface() {
+        let lo = |node| Device { node, ..device("lo", LOOPBACK, None) };
+        for (then, there, is_it) in [
+            (vec![lo(Some(7))], vec![lo(Some(7))], true),
+            (vec![lo(Some(7))], vec![lo(Some(8))], false),
+            (vec![lo(None)], vec![lo(Some(8))], true),
+            (vec![lo(Some(7))], vec![lo(None)], true),
+            (vec![], vec![lo(Some(8))], true),
+        ] {
+            let now = Now { then: &then, there };
+            assert_eq!(now.require_space().is_ok(), is_it, "{then:?}");
+        }
+    }
+
+    #[test]
+    fn each_interface_has_a_node_of_its_own() {
+        let all = live_interfaces();
+        // Without the right to mount there is none.
+        let mut nodes: Vec<u64> = all.iter().filter_map(|device| device.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert!(nodes.is_empty() || nodes.len() == all.len(), "{all:?}");
     }
 
     #[test]

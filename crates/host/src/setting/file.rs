@@ -85,6 +85,12 @@ pub(super) fn folder_is_there(tree: BorrowedFd<'_>, path: &str) -> io::Result<bo
     Ok(beneath(tree, path, OFlags::PATH | OFlags::DIRECTORY, Links::WithinTheTree).is_ok())
 }
 
+/// The inode of a folder.
+pub(super) fn node(tree: BorrowedFd<'_>, path: &str) -> io::Result<u64> {
+    let folder = beneath(tree, path, OFlags::PATH | OFlags::DIRECTORY, Links::WithinTheTree)?;
+    Ok(rustix::fs::fstat(folder)?.st_ino)
+}
+
 /// Opens a path that stays below the folder, whatever its parts and links say.
 fn beneath(tree: BorrowedFd<'_>, path: &str, flags: OFlags, links: Links) -> io::Result<OwnedFd> {
     plain(path)?;

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use linerate_record::journal::{Device, DeviceKind};
@@ -17,6 +17,10 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// `NLM_F_DUMP`: all that there are, each a message.
 const DUMP: u16 = 0x300;
+/// `NLM_F_DUMP_INTR`: what was told changed meanwhile, so that something may be missing.
+const INTERRUPTED: u16 = 0x10;
+/// How often all of a kind is asked for again where it changed meanwhile.
+const DUMPS: u32 = 8;
 const NESTED: u16 = 1 << 15;
 /// Attributes' types are 14 bits; two flags stand above.
 const TYPE_MASK: u16 = (1 << 14) - 1;
@@ -24,8 +28,20 @@ const GET_LINK: u16 = 18;
 const GET_ROUTE: u16 = 26;
 const SET_LINK: u16 = 19;
 const GET_DISCIPLINE: u16 = 38;
+const GET_SPACE: u16 = 90;
 const INTERFACE_NAME: u16 = 3;
 const MTU: u16 = 4;
+/// `IFLA_LINK`, `IFLA_LINKINFO`, `IFLA_LINK_NETNSID` and `IFLA_TARGET_NETNSID` (Linux 4.15) of `if_link.h`;
+/// `IFLA_INFO_KIND` within the second.
+const BELOW: u16 = 5;
+const INFO: u16 = 18;
+const SPACE_OF_BELOW: u16 = 37;
+const TARGET_SPACE: u16 = 46;
+const INFO_KIND: u16 = 1;
+/// `NETNSA_NSID` and `NETNSA_FD` of `net_namespace.h`, behind a `struct rtgenmsg`.
+const SPACE_NUMBER: u16 = 1;
+const SPACE_FILE: u16 = 3;
+const SPACE_HEADER_BYTES: usize = 4;
 /// `IFLA_PERM_ADDRESS` (Linux 5.6), `IFLA_PARENT_DEV_NAME` and `IFLA_PARENT_DEV_BUS_NAME` (5.14) of `if_link.h`.
 const PERMANENT_ADDRESS: u16 = 54;
 const PARENT: u16 = 56;
@@ -57,25 +73,99 @@ pub(super) fn mtu(device: &str) -> io::Result<u32> {
     number(attributes, MTU).ok_or_else(short)
 }
 
+/// An interface, as far as what stands on what needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) index: u32,
+    pub(super) name: String,
+    /// In bytes.
+    pub(super) mtu: u32,
+    /// What the kernel calls its kind: `macvlan`; empty of hardware.
+    pub(super) kind: String,
+    /// The index of the interface that it stands on, or is joined to; its own where there is none.
+    pub(super) below: u32,
+    /// The number of the network namespace of that, where it is another than its own.
+    pub(super) space_of_below: Option<u32>,
+    /// What hardware stands behind it.
+    pub(super) identity: Option<String>,
+}
+
 /// The interfaces of this thread's network namespace, each with what hardware stands behind it.
 pub(super) fn interfaces() -> io::Result<Vec<Device>> {
+    let (all, _) = dumped(None)?;
+    let device = |link: Link| Device {
+        kind: DeviceKind::Interface,
+        name: link.name,
+        number: u64::from(link.index),
+        identity: link.identity,
+        node: None,
+    };
+    Ok(all.into_iter().map(device).collect())
+}
+
+/// The interfaces of this thread's network namespace, or of the one to which it gives a number.
+///
+/// # Errors
+/// Where not all of them can be told.
+pub(super) fn links(space: Option<u32>) -> io::Result<Vec<Link>> {
+    match dumped(space)? {
+        (all, true) => Ok(all),
+        (_, false) => Err(io::Error::new(io::ErrorKind::Interrupted, "interfaces come and go all the time")),
+    }
+}
+
+fn dumped(space: Option<u32>) -> io::Result<(Vec<Link>, bool)> {
+    let mut body = vec![0; INTERFACE_HEADER_BYTES];
+    if let Some(number) = space {
+        attribute(&mut body, TARGET_SPACE, &number.to_ne_bytes());
+    }
     let mut found = Vec::new();
-    dump(GET_LINK, &[0; INTERFACE_HEADER_BYTES], &mut |link| {
-        let index = link.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
-        let attributes = link.get(INTERFACE_HEADER_BYTES..).unwrap_or_default();
-        let text = |kind| {
-            let text = content(attributes, kind)?;
-            Some(String::from_utf8_lossy(text.strip_suffix(&[0]).unwrap_or(text)).into_owned())
-        };
-        let (Some(index), Some(name)) = (index, text(INTERFACE_NAME)) else { return };
-        let place = text(PARENT).map(|parent| format!("{}/{parent}", text(PARENT_BUS).unwrap_or_default()));
-        let address = content(attributes, PERMANENT_ADDRESS)
-            .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"));
-        let identity: Vec<String> = place.into_iter().chain(address).collect();
-        let identity = (!identity.is_empty()).then(|| identity.join(" "));
-        found.push(Device { kind: DeviceKind::Interface, name, number: u64::from(index), identity });
-    })?;
+    let is_whole = dump(GET_LINK, &body, &mut |message| found.extend(as_link(message)))?;
+    Ok((found, is_whole))
+}
+
+fn as_link(message: &[u8]) -> Option<Link> {
+    let index = u32::from_ne_bytes(message.get(4..8)?.try_into().ok()?);
+    let attributes = message.get(INTERFACE_HEADER_BYTES..)?;
+    let text = |attributes, kind| {
+        let text = content(attributes, kind)?;
+        Some(String::from_utf8_lossy(text.strip_suffix(&[0]).unwrap_or(text)).into_owned())
+    };
+    let place =
+        text(attributes, PARENT).map(|parent| format!("{}/{parent}", text(attributes, PARENT_BUS).unwrap_or_default()));
+    let address = content(attributes, PERMANENT_ADDRESS)
+        .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"));
+    let identity: Vec<String> = place.into_iter().chain(address).collect();
+    Some(Link {
+        index,
+        name: text(attributes, INTERFACE_NAME)?,
+        mtu: number(attributes, MTU).unwrap_or_default(),
+        kind: content(attributes, INFO).and_then(|info| text(info, INFO_KIND)).unwrap_or_default(),
+        below: number(attributes, BELOW).unwrap_or(index),
+        space_of_below: number(attributes, SPACE_OF_BELOW),
+        identity: (!identity.is_empty()).then(|| identity.join(" ")),
+    })
+}
+
+/// The number that this thread's network namespace gives to another; none where it has not needed one.
+pub(super) fn number_of_space(space: BorrowedFd<'_>) -> io::Result<Option<u32>> {
+    let mut body = vec![0; SPACE_HEADER_BYTES];
+    attribute(&mut body, SPACE_FILE, &space.as_raw_fd().to_ne_bytes());
+    let reply = call(&open(None)?, GET_SPACE, REQUEST, &body)?;
+    Ok(as_number_of_space(&reply))
+}
+
+/// The numbers that this thread's network namespace gives to others. It gives one to where an interface is moved.
+pub(super) fn numbers_of_spaces() -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    dump(GET_SPACE, &[0; SPACE_HEADER_BYTES], &mut |message| found.extend(as_number_of_space(message)))?;
     Ok(found)
+}
+
+/// Signed: -1 stands for none.
+fn as_number_of_space(message: &[u8]) -> Option<u32> {
+    let number = number(message.get(SPACE_HEADER_BYTES..)?, SPACE_NUMBER)?;
+    i32::try_from(number).is_ok().then_some(number)
 }
 
 /// Sets the MTU of an interface.
@@ -198,23 +288,42 @@ pub(super) fn call(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::
     }
 }
 
-/// Asks for all of a kind, and tells each.
-fn dump(kind: u16, body: &[u8], tell: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+/// Asks for all of a kind, and tells each; gives whether these are all.
+fn dump(kind: u16, body: &[u8], tell: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    let (mut told, mut is_whole) = dump_once(kind, body)?;
+    for _ in 1..DUMPS {
+        if is_whole {
+            break;
+        }
+        (told, is_whole) = dump_once(kind, body)?;
+    }
+    told.iter().for_each(|message| tell(message));
+    Ok(is_whole)
+}
+
+fn dump_once(kind: u16, body: &[u8]) -> io::Result<(Vec<Vec<u8>>, bool)> {
     let socket = open(None)?;
     ask(&socket, kind, REQUEST | DUMP, body)?;
     let mut buffer = vec![0; REPLY_BYTES];
+    let (mut told, mut is_whole) = (Vec::new(), true);
     loop {
         let (received, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
         let mut rest = &buffer[..received];
         while let Some((kind, content, after)) = message(rest) {
+            is_whole &= !was_interrupted(rest);
             rest = after;
             match kind {
-                DONE => return Ok(()),
-                ERROR => return acknowledged(content),
-                _ => tell(content),
+                // A dump that fails says so here.
+                DONE | ERROR => return acknowledged(content).map(|()| (told, is_whole)),
+                _ => told.push(content.to_vec()),
             }
         }
     }
+}
+
+fn was_interrupted(message: &[u8]) -> bool {
+    let flags = message.get(6..8).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
+    flags.is_some_and(|flags| flags & INTERRUPTED != 0)
 }
 
 fn ask(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
@@ -240,7 +349,7 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 
 fn acknowledged(content: &[u8]) -> io::Result<()> {
     let code = content.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes).ok_or_else(short)?;
-    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
+    if code >= 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
 }
 
 fn short() -> io::Error {
@@ -337,6 +446,27 @@ mod tests {
         assert!(route_mtus().is_ok() && disciplines(1).is_ok());
     }
 
+    #[test]
+    fn what_an_interface_stands_on_is_told_with_its_namespace() {
+        let (mut body, mut info) = (vec![0; INTERFACE_HEADER_BYTES], Vec::new());
+        body[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        attribute(&mut body, INTERFACE_NAME, &text("c0"));
+        attribute(&mut body, MTU, &1500_u32.to_ne_bytes());
+        let alone = as_link(&body).unwrap();
+        assert_eq!((alone.below, alone.space_of_below, alone.kind.as_str()), (7, None, ""));
+        attribute(&mut info, INFO_KIND, &text("macvlan"));
+        nest(&mut body, INFO, &info);
+        attribute(&mut body, BELOW, &2_u32.to_ne_bytes());
+        attribute(&mut body, SPACE_OF_BELOW, &0_u32.to_ne_bytes());
+        let on_top = as_link(&body).unwrap();
+        assert_eq!((on_top.below, on_top.space_of_below, on_top.kind.as_str()), (2, Some(0), "macvlan"));
+        assert_eq!((on_top.index, on_top.mtu), (7, 1500));
+        assert!(links(None).unwrap().iter().any(|link| link.name == "lo"));
+        let mut none = vec![0; SPACE_HEADER_BYTES];
+        attribute(&mut none, SPACE_NUMBER, &(-1_i32).to_ne_bytes());
+        assert_eq!(as_number_of_space(&none), None);
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -344,6 +474,8 @@ mod tests {
             message(&bytes);
             let _ = acknowledged(&bytes);
             hops(&bytes).count();
+            as_link(&bytes);
+            as_number_of_space(&bytes);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Why a change could not be taken back whole: what cannot be restored is not changed.
 
+use std::io;
 use std::os::fd::AsFd as _;
 
+use super::elsewhere::OnTop;
 use super::file::folder_is_there;
 use super::space::Inside;
 use super::spot::{self, Spot};
-use super::{LONGEST_VALUE_BYTES, beside, netlink, stack};
+use super::{LONGEST_VALUE_BYTES, beside, elsewhere, ethtool, netlink, stack};
 
 /// The least MTU of each family, below which an interface has it no more: its addresses, routes and settings go
 /// (`net/ipv6/addrconf.c: addrconf_notify`, `net/ipv4/devinet.c: inetdev_event`).
@@ -22,6 +24,7 @@ pub(super) fn refusal(inside: &Inside<'_>, spot: &Spot, prior: &str, new: &str) 
         Spot::Mtu(device) => of_mtu(inside, device, prior.parse().ok()?, new.trim().parse().ok()?),
         Spot::Sysfs(path) => of_discards(inside, path, prior, new),
         Spot::Channels(device) if inside.root.is_live() => of_channels(inside, device),
+        Spot::Offload(device, feature) if inside.root.is_live() => of_offload(device, feature),
         _ => None,
     })
 }
@@ -88,6 +91,56 @@ fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<Str
             ));
         }
     }
+    of_routes(inside, &moved).or_else(|| {
+        let names: Vec<&str> = moved.iter().map(|(name, ..)| name.as_str()).collect();
+        // Whoever is not root is told what can be seen, and cannot change it.
+        let is_strict = rustix::process::geteuid().is_root();
+        elsewhere::refusal(&elsewhere::on_top(inside, &indices(inside, &names)), prior, new, is_strict)
+    })
+}
+
+fn indices(inside: &Inside<'_>, names: &[&str]) -> Vec<u32> {
+    names.iter().filter_map(|name| number(inside, &format!("class/net/{name}/ifindex"))).collect()
+}
+
+/// What stands on an interface and on those that may move with it, in other network namespaces, right before its MTU is
+/// set: none of that is moved.
+pub(super) fn elsewhere_before(inside: &Inside<'_>, spot: &Spot, new: &str) -> io::Result<Option<OnTop>> {
+    let Spot::Mtu(device) = spot else { return Ok(None) };
+    let (prior, new) = (spot::number(&spot::read(inside, spot)?.0)?, spot::number(new)?);
+    let on_top = all_on_top(inside, device);
+    let why = elsewhere::refusal(&on_top, prior, new, true);
+    why.map_or(Ok(Some(on_top)), |why| Err(io::Error::other(why)))
+}
+
+/// The same right after that: where something of it was moved all the same, that is an error.
+pub(super) fn elsewhere_after(inside: &Inside<'_>, spot: &Spot, before: Option<&OnTop>) -> io::Result<()> {
+    let (Spot::Mtu(device), Some(before)) = (spot, before) else { return Ok(()) };
+    let why = elsewhere::moved(before, &all_on_top(inside, device));
+    why.map_or(Ok(()), |why| Err(io::Error::other(why)))
+}
+
+fn all_on_top(inside: &Inside<'_>, device: &str) -> OnTop {
+    let others = stack::moved_with(inside, device);
+    let names: Vec<&str> = std::iter::once(device).chain(others.iter().map(String::as_str)).collect();
+    elsewhere::on_top(inside, &indices(inside, &names))
+}
+
+/// What an interface does not receive in large, that which it stands on does not either, wherever that is
+/// (`net/core/dev.c: netdev_sync_lower_features`).
+fn of_offload(device: &str, feature: &'static str) -> Option<String> {
+    let all = if ethtool::members(feature).contains(&"rx-lro") { netlink::links(None).ok()? } else { Vec::new() };
+    let it = all.iter().find(|link| link.name == device)?;
+    elsewhere::stands_elsewhere(it).then(|| {
+        format!(
+            "{device} stands on an interface in another network namespace, whose {feature} the kernel turns off with \
+             it, and undoing does not bring that back: set it there"
+        )
+    })
+}
+
+/// A route of IPv6 keeps its MTU, or it is not done.
+fn of_routes(inside: &Inside<'_>, moved: &[(String, u32, u32)]) -> Option<String> {
     // What cannot be asked is not refused: without netlink the MTU cannot be set either.
     let routes = if inside.root.is_live() { netlink::route_mtus().unwrap_or_default() } else { Vec::new() };
     moved.iter().find_map(|(name, own, then)| {
@@ -106,9 +159,10 @@ fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<Str
 /// Interfaces whose MTU follows that of another to a value: their names, what it is and what it will be.
 pub(super) fn followers(inside: &Inside<'_>, device: &str, new: u32) -> Vec<(String, u32, u32)> {
     let of = |names: Vec<String>| names.into_iter().filter_map(|name| Some((mtu(inside, &name)?, name)));
-    let members = of(stack::members(inside, device)).filter(|(own, _)| *own != new);
-    let above = of(stack::above(inside, device)).filter(|(own, _)| *own > new);
-    members.chain(above).map(|(own, name)| (name, own, new)).collect()
+    let members = stack::members(inside, device);
+    let above = stack::moved_with(inside, device).into_iter().filter(|name| !members.contains(name)).collect();
+    let above = of(above).filter(|(own, _)| *own > new);
+    of(members.clone()).filter(|(own, _)| *own != new).chain(above).map(|(own, name)| (name, own, new)).collect()
 }
 
 /// What becomes of a route's MTU when its interface's goes from one to another and back: `net/ipv6/route.c:

@@ -7,14 +7,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
 use linerate_record::knob::Space;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::device::Gone;
-use super::file;
+use super::{file, spaces};
 use crate::root::Root;
 
 /// A machine, seen from within a network namespace.
@@ -38,17 +37,35 @@ impl Inside<'_> {
         file::folder(&self.root.0.join("proc/sys"))
     }
 
-    /// `sys` of the machine. What it shows of interfaces are those of the namespace in which it was mounted, so for
-    /// another namespace one is mounted, nowhere, for as long as it is open.
+    /// `sys` of the machine. What it shows of interfaces are those of the namespace in which it was mounted: where that
+    /// is not this one, another is mounted, nowhere, for as long as it is open.
     pub(super) fn sysfs(&self, path: &str) -> io::Result<OwnedFd> {
-        if !(self.foreign && path.starts_with("class/net")) {
-            return file::folder(&self.root.0.join("sys"));
+        let there = file::folder(&self.root.0.join("sys"));
+        if !self.root.is_live() || !path.starts_with("class/net") {
+            return there;
         }
-        let context = rustix::mount::fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        rustix::mount::fsconfig_create(context.as_fd())?;
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+        match (own_sysfs(), there) {
+            // By /sys itself where it is this one's, which may be mounted to be read only.
+            (Ok(own), Ok(there)) if device_of(&own)? == device_of(&there)? => Ok(there),
+            (Ok(own), _) => Ok(own),
+            // Without the right to mount, a process has not entered a namespace either.
+            (Err(_), there) if !self.foreign => there,
+            (Err(error), _) => Err(error),
+        }
     }
+}
+
+/// The `sys` of this thread's network namespace, mounted nowhere.
+pub(super) fn own_sysfs() -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// Which instance of a file system it is of.
+fn device_of(tree: &OwnedFd) -> io::Result<u64> {
+    Ok(rustix::fs::fstat(tree)?.st_dev)
 }
 
 /// Does work within the namespaces asked for. `net` is the inode of the network namespace where it is known: then it is
@@ -98,7 +115,12 @@ pub fn identity(root: &Root, space: &Space) -> io::Result<Option<u64>> {
 }
 
 fn own() -> io::Result<u64> {
-    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
+    Ok(own_namespace()?.metadata()?.ino())
+}
+
+/// The network namespace of this thread.
+pub(super) fn own_namespace() -> io::Result<File> {
+    File::open("/proc/thread-self/ns/net")
 }
 
 /// The namespace that a space names; none where that is the process's own.
@@ -134,10 +156,9 @@ fn found(space: &Space, inode: u64) -> io::Result<File> {
     {
         return Ok(file);
     }
-    let listed = |folder: &str| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let processes = listed("/proc").map(|path: PathBuf| path.join("ns/net"));
-    let candidates = listed("/run/netns").chain(processes);
-    candidates.filter_map(|path| File::open(path).ok()).find(is_it).ok_or_else(|| Gone::Namespace.into())
+    let (known, _) = spaces::all();
+    let it = known.into_iter().find(|one| one.inode == inode);
+    it.and_then(|one| File::open(one.path).ok()).filter(is_it).ok_or_else(|| Gone::Namespace.into())
 }
 
 #[cfg(test)]

@@ -22,6 +22,19 @@ pub(super) fn members(inside: &Inside<'_>, device: &str) -> Vec<String> {
     if is_bond(inside, device) { linked(inside, device, "lower_") } else { Vec::new() }
 }
 
+/// Those whose MTU may move with that of an interface: members of a bond, and what is on top of it and of these.
+pub(super) fn moved_with(inside: &Inside<'_>, device: &str) -> Vec<String> {
+    let members = members(inside, device);
+    let all = members.iter().map(String::as_str).chain([device]).flat_map(|name| above(inside, name));
+    let mut found = members.clone();
+    for name in all {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
 pub(super) fn is_bond(inside: &Inside<'_>, device: &str) -> bool {
     has_folder(inside, device, "bonding")
 }
@@ -89,6 +102,7 @@ mod tests {
         assert_eq!(ask(below, "br0"), ["eth0.7", "eth0"]);
         assert_eq!(ask(members, "bond0"), ["eth0", "eth1"]);
         assert_eq!(ask(members, "br0"), [""; 0]);
+        assert_eq!(ask(moved_with, "bond0"), ["eth0", "eth1", "eth0.7", "br0", "vlan9"]);
         assert_eq!(ask(above, "none"), [""; 0]);
     }
 }

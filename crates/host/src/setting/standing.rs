@@ -4,7 +4,8 @@ use std::io;
 
 use linerate_record::knob::{Space, Standing};
 
-use super::space::identity;
+use super::device::node_of_space;
+use super::space::{identity, within};
 use crate::owner;
 use crate::root::{Root, text};
 
@@ -19,7 +20,8 @@ pub fn standing(root: &Root, space: &Space) -> io::Result<Option<Standing>> {
         Space::Host | Space::Netns(_) => None,
     };
     let boot = text(root, "proc/sys/kernel/random/boot_id", &mut Vec::new())?.trim().to_owned();
-    Ok(Some(Standing { space: space.clone(), net, started_ticks, boot }))
+    let node = within(root, space, Some(net), |_| Ok(node_of_space())).ok().flatten();
+    Ok(Some(Standing { space: space.clone(), net, node, started_ticks, boot }))
 }
 
 /// The inode of the network namespace of a space, where it is the one that was meant: among what stood there, or, of
@@ -42,17 +44,18 @@ pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[Standing]) 
 
 fn differs(then: &Standing, now: &Standing) -> Option<&'static str> {
     let is_same_boot = then.boot == now.boot;
+    let is_same_net = then.net == now.net && (then.node == now.node || then.node.is_none() || now.node.is_none());
     match &now.space {
         // The machine's own is the machine's after a boot too, by whatever inode.
-        Space::Host => (is_same_boot && then.net != now.net)
+        Space::Host => (is_same_boot && !is_same_net)
             .then_some("the file of changes was made in another network namespace than this process is in"),
         Space::Pid(_) if !is_same_boot || then.started_ticks != now.started_ticks => {
             Some("another process has that number since the file of changes was made")
         }
         Space::Pid(_) => {
-            (then.net != now.net).then_some("the process is in another network namespace than when the file was made")
+            (!is_same_net).then_some("the process is in another network namespace than when the file was made")
         }
-        Space::Netns(_) => (!is_same_boot || then.net != now.net)
+        Space::Netns(_) => (!is_same_boot || !is_same_net)
             .then_some("another network namespace has that name since the file of changes was made"),
     }
 }
@@ -93,8 +96,11 @@ mod tests {
     fn a_name_given_again_is_another_namespace() {
         let of = |net, boot: &str| {
             let space = Space::Netns("lab".to_owned());
-            Standing { space, net, started_ticks: None, boot: boot.to_owned() }
+            Standing { space, net, node: Some(70), started_ticks: None, boot: boot.to_owned() }
         };
+        let anew = Standing { node: Some(71), ..of(7, "b") };
+        assert!(differs(&of(7, "b"), &anew).is_some_and(|why| why.contains("has that name")), "its inode too");
+        assert_eq!(differs(&Standing { node: None, ..of(7, "b") }, &anew), None, "a file of an earlier version");
         assert_eq!(differs(&of(7, "b"), &of(7, "b")), None);
         for now in [of(8, "b"), of(7, "c")] {
             assert!(differs(&of(7, "b"), &now).is_some_and(|why| why.contains("has that name")), "{now:?}");

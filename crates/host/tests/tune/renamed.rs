@@ -173,7 +173,7 @@ fn what_moved_besides_is_restored_under_its_new_name_and_without_the_device_too(
                 Line::Intent { beside, devices, .. } => {
                     beside.push(on_top("1500"));
                     let (kind, name) = (DeviceKind::Interface, "vlan7".to_owned());
-                    devices.push(Device { kind, name, number: 4, identity: None });
+                    devices.push(Device { kind, name, number: 4, identity: None, node: None });
                 }
                 Line::Made { beside, .. } => beside.push(on_top("1400")),
                 _ => {}

@@ -5,6 +5,7 @@ pub(crate) mod audited;
 pub(crate) mod booted;
 mod cluster;
 pub(crate) mod contained;
+pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;

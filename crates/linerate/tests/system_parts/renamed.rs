@@ -8,6 +8,12 @@ use libtest_mimic::Failed;
 use super::tune::{Ground, wait_until};
 use crate::running::shown;
 
+/// What is checked, and what each needs.
+pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 2] = [
+    ("tune_restores_the_interface_and_not_its_name", &["root", "ip"], interfaces),
+    ("tune_restores_the_interface_and_not_its_index", &["root", "ip"], of_the_same_index),
+];
+
 fn ip(words: &str) {
     let output = Command::new("ip").args(words.split(' ')).output().expect("ip runs");
     assert!(output.status.success(), "{words}: {}", shown(&output));
@@ -39,7 +45,7 @@ fn lapses(ground: &Ground) -> String {
 }
 
 /// Renamed: restored under the new names. Replaced: the other is left alone. Moved away: told, and restored when back.
-pub(crate) fn interfaces() -> Result<(), Failed> {
+fn interfaces() -> Result<(), Failed> {
     let ground = Ground::namespace("n");
     let name = ground.namespace.clone().unwrap_or_default();
     ip(&format!("-n {name} link add link lab0 name top0 type macvlan"));
@@ -81,5 +87,35 @@ pub(crate) fn interfaces() -> Result<(), Failed> {
     assert_eq!(mtu(&ground, "lab0"), "1500");
     assert!(ground.done(&["tune", "status"]).contains("nothing is applied"));
     println!("renamed, replaced and moved away: the interface is restored, and no other");
+    Ok(())
+}
+
+/// An index is given by hand to an interface that was made anew, of the same name and value: it is another.
+fn of_the_same_index() -> Result<(), Failed> {
+    let ground = Ground::namespace("i");
+    let name = ground.namespace.clone().unwrap_or_default();
+    let index = || ground.link(&["show", "lab0"]).split(':').next().unwrap_or_default().to_owned();
+    let number = index();
+    for is_on_top in [true, false] {
+        ip(&format!("-n {name} link add link lab0 name top0 type macvlan"));
+        let on_top = ground.link(&["show", "top0"]).split(':').next().unwrap_or_default().to_owned();
+        applied(&ground);
+        if is_on_top {
+            ip(&format!("-n {name} link del top0"));
+            ip(&format!("-n {name} link add link lab0 name top0 index {on_top} mtu 1400 type macvlan"));
+            let line = lapses(&ground);
+            assert!(!line.contains("but for"), "{line}");
+            assert_eq!((mtu(&ground, "lab0"), mtu(&ground, "top0")), ("1500".to_owned(), "1400".to_owned()));
+            ip(&format!("-n {name} link del top0"));
+            continue;
+        }
+        ip(&format!("-n {name} link del lab0"));
+        ip(&format!("-n {name} link add lab0 index {number} mtu 1400 type veth peer name lab1"));
+        assert_eq!(index(), number);
+        let line = lapses(&ground);
+        assert!(line.contains("but for 1 settings"), "{line}");
+        assert_eq!(mtu(&ground, "lab0"), "1400", "another's");
+    }
+    println!("an interface of the index of one that was changed is left alone");
     Ok(())
 }

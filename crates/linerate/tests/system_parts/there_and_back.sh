@@ -323,6 +323,7 @@ make_disk() {
 end() {
     linerate tune rollback > /dev/null 2>&1
     ip netns del "$space" 2> /dev/null
+    ip netns del "${space}o" 2> /dev/null
     [ -z "${loop:-}" ] || losetup -d "$loop"
     [ -z "${allowed:-}" ] || echo "$allowed" > /proc/sys/net/ipv4/tcp_allowed_congestion_control
 }
@@ -353,6 +354,29 @@ refused an_mtu_that_moves_a_route 'a route of IPv6 by lab0.7 has an MTU of its o
 back_and_forth an_mtu_that_moves_no_route --netns "$space" --set=nic.mtu@lab0=9000
 altering inner
 ip -n "$space" route del fd09::/64 dev lab0.7
+
+# Those of another namespace that stand on one of this would be lowered with it, and nobody would raise them again.
+ip netns add "${space}o"
+for kind in vlan macvlan ipvlan; do
+    altering inner
+    words="type $kind"
+    [ "$kind" != vlan ] || words="$words id 9"
+    # shellcheck disable=SC2086 # words
+    ip -n "$space" link add link lab1 netns "${space}o" name away0 $words 2> /dev/null || continue
+    refused "an_mtu_that_moves_a_${kind}_elsewhere" "$kind away0 (now 1500) in network namespace ${space}o" \
+        --netns "$space" --set=nic.mtu@lab1=1400
+    ip -n "${space}o" link set away0 mtu 1300
+    if [ "$kind" = ipvlan ]; then
+        refused an_mtu_that_an_ipvlan_follows_elsewhere 'ipvlan away0 (now 1300)' \
+            --netns "$space" --set=nic.mtu@lab1=1400
+    else
+        back_and_forth "an_mtu_that_moves_no_${kind}_elsewhere" --netns "$space" --set=nic.mtu@lab1=1400
+    fi
+    ip -n "${space}o" link show away0 | grep -q 'mtu 1300' || case_failed "the MTU of a $kind elsewhere was moved"
+    altering inner
+    ip -n "${space}o" link del away0
+done
+ip netns del "${space}o"
 
 # Each scheduler to each other, each with settings of its own that are not what it begins with.
 for disk in $disks; do

@@ -319,6 +319,42 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
 }
 
 /// A process or a name that is another's by the time of apply, and a file made in another namespace.
+/// The kernel gives the inode of a namespace that went to the next one: what was meant, and changed, is gone.
+fn another_of_the_same_inode(ground: &Ground) {
+    let name = ground.namespace.clone().unwrap_or_default();
+    let path = ground.state.path().join("anew.json").to_string_lossy().into_owned();
+    let inode =
+        || std::fs::metadata(format!("/run/netns/{name}")).map(|m| std::os::unix::fs::MetadataExt::ino(&m)).ok();
+    let anew = || {
+        let then = inode();
+        let is_given_again = || {
+            for words in [["netns", "del", &name], ["netns", "add", &name]] {
+                assert!(Command::new("ip").args(words).status().expect("ip runs").success());
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            inode() == then
+        };
+        assert!(wait_until(is_given_again, Duration::from_secs(30)), "the inode {then:?} is given again");
+    };
+    let diff = || ground.done(&["tune", "diff", "--netns", &name, "--set", "net.core.somaxconn=4097", "-o", &path]);
+    diff();
+    anew();
+    let output = ground.run(&["tune", "apply", &path]);
+    let said = shown(&output);
+    assert!(output.status.code() == Some(2) && said.contains("another network namespace has that name"), "{said}");
+    diff();
+    ground.done(&["tune", "apply", &path, "--confirm", "300s"]);
+    anew();
+    // As the one that went was made to be.
+    let words = ["netns", "exec", &name, "sysctl", "-q", "-w", "net.core.somaxconn=4097"];
+    assert!(Command::new("ip").args(words).status().expect("ip runs").success());
+    let said = shown(&ground.run(&["tune", "rollback"]));
+    assert_eq!(ground.sysctl("net.core.somaxconn").as_deref(), Some(&b"4097\n"[..]), "another's: {said}");
+    assert!(said.contains("namespace"), "{said}");
+    let words = ["netns", "exec", &name, "sysctl", "-q", "-w", "net.core.somaxconn=4096"];
+    assert!(Command::new("ip").args(words).status().expect("ip runs").success());
+}
+
 pub(crate) fn given_again() -> Result<(), Failed> {
     let ground = Ground::namespace("g");
     let name = ground.namespace.clone().unwrap_or_default();
@@ -363,6 +399,7 @@ pub(crate) fn given_again() -> Result<(), Failed> {
     }
     refused("another network namespace has that name");
     assert_eq!(ground.sysctl("net.core.somaxconn"), before);
+    another_of_the_same_inode(&ground);
 
     set(&[]);
     let mut elsewhere = Command::new("ip");
