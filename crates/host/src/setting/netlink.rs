@@ -195,6 +195,9 @@ pub(crate) fn interface_name(index: u32) -> io::Result<String> {
     Ok(rustix::net::netdevice::index_to_name(&open(None)?, index)?)
 }
 
+/// The interface of a route that goes by a nexthop object: which it is stands there, and nothing asks for it.
+pub(super) const ANY_INTERFACE: u32 = 0;
+
 /// Routes of IPv6 with an MTU of their own that follows their interface's, in all tables: the interface's index, and
 /// the MTU.
 pub(super) fn route_mtus() -> io::Result<Vec<(u32, u32)>> {
@@ -207,7 +210,10 @@ pub(super) fn route_mtus() -> io::Result<Vec<(u32, u32)>> {
         let is_locked = number(metrics, LOCKED).is_some_and(|locks| locks & (1 << ROUTE_MTU) != 0);
         if let Some(mtu) = number(metrics, ROUTE_MTU).filter(|_| !is_locked) {
             let several = hops(content(attributes, MULTIPATH).unwrap_or_default());
-            found.extend(number(attributes, OUTGOING).into_iter().chain(several).map(|index| (index, mtu)));
+            let mut by: Vec<u32> = number(attributes, OUTGOING).into_iter().chain(several).collect();
+            // With `net.ipv4.nexthop_compat_mode` off, the route names its nexthop and no interface.
+            by.extend(by.is_empty().then_some(ANY_INTERFACE));
+            found.extend(by.into_iter().map(|index| (index, mtu)));
         }
     })?;
     Ok(found)

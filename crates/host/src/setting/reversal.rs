@@ -91,7 +91,8 @@ fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<Str
             ));
         }
     }
-    of_routes(inside, &moved).or_else(|| {
+    let all: Vec<_> = moved.iter().cloned().chain(raised(inside, device, new)).collect();
+    of_routes(inside, &all).or_else(|| {
         let names: Vec<&str> = moved.iter().map(|(name, ..)| name.as_str()).collect();
         // Whoever is not root is told what can be seen, and cannot change it.
         let is_strict = rustix::process::geteuid().is_root();
@@ -146,7 +147,8 @@ fn of_routes(inside: &Inside<'_>, moved: &[(String, u32, u32)]) -> Option<String
     moved.iter().find_map(|(name, own, then)| {
         let index = number(inside, &format!("class/net/{name}/ifindex"))?;
         let of_ipv6 = ipv6_mtu(inside, name).unwrap_or(*own);
-        let lost = routes.iter().find(|(of, mtu)| *of == index && there_and_back(*mtu, of_ipv6, *own, *then) != *mtu);
+        let by_it = |of: u32| of == index || of == netlink::ANY_INTERFACE;
+        let lost = routes.iter().find(|(of, mtu)| by_it(*of) && there_and_back(*mtu, of_ipv6, *own, *then) != *mtu);
         lost.map(|(_, mtu)| {
             format!(
                 "a route of IPv6 by {name} has an MTU of its own, {mtu}, which the kernel changes with the interface's \
@@ -154,6 +156,14 @@ fn of_routes(inside: &Inside<'_>, moved: &[(String, u32, u32)]) -> Option<String
             )
         })
     })
+}
+
+/// Bridges above an interface that a larger MTU may raise: each takes the least of its ports, unless one was set.
+fn raised(inside: &Inside<'_>, device: &str, new: u32) -> impl Iterator<Item = (String, u32, u32)> {
+    let above = stack::moved_with(inside, device).into_iter().filter(|name| stack::is_bridge(inside, name));
+    above
+        .filter_map(move |name| Some((mtu(inside, &name).filter(|own| *own < new)?, name)))
+        .map(move |(own, name)| (name, own, new))
 }
 
 /// Interfaces whose MTU follows that of another to a value: their names, what it is and what it will be.
