@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use linerate_record::journal::{Begin, By, Owner, Watcher};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::apply::{Ground, Rolled, Step, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
 use crate::journal::Told;
@@ -336,6 +337,7 @@ pub fn stop_timer(id: &str) {
 /// # Errors
 /// Where it cannot be started, or does not say that it runs.
 pub fn start_process(program: &Path, arguments: &[&str]) -> Result<Watcher, String> {
+    lift_limits()?;
     let failed = |error: std::io::Error| format!("{}: {error}", program.display());
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("PATH", PATH);
@@ -366,6 +368,33 @@ pub fn detach(program: &Path, arguments: &[&str]) -> Result<(), String> {
     // Standard output is the caller's pipe: the second says on it that it runs.
     command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::inherit()).stderr(Stdio::null());
     command.spawn().map(drop).map_err(|error| format!("{}: {error}", program.display()))
+}
+
+/// Files that a watch may have open at a time.
+const FILES: u64 = 1 << 16;
+/// Those without which it cannot put settings back.
+const FILES_MIN: u64 = 64;
+
+/// What the caller was held to (`ulimit`) does not hold its watch, which has the limits of this process. Who may not go
+/// beyond what was given takes all of that.
+fn lift_limits() -> Result<(), String> {
+    for (resource, most) in [
+        (Resource::Nofile, Some(FILES)),
+        (Resource::Fsize, None),
+        (Resource::Cpu, None),
+        (Resource::As, None),
+        (Resource::Data, None),
+    ] {
+        let given = getrlimit(resource).maximum;
+        let wanted = Rlimit { current: most, maximum: most };
+        let _ = setrlimit(resource, wanted).or_else(|_| setrlimit(resource, Rlimit { current: given, maximum: given }));
+    }
+    match getrlimit(Resource::Nofile).current {
+        Some(files) if files < FILES_MIN => {
+            Err(format!("this process may have {files} files open at a time, and a watch needs {FILES_MIN}: ulimit -n"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The second process, when it is ready: says so, and lets go of the caller's pipe.

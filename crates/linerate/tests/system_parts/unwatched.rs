@@ -11,10 +11,11 @@ use crate::running::{linerate, shown};
 type Row = (&'static str, &'static [&'static str], fn() -> Result<(), Failed>);
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [Row; 3] = [
+pub(crate) const CHECKS: [Row; 4] = [
     ("tune_tells_and_does_what_a_dead_watch_does_not", &["root", "ip"], watch_killed),
     ("tune_takes_back_though_its_journals_are_moved", &["root", "ip"], journals_moved),
     ("tune_watches_hold_nothing_of_their_caller", &["root", "ip", "flock"], nothing_is_held),
+    ("tune_watches_are_not_held_to_their_callers_limits", &["root", "ip"], limits),
 ];
 
 /// The processes that watch what waits, by its journal.
@@ -31,6 +32,25 @@ fn changes(ground: &Ground) -> String {
     let name = ground.namespace.as_deref().unwrap_or_default();
     ground.done(&["tune", "diff", "--netns", name, "--set", "net.core.somaxconn=4097", "-o", &file]);
     file
+}
+
+/// With ten files at a time an application is made where its watch may have more, and else refused.
+fn limits() -> Result<(), Failed> {
+    let ground = Ground::namespace("r");
+    let file = ground.state.path().join("changes.json");
+    ground.diff(&file);
+    let before = ground.bytes();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 10; exec \"$@\"", "sh"]).arg(linerate().get_program());
+    command.args(["tune", "apply"]).arg(&file).args(["--confirm", "5s"]).env("LINERATE_STATE", ground.state.path());
+    let applied = command.output()?;
+    if applied.status.success() {
+        assert_ne!(ground.bytes(), before);
+    } else {
+        assert!(shown(&applied).contains("10 files open at a time"), "{}", shown(&applied));
+    }
+    assert!(wait_until(|| ground.bytes() == before, Duration::from_secs(60)), "{}", ground.done(&["tune", "log"]));
+    Ok(())
 }
 
 /// Status says that nobody takes it back, and the next command after the time does.
