@@ -9,7 +9,7 @@ use linerate_host::{Asked, Root};
 use linerate_record::audit::{CAPTURE_FILE, CAPTURE_SCHEMA, Capture};
 
 use crate::failure::Failure;
-use crate::{audit, bounded, report};
+use crate::{audit, bounded, printing, report};
 
 const AFTER_HELP: &str = "\
 The folder has the files that audit reads, below the paths that they have here, and capture.json: when and by which
@@ -144,5 +144,5 @@ fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
     }
-    std::fs::write(file, if is_folder { "\n" } else { text }).map_err(failed)
+    std::fs::write(file, if is_folder { "\n".into() } else { printing::whole(text) }.as_bytes()).map_err(failed)
 }

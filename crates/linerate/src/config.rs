@@ -144,11 +144,8 @@ pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let file = File { path: path.to_owned() };
-    // Before anything is said of the file, whatever it is: what looks like a key of it is in no message.
-    for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
-        let value = value.split(" #").next().unwrap_or_default();
-        keep_secret(key.trim(), value.trim().trim_matches(['"', '\'']));
-    }
+    // Before anything is said of the file, whatever it is.
+    printing::keep_secrets_of_file(&text);
     if let Some((line, column)) = template(&text) {
         let fix = "write the value in its place; linerate fills in no template variables";
         return Err(file.at((line, column), &format!("\"{{{{\" begins a template: {fix}")));

@@ -1,13 +1,18 @@
 //! Credentials and other settings that flags, warp's and AWS's environment and AWS's shared files may give.
 
 use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use linerate_load::naming::check_region;
 use linerate_load::sigv4::{Credentials, Secret};
 
 use crate::cli::Keys;
 use crate::failure::Failure;
-use crate::{printing, profile};
+use crate::{bounded, mc, printing, profile};
+
+/// Largest file of keys, as those who read them have it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The flag's value, or the first of the variables that is set and not empty.
 pub(crate) fn flag_or_env(flag: Option<&String>, variables: &[&str]) -> Option<String> {
@@ -56,19 +61,51 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     }
 }
 
+/// Verbs that take keys.
+const TAKE_KEYS: [&str; 3] = ["bench", "clean", "experiment"];
+
+/// Remembers what may be keys in the files that a command would have read, had it got so far: what refuses its flags
+/// quotes them. A pipe is not waited for.
+pub(crate) fn keep_those_of_files() {
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    if !words.first().and_then(|verb| verb.to_str()).is_some_and(|verb| TAKE_KEYS.contains(&verb)) {
+        return;
+    }
+    let behind =
+        words.iter().zip(words.iter().skip(1)).filter(|(flag, _)| *flag == "--config").map(|(_, path)| path.into());
+    let glued = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--config=").map(PathBuf::from));
+    for path in profile::paths().chain(mc::path()).chain(behind).chain(glued) {
+        let read = bounded::open(&path).and_then(|file| bounded::read(&file, FILE_BYTES_MAX));
+        read.iter().for_each(|bytes| printing::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
+    }
+}
+
 /// Refuses a name that a run would write down and send, and that holds a secret in use.
 pub(crate) fn refuse_within(credentials: Option<&Credentials>, names: &[(&str, &str)]) -> Result<(), Failure> {
     let Some(credentials) = credentials else { return Ok(()) };
     let secrets = [Some(&credentials.secret_key), credentials.session_token.as_ref()];
-    let holds = |name: &str| {
-        secrets.iter().flatten().any(|key| printing::is_telling(key.reveal()) && name.contains(key.reveal()))
-    };
-    match names.iter().find(|(_, name)| holds(name)) {
+    let secrets: Vec<&str> = secrets.into_iter().flatten().map(Secret::reveal).collect();
+    match names.iter().find(|(_, name)| printing::holds_any(&secrets, name)) {
         Some((flag, _)) => Err(Failure::usage(format!(
             "{flag} holds the secret key or the session token, and would be in the run folder: name another"
         ))),
         None => Ok(()),
     }
+}
+
+/// Refuses a host that is called as a secret in use, before a name server is asked for it.
+pub(crate) fn refuse_as_host(credentials: Option<&Credentials>, hosts: &[String]) -> Result<(), Failure> {
+    let Some(credentials) = credentials else { return Ok(()) };
+    let secrets = [Some(&credentials.secret_key), credentials.session_token.as_ref()];
+    let is_one = |host: &String| {
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        let is_it = |key: &&Secret| printing::is_telling(key.reveal()) && name.eq_ignore_ascii_case(key.reveal());
+        secrets.iter().flatten().any(is_it)
+    };
+    if hosts.iter().any(is_one) {
+        return Err(Failure::usage("a host is called as the secret key or the session token is: write host:port"));
+    }
+    Ok(())
 }
 
 /// The region in signatures.

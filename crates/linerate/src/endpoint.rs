@@ -6,7 +6,7 @@ use linerate_load::hosts::{self, Host, HostsError, Named};
 
 use crate::cli::TargetChoice;
 use crate::credentials::flag_or_env;
-use crate::{bounded, trust};
+use crate::{bounded, printing, trust};
 
 /// Variables that name hosts, the first first.
 const VARIABLES: [&str; 3] = ["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
@@ -25,7 +25,12 @@ pub(crate) fn is_own(target: &TargetChoice) -> bool {
 pub(crate) fn named(target: &TargetChoice) -> Result<Option<(String, Named)>, HostsError> {
     let text = target.host.clone().or_else(|| if is_own(target) { None } else { of_environment() });
     let Some(text) = text else { return Ok(None) };
-    let named = hosts::parse(&text, target.tls || trust::tls_of_environment(&text), bounded::text)?;
+    let parsed = hosts::parse(&text, target.tls || trust::tls_of_environment(&text), bounded::text);
+    let named = parsed.map_err(|error| match printing::without_used(&text) {
+        // An entry is quoted up to a sign that the key may hold: a part of it would be told.
+        masked if masked != text && !matches!(error, HostsError::Keys(_)) => HostsError::Url(masked.into_owned()),
+        _ => error,
+    })?;
     Ok(Some((text, named)))
 }
 

@@ -10,6 +10,8 @@ use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
 use linerate_record::units::Bytes;
 
+use crate::printing;
+
 /// Exit codes, as `linerate --help` documents them.
 pub(crate) mod code {
     /// Something on this machine failed: a file, a process, a thread.
@@ -38,7 +40,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Hosts(#[from] HostsError),
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(NameError),
     #[error(transparent)]
     Bucket(#[from] BucketError),
     #[error(transparent)]
@@ -77,6 +79,19 @@ pub(crate) enum Failure {
 /// What the target said of a deletion, or what to look at where it said that all was well.
 fn remedy_of(why: Option<&str>) -> &str {
     why.unwrap_or("a listing still shows them, though the target took their deletion; check what it does with it")
+}
+
+/// A name is quoted up to some length, at which a key in it would no longer be known as one.
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        let masked = |name: String| printing::without_keys(&name);
+        Failure::Name(match error {
+            NameError::Bucket(name) => NameError::Bucket(masked(name)),
+            NameError::HostBucket(name) => NameError::HostBucket(masked(name)),
+            NameError::Prefix(name) => NameError::Prefix(masked(name)),
+            NameError::Region(name) => NameError::Region(masked(name)),
+        })
+    }
 }
 
 impl Failure {

@@ -61,6 +61,9 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => {
+            if !matches!(failure, failure::Failure::Outcome { .. }) {
+                credentials::keep_those_of_files();
+            }
             progress::say(&format!("error: {failure}"));
             failure.exit_code()
         }

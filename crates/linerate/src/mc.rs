@@ -125,14 +125,18 @@ pub(crate) fn from_url(text: &str) -> Option<Alias> {
 /// Largest configuration: one with thousands of aliases.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
+/// Where mc's configuration would be.
+pub(crate) fn path() -> Option<PathBuf> {
+    let folder = env::var_os("MC_CONFIG_DIR").filter(|d| !d.is_empty()).map(PathBuf::from);
+    folder.or_else(|| env::home_dir().map(|home| home.join(".mc"))).map(|folder| folder.join("config.json"))
+}
+
 /// mc's configuration, and where it would be.
 fn config() -> Result<(Option<PathBuf>, Config), Failure> {
-    let folder = env::var_os("MC_CONFIG_DIR").filter(|d| !d.is_empty()).map(PathBuf::from);
-    let home = || env::home_dir().map(|home| home.join(".mc"));
-    let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
-        return Ok((None, Config::default()));
-    };
-    match bounded::named(&path, CONFIG_BYTES_MAX) {
+    let Some(path) = path() else { return Ok((None, Config::default())) };
+    let read = bounded::named(&path, CONFIG_BYTES_MAX);
+    read.iter().for_each(|bytes| printing::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
+    match read {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(config) => Ok((Some(path), config)),
             // serde's message may quote a value, and a value may be a key: only its place is told.

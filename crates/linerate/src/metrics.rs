@@ -12,7 +12,7 @@ use linerate_record::run::{PointSpec, Purpose};
 use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
 
 use crate::failure::Failure;
-use crate::progress;
+use crate::{printing, progress};
 
 /// How long one caller may take, to ask and to be answered: there is one thread for all.
 const CALLER_MAX: Duration = Duration::from_secs(2);
@@ -96,8 +96,10 @@ impl Exporter {
             done.succeeded += row.requests;
             done.bytes += row.bytes;
             for (kind, n) in &row.errors {
-                let known = done.failed.len() < KINDS_MAX || done.failed.contains_key(kind);
-                *done.failed.entry(if known { kind.clone() } else { "other".to_owned() }).or_default() += n;
+                // Kinds quote what the target says, which was sent the keys.
+                let kind = printing::without_keys(kind);
+                let known = done.failed.len() < KINDS_MAX || done.failed.contains_key(&kind);
+                *done.failed.entry(if known { kind } else { "other".to_owned() }).or_default() += n;
             }
             // In an open loop, from when requests were due: else what the target held up would not count.
             add(live.ttfb.entry(row.op).or_default(), row.ttfb_intended.as_ref().unwrap_or(&row.ttfb));

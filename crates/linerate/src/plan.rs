@@ -19,7 +19,7 @@ pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     let Some(path) = &flags.site else {
         // clap asks for a site unless one of these two is given.
         let text = if flags.schema { schema() } else { site::example().to_owned() };
-        report::print(&text)?;
+        printing::print_own(&text)?;
         return Ok(ExitCode::SUCCESS);
     };
     let site = read_site(path)?;

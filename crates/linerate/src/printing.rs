@@ -1,28 +1,44 @@
 //! The one place that prints. What servers, run folders, files and other users wrote reaches a terminal as text only,
 //! and no key reaches standard error, by whatever way it came into a message.
 
+mod forms;
+mod given;
+mod places;
+
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write as _};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use linerate_record::shown::{self, MASK};
 
+use self::forms::Finder;
+use self::given::Given;
 use crate::failure::Failure;
 use crate::report;
 
 /// Keys that this process was given. What is shorter could be any word.
-static KEYS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static KEYS: Mutex<Keys> = Mutex::new(Keys { used: BTreeSet::new(), doubtful: BTreeSet::new(), finders: None });
 const KEY_CHARS_MIN: usize = 8;
 
-/// Variables that hold keys.
-const VARIABLES: [&str; 6] = [
-    "WARP_ACCESS_KEY",
-    "AWS_ACCESS_KEY_ID",
-    "WARP_SECRET_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "WARP_SESSION_TOKEN",
-    "AWS_SESSION_TOKEN",
-];
+/// Most keys of either kind: a file of a thousand profiles has some thousands, and what finds them takes memory.
+const KEYS_MAX: usize = 10_000;
+
+struct Keys {
+    /// In use: masked wherever something is told.
+    used: BTreeSet<String>,
+    /// Of files and of flags that are no flag, where they may be keys: masked in messages.
+    doubtful: BTreeSet<String>,
+    /// What finds them, made when it is wanted.
+    finders: Option<Finders>,
+}
+
+#[derive(Clone)]
+struct Finders {
+    used: Arc<Finder>,
+    all: Arc<Finder>,
+}
 
 /// What text of linerate's own looks like on a terminal with colours: the sequences of reports.
 const INKS: [&str; 5] = ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"];
@@ -32,16 +48,19 @@ pub(crate) fn is_telling(key: &str) -> bool {
     key.chars().count() >= KEY_CHARS_MIN
 }
 
-/// Remembers a key, which is in no message from now on.
+/// Remembers a key that is in use: it is in nothing that is told from now on.
 pub(crate) fn keep_secret(key: &str) {
-    if !is_telling(key) {
-        return;
-    }
+    keep(Given { keys: vec![key.to_owned()], ..Given::default() });
+}
+
+fn keep(given: Given) {
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Messages quote what they name.
-    for form in [key.to_owned(), key.escape_debug().to_string()] {
-        if !keys.contains(&form) {
-            keys.push(form);
+    let Keys { used, doubtful, finders } = &mut *keys;
+    for (kept, new) in [(used, given.keys), (doubtful, given.doubtful)] {
+        for key in new.into_iter().filter(|key| is_telling(key)) {
+            if kept.len() < KEYS_MAX && kept.insert(key) {
+                *finders = None;
+            }
         }
     }
 }
@@ -49,35 +68,62 @@ pub(crate) fn keep_secret(key: &str) {
 /// Remembers the keys of the environment, and those that follow or are part of flags that take one, whether or not
 /// they are spelled rightly: what refuses a command line quotes it.
 pub(crate) fn keep_secrets_of(words: &[String]) {
-    for name in VARIABLES {
-        std::env::var(name).iter().for_each(|key| keep_secret(key));
+    keep(given::of_environment());
+    keep(given::of_words(words));
+}
+
+/// Remembers what may be keys in a file of keys, before it is read: messages about it quote it.
+pub(crate) fn keep_secrets_of_file(text: &str) {
+    keep(Given { doubtful: given::of_file(text), ..Given::default() });
+}
+
+/// What finds the keys of this process.
+fn finders() -> Option<Finders> {
+    let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+    if keys.finders.is_none() && !(keys.used.is_empty() && keys.doubtful.is_empty()) {
+        // It fails where keys take gigabytes, of which a process is not given a thousandth.
+        let used = Finder::new(&keys.used, []).ok().map(Arc::new);
+        let all = Finder::new(&keys.used, &keys.doubtful).ok().map(Arc::new);
+        keys.finders = used.zip(all).map(|(used, all)| Finders { used, all });
     }
-    let takes_key = |flag: &str| {
-        let name = flag.trim_start_matches('-').replace(['-', '_', '.'], "").to_ascii_lowercase();
-        flag.starts_with('-') && ["secret", "accesskey", "token", "password"].iter().any(|part| name.contains(part))
-    };
-    for (i, word) in words.iter().enumerate() {
-        let (flag, value) = word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
-        if takes_key(flag) {
-            let next = words.get(i + 1).map(String::as_str).filter(|next| !next.starts_with('-'));
-            value.or(next).iter().for_each(|key| keep_secret(key));
-        }
+    keys.finders.clone()
+}
+
+fn with_masks<'t>(text: &'t str, masks: &[Range<usize>]) -> Cow<'t, str> {
+    if masks.is_empty() {
+        return Cow::Borrowed(text);
     }
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for mask in masks {
+        out.push_str(&text[at..mask.start]);
+        out.push_str(MASK);
+        at = mask.end;
+    }
+    out.push_str(&text[at..]);
+    Cow::Owned(out)
 }
 
 /// Text without keys: those that this process was given, and what stands where one stands.
 pub(crate) fn without_keys(text: &str) -> String {
-    shown::masked(&without_given(text)).into_owned()
+    let masks = finders().map(|finders| finders.all.find(text)).unwrap_or_default();
+    shown::masked(&with_masks(text, &masks)).into_owned()
 }
 
-fn without_given(text: &str) -> String {
-    let mut text = text.to_owned();
-    for key in KEYS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        if text.contains(key.as_str()) {
-            text = text.replace(key.as_str(), MASK);
-        }
-    }
-    text
+/// Text without the keys in use.
+pub(crate) fn without_used(text: &str) -> Cow<'_, str> {
+    with_masks(text, &finders().map(|finders| finders.used.find(text)).unwrap_or_default())
+}
+
+/// Something that is printed or written for others, without the keys in use where that breaks nothing.
+pub(crate) fn whole(text: &str) -> Cow<'_, str> {
+    let found = finders().map(|finders| finders.used.find(text)).unwrap_or_default();
+    with_masks(text, &places::maskable(text, &found))
+}
+
+/// Whether one of these keys is in a text, in whatever form.
+pub(crate) fn holds_any(keys: &[&str], text: &str) -> bool {
+    let keys: Vec<String> = keys.iter().filter(|key| is_telling(key)).map(ToString::to_string).collect();
+    Finder::new(&keys, []).is_ok_and(|finder| !finder.find(text).is_empty())
 }
 
 /// What may be shown of text on a terminal that something else draws on.
@@ -94,11 +140,16 @@ pub(crate) fn say(text: &str) {
 /// command that somebody else wrote has to see it whole.
 pub(crate) fn ask(text: &str) -> Result<(), Failure> {
     let mut err = io::stderr();
-    write!(err, "{}", shown::in_text(&without_given(text))).and_then(|()| err.flush()).map_err(Failure::Output)
+    write!(err, "{}", shown::in_text(&without_used(text))).and_then(|()| err.flush()).map_err(Failure::Output)
 }
 
 /// Prints to standard output; a reader that has gone (`| head`) is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_own(&whole(text))
+}
+
+/// The same of what holds nothing but linerate's own words: no key makes it another.
+pub(crate) fn print_own(text: &str) -> Result<(), Failure> {
     let shown = if report::look().color { inked(text).into() } else { shown::in_text(text) };
     let mut out = io::stdout().lock();
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
@@ -108,8 +159,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// What may stand in a file that somebody looks at on a terminal.
-pub(crate) fn for_file(text: &str) -> Cow<'_, str> {
-    shown::in_text(text)
+pub(crate) fn for_file(text: &str) -> String {
+    shown::in_text(&whole(text)).into_owned()
 }
 
 /// Text with colours and nothing else.

@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::{bounded, exposed};
+use crate::{bounded, exposed, printing};
 
 /// Largest file: one with thousands of profiles.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -35,18 +35,13 @@ fn found(flag: Option<&String>) -> Result<(Settings, Vec<PathBuf>), Failure> {
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
     let (mut found, mut settings, mut names) = (false, Settings::new(), Vec::new());
     let (mut files, mut holders) = (Vec::new(), Vec::new());
-    let places = [
-        // What the file of credentials says goes before what the other says.
-        ("AWS_CONFIG_FILE", "config"),
-        ("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
-    ];
-    for (variable, file) in places {
-        let Some(path) = place(variable, file) else { continue };
+    for path in paths() {
         let text = match bounded::text(&path, FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(source) => return Err(Failure::File { what: "read", path, source }),
         };
+        printing::keep_secrets_of_file(&text);
         files.push(path.display().to_string());
         for (section, values) in sections(&text) {
             let section = section.strip_prefix("profile ").map_or(section.as_str(), str::trim).to_owned();
@@ -80,9 +75,13 @@ fn is_word(name: &str) -> bool {
     name.len() < 16 && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b))
 }
 
-fn place(variable: &str, file: &str) -> Option<PathBuf> {
-    let named = env::var_os(variable).filter(|p| !p.is_empty()).map(PathBuf::from);
-    named.or_else(|| env::home_dir().map(|home| home.join(".aws").join(file)))
+/// Where the files are. What that of credentials says goes before what the other says, and it is read after it.
+pub(crate) fn paths() -> impl Iterator<Item = PathBuf> {
+    let places = [("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
+    places.into_iter().filter_map(|(variable, file)| {
+        let named = env::var_os(variable).filter(|p| !p.is_empty()).map(PathBuf::from);
+        named.or_else(|| env::home_dir().map(|home| home.join(".aws").join(file)))
+    })
 }
 
 /// Sections with their settings. Indented lines belong to nested settings, which nothing here reads.

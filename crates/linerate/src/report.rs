@@ -41,7 +41,7 @@ pub(crate) fn view_of(path: &Path) -> Result<View, Failure> {
 /// Writes `report.html` into a run folder.
 pub(crate) fn write_html(folder: &Path, view: &View) -> Result<PathBuf, Failure> {
     let path = folder.join("report.html");
-    folder::write_whole(&path, linerate_report::html(view).as_bytes())?;
+    folder::write_whole(&path, printing::whole(&linerate_report::html(view)).as_bytes())?;
     Ok(path)
 }
 

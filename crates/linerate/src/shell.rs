@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::failure::Failure;
-use crate::{folder, report};
+use crate::{folder, printing, report};
 
 #[derive(Args, Debug)]
 #[command(after_help = "For bash: linerate completions bash > /etc/bash_completion.d/linerate, or\n  \
@@ -32,7 +32,7 @@ pub(crate) struct ManFlags {
 pub(crate) fn completions(flags: &CompletionsFlags) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut Cli::command(), "linerate", &mut script);
-    report::print(&String::from_utf8_lossy(&script))?;
+    printing::print_own(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn man(flags: &ManFlags) -> Result<ExitCode, Failure> {
     let mut command = Cli::command();
     command.build();
     let Some(folder) = &flags.output else {
-        report::print(&String::from_utf8_lossy(&page(command, Path::new("linerate.1"))?))?;
+        printing::print_own(&String::from_utf8_lossy(&page(command, Path::new("linerate.1"))?))?;
         return Ok(ExitCode::SUCCESS);
     };
     let failed = |source| Failure::File { what: "make folder", path: folder.clone(), source };

@@ -155,7 +155,8 @@ fn without_values(word: &str) -> Cow<'_, str> {
 }
 
 /// Whether a value is a variable of a shell, or how examples leave one out.
-fn stands_for_another(value: &str) -> bool {
+#[must_use]
+pub fn stands_for_another(value: &str) -> bool {
     let name = value.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
     let is_variable = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     value.is_empty() || value.starts_with('…') || name.is_some_and(is_variable)

@@ -24,6 +24,7 @@ use super::setup::Setup;
 use crate::failure::Failure;
 use crate::folder;
 use crate::interrupt;
+use crate::printing;
 use crate::progress::Progress;
 
 /// Size of the object that the canary reads.
@@ -195,7 +196,7 @@ fn line(figures: &IntervalFigures, loaded: bool) -> CanaryLine {
             line.total_ns.extend(std::iter::repeat_n(value.value_iterated_to(), times));
         }
         for (kind, n) in &row.errors {
-            *line.errors.entry(kind.clone()).or_default() += n;
+            *line.errors.entry(printing::without_keys(kind)).or_default() += n;
         }
     }
     line

@@ -64,7 +64,10 @@ impl Recorder {
     }
 
     pub(super) fn finding(&mut self, finding: &Finding) -> Result<(), Failure> {
-        self.folder.findings.push(finding)
+        // Its words quote what the target says, which was sent the keys.
+        let [claim, evidence, remedy] =
+            [&finding.claim, &finding.evidence, &finding.remedy].map(|text| printing::without_keys(text));
+        self.folder.findings.push(&Finding { claim, evidence, remedy, ..finding.clone() })
     }
 
     /// Drives one point and records it; returns how it ended, and the view of it or why it could not be recorded: what

@@ -38,7 +38,7 @@ use crate::metrics::{self, Exporter};
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials, endpoint, sources, trust};
+use crate::{consent, credentials, endpoint, printing, sources, trust};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
@@ -147,7 +147,8 @@ impl<'a> Setup<'a> {
         let mut bucket = Bucket::connect_heeding(&self.session, 0, &heed)?;
         self.negotiated = bucket.negotiated();
         let (exists, server) = bucket.exists()?;
-        self.server = server;
+        // It was sent the keys, and may say anything.
+        self.server = server.map(|server| printing::without_keys(&server));
         if !exists {
             if self.flags.work.list_existing {
                 let name = &self.session.bucket;
@@ -454,8 +455,12 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     }
     let trust =
         if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
+    let credentials = credentials::find(&flags.keys)?;
+    credentials::refuse_as_host(credentials.as_ref(), &named.authorities)?;
     let hosts = endpoint::resolved(&flags.target, &named, flags.work.timeout)?;
     let credentials = credentials::find(&flags.keys)?;
+    credentials::refuse_as_host(credentials.as_ref(), &named.authorities)?;
+    let hosts = endpoint::resolved(&flags.target, &named)?;
     let output = flags.output.output.as_ref().map_or_else(String::new, |path| path.display().to_string());
     let names = [("--prefix", &flags.target.prefix), ("--bucket", &flags.target.bucket), ("--output", &output)];
     credentials::refuse_within(credentials.as_ref(), &names.map(|(flag, name)| (flag, name.as_str())))?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -206,8 +206,41 @@ fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) 
         // It says nothing: what stays does no harm.
         let _ = std::fs::remove_file(log);
     }
-    // A command of the user's says what it likes, and this goes into the folder.
+    // A command of the user's says what it likes, and all of this is in the folder.
+    if !text.is_empty() {
+        without_keys(log).map_err(failed)?;
+    }
     Ok(Ended { code, said: printing::without_keys(&said) })
+}
+
+/// Longest part of a log that is looked at as one.
+const PART_BYTES_MAX: u64 = 1 << 20;
+
+/// Puts a log without keys in the place of one that holds any.
+fn without_keys(log: &Path) -> std::io::Result<()> {
+    let each = |take: &mut dyn FnMut(&[u8]) -> std::io::Result<bool>| {
+        let (mut reader, mut part) = (BufReader::new(File::open(log)?), Vec::new());
+        while reader.by_ref().take(PART_BYTES_MAX).read_until(b'\n', &mut part)? > 0 && take(&part)? {
+            part.clear();
+        }
+        Ok::<_, std::io::Error>(())
+    };
+    let mut holds_key = false;
+    each(&mut |part| {
+        let text = String::from_utf8_lossy(part);
+        holds_key = printing::without_keys(&text) != text;
+        Ok(!holds_key)
+    })?;
+    if !holds_key {
+        return Ok(());
+    }
+    let mut masked = tempfile::NamedTempFile::new_in(log.parent().unwrap_or(Path::new(".")))?;
+    each(&mut |part| {
+        masked.write_all(printing::without_keys(&String::from_utf8_lossy(part)).as_bytes())?;
+        Ok(true)
+    })?;
+    masked.as_file().set_permissions(log.metadata()?.permissions())?;
+    masked.persist(log).map(drop).map_err(|error| error.error)
 }
 
 /// The end of a log, in which its last lines are: a command may say any amount.
@@ -248,6 +281,26 @@ fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_keeps_all_but_keys_and_stays_the_same_file_where_it_has_none() {
+        use std::os::unix::fs::MetadataExt as _;
+
+        printing::keep_secret("Key-of-this/log+1");
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("command.log");
+        let number = || log.metadata().unwrap().ino();
+        for (said, expected) in [
+            ("\u{1b}[2J said\nand more", "\u{1b}[2J said\nand more"),
+            ("a\nKey-of-this/log+1\nKey-of-this%2Flog%2b1", "a\n***\n***"),
+        ] {
+            std::fs::write(&log, said).unwrap();
+            let before = number();
+            without_keys(&log).unwrap();
+            assert_eq!(std::fs::read_to_string(&log).unwrap(), expected);
+            assert_eq!(number() == before, said == expected, "{said:?}");
+        }
+    }
 
     #[test]
     fn a_load_reads_as_people_write_it() {

@@ -16,7 +16,7 @@ use crate::cli::SiteFormat;
 use crate::failure::Failure;
 use crate::folder::write_whole;
 use crate::tune::diff;
-use crate::{plan, report};
+use crate::{plan, printing, report};
 
 /// `linerate experiment report`.
 pub(super) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
@@ -38,7 +38,7 @@ pub(super) fn finish(
     if !quiet {
         report::print(&rendered(&told, format, false))?;
     }
-    write_whole(&path.join("report.html"), run_html(&told).as_bytes())?;
+    write_whole(&path.join("report.html"), printing::whole(&run_html(&told)).as_bytes())?;
     let changes = path.join("changes.json");
     if !told.advice.is_empty() {
         write_changes(&changes, &told)?;
