@@ -19,6 +19,7 @@ mod clock;
 mod drift;
 mod ended_early;
 mod errors;
+mod few_stalls;
 mod incomplete;
 mod levels;
 mod littles_law;
@@ -30,6 +31,7 @@ mod stopped;
 mod target_lost;
 mod throttling;
 mod too_short;
+mod uneven_curve;
 mod uneven_hosts;
 mod wire_bytes;
 mod working_set;
@@ -37,7 +39,7 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 17] = [
+const OF_SERIES: [OfSeries; 19] = [
     not_steady::of_series,
     too_short::of_series,
     still_rising::of_series,
@@ -54,6 +56,8 @@ const OF_SERIES: [OfSeries; 17] = [
     bimodal::of_series,
     levels::of_series,
     drift::of_series,
+    few_stalls::of_series,
+    uneven_curve::of_series,
     throttling::of_series,
 ];
 

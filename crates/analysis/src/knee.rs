@@ -11,9 +11,11 @@ use crate::view::Estimate;
 
 mod candidates;
 mod concave;
+mod uneven;
 mod visits;
 
 use candidates::{Candidates, SURE, TOLD_AT};
+pub use uneven::RisesAgain;
 use visits::Rung;
 
 /// The share of the curve's maximum that is asked of the knee.
@@ -37,6 +39,17 @@ const VISITS_IN_A_POINT: u64 = 3;
 
 /// Half width of the interval of all visits, as a share of their mean, from which no knee is told.
 const UNSTEADY: f64 = 0.2;
+
+/// Standard deviation between visits of the same concurrency, beyond what their own ± explain and as a share of their
+/// mean, from which no knee is told: the 5 % that a knee is about are then less than one standard error of a difference
+/// between two concurrencies of three visits each, √(2/3) of it.
+const APART: f64 = (1.0 - SHARE) * 1.224_744_871;
+
+/// Steps of the grid between two looks beyond the climb.
+const OUTLOOK: usize = 4;
+
+/// So often must each request in flight end in a visit beyond the climb, if throughput stays as it is.
+const OUTLOOK_TURNS: u64 = 3;
 
 /// What a search may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,8 +119,10 @@ pub enum Outcome {
     Retrograde,
     /// The highest concurrency allowed is the only one that gives [`SHARE`] of the best: no knee was reached.
     StillRising,
-    /// Visits of the knee or of the best lie so far apart that nothing can be said.
+    /// Visits of the same concurrency lie so far apart that nothing can be said.
     Unsteady,
+    /// Throughput does not rise and level off, and concurrencies that may give the best were not measured.
+    Uneven,
     /// Nothing succeeded at any concurrency.
     Nothing,
 }
@@ -135,6 +150,9 @@ pub struct Knee {
     pub best: Estimate,
     /// Median latency there, in nanoseconds.
     pub best_p50_ns: u64,
+    /// Where throughput rises again after it had levelled off or fallen, if it does.
+    #[serde(default)]
+    pub rises_again: Option<RisesAgain>,
     /// Points measured.
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
@@ -174,7 +192,10 @@ impl Search {
     pub fn next(&self) -> Step {
         let grid = grid(self.limits.lowest, self.limits.highest);
         let rungs = visits::rungs(&self.visits, &grid);
-        match climb(&rungs, &grid).or_else(|| refine(&rungs, &grid, &self.limits)) {
+        match climb(&rungs, &grid)
+            .or_else(|| self.beyond(&rungs, &grid))
+            .or_else(|| refine(&rungs, &grid, &self.limits))
+        {
             Some((index, precision)) => self.ask(grid[index], precision).map_or_else(|| self.done(), Step::Measure),
             None => self.done(),
         }
@@ -187,6 +208,16 @@ impl Search {
 
     fn done(&self) -> Step {
         Step::Done(judge(&self.visits, self.limits.lowest, self.limits.highest))
+    }
+
+    /// The next look beyond the climb, to the highest concurrency allowed: a path that only opens there is not seen
+    /// from below. `None` where throughput falls already, or requests would take too long for a visit.
+    fn beyond(&self, rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
+        let (last, best) = (rungs.last()?, best_of(rungs)?);
+        let next = (last.index + OUTLOOK).min(grid.len() - 1);
+        let latency_ns = last.p50_ns.saturating_mul(grid[next].into()) / u64::from(last.concurrency.max(1));
+        let is_quick = latency_ns / 1_000_000 <= self.limits.point_ms / VISITS_IN_A_POINT / OUTLOOK_TURNS;
+        (next > last.index && is_quick && !falls(last, best)).then_some((next, CLIMB_PRECISION))
     }
 
     /// The point, cut to what is left of the time; `None` where that is too little to measure in, or a bound is met.
@@ -212,9 +243,13 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = best_of(&rungs);
     let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
+    let is_steady = !unsteady(&at) && !unsteady(&best) && visits::apart(visits, &grid) <= APART;
+    let rises_again = uneven::rises_again(&rungs).filter(|_| is_steady);
     Knee {
-        outcome: if unsteady(&at) || unsteady(&best) {
+        outcome: if !is_steady {
             Outcome::Unsteady
+        } else if !candidates.is_concave && rises_again.is_some() && uneven::unseen(&rungs, &grid).next().is_some() {
+            Outcome::Uneven
         } else {
             outcome(&rungs, &best, knee, grid.len())
         },
@@ -227,6 +262,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
         best_concurrency: best.concurrency,
         best: best.throughput,
         best_p50_ns: best.p50_ns,
+        rises_again,
         points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
         spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
     }
@@ -252,16 +288,21 @@ fn unsteady(rung: &Rung) -> bool {
 
 fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> Outcome {
     let Some(last) = rungs.last() else { return Outcome::Nothing };
-    let falls = best.throughput.mean - last.throughput.mean;
     if best.throughput.mean <= 0.0 {
         Outcome::Nothing
     } else if knee + 1 == grid {
         Outcome::StillRising
-    } else if last.throughput.mean < SHARE * best.throughput.mean && falls > 1.96 * best.error.hypot(last.error) {
+    } else if falls(last, best) {
         Outcome::Retrograde
     } else {
         Outcome::Found
     }
+}
+
+/// Whether a rung lies below 95 % of the best by more than their errors.
+fn falls(rung: &Rung, best: &Rung) -> bool {
+    let (mean, most) = (rung.throughput.mean, best.throughput.mean);
+    mean < SHARE * most && most - mean > TOLD_AT * best.error.hypot(rung.error)
 }
 
 /// The next rung of the climb, two steps of the grid above the last one, until the four steps beyond the apparent
@@ -284,7 +325,9 @@ fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)>
     // And before a cliff the best of the curve lies beside the best of what was measured.
     let (best, last) = (best_of(rungs)?.index, rungs.last()?.index);
     let beside = best.saturating_sub(1)..=(best + 1).min(last);
-    let unseen = near.chain(beside).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    // And where throughput does not rise and level off, it may lie anywhere.
+    let anywhere = uneven::unseen(rungs, grid).filter(|_| !found.is_concave);
+    let unseen = near.chain(beside).chain(anywhere).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {
         return Some((index, limits.precision));
     }

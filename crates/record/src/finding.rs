@@ -102,6 +102,10 @@ pub enum FindingKind {
     ThroughputLevels,
     /// Throughput rose or fell all through a point.
     Drift,
+    /// A mean rests on a few stalls.
+    FewStalls,
+    /// Throughput over concurrency does not rise and level off.
+    UnevenCurve,
     /// The target turned requests away as too many.
     Throttled,
     /// Another tool measured; what it did not record is absent.

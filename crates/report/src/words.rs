@@ -144,6 +144,7 @@ pub(crate) fn knee(knee: &Knee) -> String {
             plus_minus(&knee.best),
             knee.best_concurrency
         ),
+        Outcome::Uneven => "no knee told: throughput does not rise and level off".to_owned(),
         Outcome::Found | Outcome::Retrograde if knee.lowest == knee.highest => format!("knee at {}", knee.concurrency),
         Outcome::Found | Outcome::Retrograde => {
             format!("knee at {} ({}–{})", knee.concurrency, knee.lowest, knee.highest)

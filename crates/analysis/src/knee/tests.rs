@@ -38,3 +38,63 @@ fn an_uncertain_curve_has_a_wide_interval() {
     assert_eq!((sharp.lowest, sharp.highest), (3, 3), "{sharp:?}");
     assert!(vague.lowest <= 3 && vague.highest >= 4, "{vague:?}");
 }
+
+/// Requests in rounds over eight queues, as far as they were measured.
+const TEETH: [(u32, f64); 9] =
+    [(1, 10.0), (2, 20.0), (4, 40.0), (6, 60.0), (8, 80.0), (11, 55.0), (16, 80.0), (23, 76.0), (32, 80.0)];
+
+#[test]
+fn of_a_saw_tooth_a_knee_is_told_where_all_that_may_be_the_best_was_measured() {
+    let knee = curve(&TEETH, 0.01);
+    let rise = knee.rises_again.unwrap();
+    assert_eq!((knee.outcome, knee.concurrency, knee.lowest, knee.highest), (Outcome::Found, 8, 8, 8), "{knee:?}");
+    assert_eq!((rise.low, (0.3..0.33).contains(&rise.below)), (11, true), "{rise:?}");
+    // Without 8 in flight, nobody knows that it gives as much as 16.
+    let gap: Vec<(u32, f64)> = TEETH.iter().copied().filter(|(c, _)| *c != 8).collect();
+    assert_eq!(curve(&gap, 0.01).outcome, Outcome::Uneven);
+}
+
+#[test]
+fn visits_of_one_concurrency_that_lie_apart_tell_no_knee() {
+    let rising = [(1, 10.0), (2, 20.0), (4, 40.0), (8, 41.0), (16, 41.0)];
+    let knee = |apart: f64| {
+        let of = |&(c, x): &(u32, f64)| [visit(c, x, 0.01), visit(c, x * (1.0 + apart), 0.01)];
+        judge(&rising.iter().flat_map(of).collect::<Vec<_>>(), 1, 16).outcome
+    };
+    assert_eq!((knee(0.04), knee(0.12)), (Outcome::Found, Outcome::Unsteady));
+}
+
+/// What a search measures of a curve, and what it tells.
+fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32>, Knee) {
+    let mut search = Search::new(Limits::new(1, 256));
+    let mut asked = Vec::new();
+    loop {
+        match search.next() {
+            Step::Done(knee) => return (asked, knee),
+            Step::Measure(Ask { concurrency, at_most_ms, .. }) => {
+                asked.push(concurrency);
+                let one = visit(concurrency, curve(concurrency), 0.01);
+                search.observe(Measured { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_rise_beyond_the_climb_is_found() {
+    let shelf = |c: u32| f64::from(c.min(4)) * if c > 64 { 25.0 } else { 15.0 };
+    let (_, knee) = searched(shelf, |_| 1_000_000);
+    assert_eq!((knee.outcome, knee.concurrency, knee.lowest, knee.highest), (Outcome::Found, 91, 91, 91), "{knee:?}");
+    assert!(knee.rises_again.is_some());
+}
+
+#[test]
+fn nobody_looks_beyond_where_throughput_falls_or_requests_would_take_too_long() {
+    let most = |(asked, _): (Vec<u32>, Knee)| asked.into_iter().max();
+    let level = |c: u32| f64::from(c.min(4)) * 15.0;
+    assert_eq!(most(searched(level, |_| 1_000_000)), Some(256));
+    // 16 in flight take 160 ms; 256 would take 2.6 s of a visit of 3.3 s.
+    assert!(most(searched(level, |c| u64::from(c) * 10_000_000)) < Some(256));
+    let falls = |c: u32| level(c) / (1.0 + f64::from(c) / 40.0);
+    assert!(most(searched(falls, |_| 1_000_000)) < Some(256));
+}

@@ -30,13 +30,22 @@ pub(super) struct Rung {
 /// The rungs that were visited, by rising concurrency. Visits off the grid are left out.
 pub(super) fn rungs(visits: &[Measured], grid: &[u32]) -> Vec<Rung> {
     let usual = usual(visits);
-    let of = |&concurrency: &u32| visits.iter().filter(move |v| v.concurrency == concurrency).collect::<Vec<_>>();
-    let groups: Vec<Vec<&Measured>> = grid.iter().map(of).collect();
+    let groups = groups(visits, grid);
     // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
     let again: usize = groups.iter().map(|g| g.len().saturating_sub(1)).sum();
     let wider = student_t_975(again.max(2) as f64) / 1.96;
     let between = between_visits(&groups, usual) * wider * wider;
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
+}
+
+fn groups<'a>(visits: &'a [Measured], grid: &[u32]) -> Vec<Vec<&'a Measured>> {
+    grid.iter().map(|&concurrency| visits.iter().filter(|v| v.concurrency == concurrency).collect()).collect()
+}
+
+/// By how much visits of the same concurrency differ beyond what their own ± explain: standard deviation as a share of
+/// the mean.
+pub(super) fn apart(visits: &[Measured], grid: &[u32]) -> f64 {
+    between_visits(&groups(visits, grid), usual(visits)).sqrt()
 }
 
 /// Variance of one interval as a share of the squared mean, times what its neighbours' resemblance makes of it, and

@@ -13,6 +13,16 @@ const HIGHEST: u32 = 256;
 /// What disturbs the curves.
 const DISTURBED_BY: [&str; 5] = ["stationary", "visits", "slow phases", "modes", "1/f"];
 
+/// Curves that may rise again after they had levelled off or fallen.
+const UNEVEN: [&str; 3] = ["saw-tooth", "cliff", "second rise"];
+
+/// Worlds in which a visit may fall into a slow time, and its concurrency seem to lie below the curve.
+const SLOWED: [&str; 2] = ["slow phases", "modes"];
+
+/// Where intervals that are told hold the truth in less than 93 of 100: `docs/method/knee.md` names them.
+const NOT_SERVED: [(&str, &str); 3] =
+    [("slow phases", "second rise"), ("modes", "second rise"), ("modes", "saw-tooth")];
+
 fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measured {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
     let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
@@ -25,7 +35,9 @@ fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measur
             break;
         }
     }
-    let throughput = mean_with_interval(&rates[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+    let mut throughput = mean_with_interval(&rates[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+    // Of what has not settled a report tells no interval, and a search is told none.
+    throughput.half_width_95 = throughput.half_width_95.filter(|_| watch.settled());
     let spent_ms = rates.len() as u64 * INTERVAL_MS;
     Measured { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
 }
@@ -38,8 +50,9 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
     for name in DISTURBED_BY {
         let world = WORLDS.iter().find(|w| w.name == name).expect("a world");
         for kind in &CURVES {
-            let (mut near, mut covers, mut told, mut ms) = (Share::default(), Share::default(), Share::default(), 0);
-            let runs = tries(10);
+            let (mut near, mut covers, mut told) = (Share::default(), Share::default(), Share::default());
+            let (mut uneven, mut ms) = (Share::default(), 0);
+            let runs = tries(20);
             for seed in 0..runs {
                 let mut dice = Dice::new(seed, 31);
                 let (curve, target) = ((kind.draw)(&mut dice), (world.draw)(&mut dice));
@@ -52,18 +65,32 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
                     }
                 };
                 ms += knee.spent_ms;
-                let is_told = knee.outcome != Outcome::Unsteady;
+                let is_told = !matches!(knee.outcome, Outcome::Unsteady | Outcome::Uneven);
                 told.add(is_told);
+                uneven.add(knee.rises_again.is_some());
                 if is_told {
                     near.add(index(knee.concurrency).abs_diff(truth) <= 1);
                     covers.add((index(knee.lowest)..=index(knee.highest)).contains(&truth));
                 }
             }
+            let case = format!("{name}, {}: {}, {}", kind.name, covers.told(), uneven.told());
+            let is_served = !NOT_SERVED.contains(&(name, kind.name));
+            assert!(covers.count == 0 || !is_served || covers.interval().1 >= 0.93, "{case}");
+            let may_look_uneven = UNEVEN.contains(&kind.name) || SLOWED.contains(&name);
+            assert!(may_look_uneven || uneven.interval().0 < 0.05, "{case}");
             let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
-            rows.push(vec![name.to_owned(), kind.name.to_owned(), near.told(), covers.told(), told.told(), seconds]);
+            let shares = [near, covers, told, uneven].map(Share::told);
+            rows.push([name, kind.name].map(str::to_owned).into_iter().chain(shares).chain([seconds]).collect());
         }
     }
-    let columns =
-        ["world", "curve", "within a step, where told, %", "interval covers, where told, %", "told, %", "time, s"];
+    let columns = [
+        "world",
+        "curve",
+        "within a step, where told, %",
+        "interval covers, where told, %",
+        "told, %",
+        "said to rise again, %",
+        "time, s",
+    ];
     publish("knees", "The knee: 95 % of the best, over concurrencies from 1 to 256", &columns, &rows);
 }

@@ -10,6 +10,7 @@ mod means;
 mod recorded;
 mod replay;
 mod shares;
+mod stalls;
 mod table;
 mod warmups;
 

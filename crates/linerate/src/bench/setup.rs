@@ -458,9 +458,6 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
     let credentials = credentials::find(&flags.keys)?;
     credentials::refuse_as_host(credentials.as_ref(), &named.authorities)?;
     let hosts = endpoint::resolved(&flags.target, &named, flags.work.timeout)?;
-    let credentials = credentials::find(&flags.keys)?;
-    credentials::refuse_as_host(credentials.as_ref(), &named.authorities)?;
-    let hosts = endpoint::resolved(&flags.target, &named)?;
     let output = flags.output.output.as_ref().map_or_else(String::new, |path| path.display().to_string());
     let names = [("--prefix", &flags.target.prefix), ("--bucket", &flags.target.bucket), ("--output", &output)];
     credentials::refuse_within(credentials.as_ref(), &names.map(|(flag, name)| (flag, name.as_str())))?;

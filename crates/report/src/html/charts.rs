@@ -80,7 +80,7 @@ fn throughput(view: &View, series: &Series) -> Value {
 
 /// Whether the search came to a knee.
 const fn is_told(knee: &Knee) -> bool {
-    !matches!(knee.outcome, Outcome::StillRising | Outcome::Unsteady)
+    !matches!(knee.outcome, Outcome::StillRising | Outcome::Unsteady | Outcome::Uneven)
 }
 
 fn is_visited_again(series: &Series, point: &Point) -> bool {

@@ -136,6 +136,7 @@ fn knee_line(knee: &Knee) -> String {
         Outcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
         Outcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
         Outcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
+        Outcome::Uneven => " <span class=\"tag warning\">too uneven to say</span>",
         Outcome::Found | Outcome::Nothing => "",
     };
     // Where no concurrency is told, there is none to give a latency of.
