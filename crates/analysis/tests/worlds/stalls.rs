@@ -6,7 +6,7 @@ use linerate_record::run::PointLine;
 use linerate_worlds::{Closed, Dice, Target, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval, run};
-use crate::table::{Share, publish, runs};
+use crate::table::{Share, publish, tries};
 
 /// Points of a series: visits of one target.
 const POINTS: u32 = 6;
@@ -82,7 +82,7 @@ fn a_mean_that_rests_on_few_stalls_is_told_and_noise_is_not() {
     let mut rows = Vec::new();
     for world in &WORLDS {
         for length_ms in LENGTHS_MS {
-            let came = tried(world, length_ms, runs(30));
+            let came = tried(world, length_ms, tries(30));
             let cells = [came.told, came.covers, came.covers_where_told, came.covers_elsewhere].map(Share::told);
             let point = format!("{} s", length_ms / 1000);
             rows.push([world.name.to_owned(), point].into_iter().chain(cells).collect());
