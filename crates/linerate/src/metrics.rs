@@ -168,3 +168,48 @@ fn answer(mut stream: TcpStream, live: &Mutex<Live>) -> std::io::Result<()> {
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use linerate_analysis::histogram::empty;
+    use linerate_load::point::FigureRow;
+    use linerate_record::run::Op;
+
+    use super::*;
+
+    #[test]
+    fn kinds_of_errors_are_served_without_keys() {
+        printing::keep_secret("Key-of-these/metrics+1");
+        let row = FigureRow {
+            host: 0,
+            op: Op::Get,
+            requests: 0,
+            bytes: 0,
+            moved_bytes: 0,
+            errors: [("http 403 (Key-of-these%2Fmetrics%2B1)".to_owned(), 7)].into(),
+            retries: [].into(),
+            throttled: 0,
+            ttfb: empty(),
+            total: empty(),
+            ttfb_intended: None,
+            total_intended: None,
+        };
+        let figures = IntervalFigures {
+            from_ns: 0,
+            to_ns: 1,
+            client_cpu_ns: 0,
+            thread_cpu_ns: vec![],
+            target_cpu_ns: None,
+            held_back: 0,
+            open: None,
+            rows: vec![row],
+        };
+        let exporter = start(([127, 0, 0, 1], 0).into(), vec!["h:1".into()], 1, true).unwrap();
+        exporter.interval(Purpose::Measure, &figures, false);
+        let mut stream = TcpStream::connect(exporter.address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut served = String::new();
+        stream.read_to_string(&mut served).unwrap();
+        assert!(served.contains("http 403 (***)") && !served.contains("Key-of-these"), "{served}");
+    }
+}

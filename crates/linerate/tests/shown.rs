@@ -363,12 +363,17 @@ fn what_is_written_for_others_holds_no_form_of_a_key() {
         let output = run("experiment --output kept --with a=--threads\u{a0}1 --with b=--bucket\u{a0}FORM", &text);
         assert_eq!(output.status.code(), Some(2), "{form}: {}", shown(&output));
     }
-    for host in ["qqqqhost0123", "QQQQhost0123"] {
+    for (host, expected) in [
+        ("qqqqhost0123", "a host is called as the secret key"),
+        ("QQQQhost0123", "a host is called as the secret key"),
+        ("QQQQhost0123.localhost", ""),
+    ] {
         let mut command = linerate();
         command.envs([("AWS_ACCESS_KEY_ID", ACCESS), ("AWS_SECRET_ACCESS_KEY", "QQQQhost0123")]);
-        let line = format!("bench --host {host}.localhost:1 --op put");
+        let line = format!("bench --host {host}:1 --op put");
         let output = command.args(line.split(' ')).current_dir(home.path()).output().unwrap();
-        assert!(piece_of(host, &texts(&output)).is_none(), "{}", shown(&output));
+        let told = texts(&output);
+        assert!(piece_of(&host[..12], &told).is_none() && told.contains(expected), "{host}: {told}");
     }
 }
 
