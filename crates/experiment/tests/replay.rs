@@ -1,6 +1,10 @@
 //! Experiments conducted on recorded hours of real servers, whose arms differ by what is planted: how often an effect
 //! is called that is none, and how often an interval leaves one out that is there. `LINERATE_WORLDS=N` conducts N.
 
+#[path = "../../worlds/tests/hours/mod.rs"]
+mod hours;
+
+use hours::hours;
 use linerate_experiment::design::{self, Asked, design};
 use linerate_experiment::state::{State, begin, next, observe, report};
 use linerate_record::experiment::{Decision, Effect, Outcome, Step};
@@ -12,11 +16,6 @@ const SETTLE: u64 = 2;
 const MEASURE: u64 = 8;
 /// Most blocks of an experiment: with both cells of the baseline it lasts 40 minutes.
 const BLOCKS: u32 = 24;
-
-/// Every committed hour, by name.
-fn hours() -> Vec<(String, Series)> {
-    Series::all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs").as_ref())
-}
 
 /// An experiment that begins somewhere in the hour; from its end it goes on with the hour's begin.
 fn conducted(hour: &Series, effect: f64, seed: u64) -> State {

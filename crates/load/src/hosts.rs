@@ -209,8 +209,8 @@ pub fn needs_look_up(authority: &str) -> bool {
 /// How long an address may take to answer before the next one of its name is tried.
 const TRY_FOR: Duration = Duration::from_secs(1);
 
-/// The addresses of a `host:port`. The system's own look-up takes as long as its name servers do, so it runs on a thread
-/// that is left alone where it takes too long.
+/// The addresses of a `host:port`. The system's own look-up takes as long as its name servers do, so it runs on a
+/// thread that is left alone where it takes too long.
 fn looked_up(authority: &str, within: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = authority.parse() {
         return Ok(vec![address]);

@@ -241,7 +241,7 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
         "certificate not yet valid" => "is this machine's clock right? --insecure believes any certificate",
         "name mismatch" => "name the host as its certificate does, or give --insecure to believe any",
         "certificate is an authority's own" => {
-            "give that very certificate with --ca-file, or the server one that is not marked CA:TRUE, or give --insecure"
+            "give that very certificate with --ca-file, or the server one that is not marked CA:TRUE, or --insecure"
         }
         "the peer does not speak TLS" | "closed during the handshake" => {
             "is the port right, and does it speak TLS? plain HTTP is http://, and without --tls"
@@ -253,7 +253,8 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
 /// Whether a certificate that can issue others was shown as a server's own.
 fn is_authority(error: &Error) -> bool {
     // rustls has no kind of its own for it.
-    matches!(error, Error::InvalidCertificate(CertificateError::Other(why)) if why.to_string().contains("CaUsedAsEndEntity"))
+    let Error::InvalidCertificate(CertificateError::Other(why)) = error else { return false };
+    why.to_string().contains("CaUsedAsEndEntity")
 }
 
 /// Believes certificates that a root vouches for, and a server that shows one of those that were given as roots: what

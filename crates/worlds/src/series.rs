@@ -1,7 +1,6 @@
 //! An hour of a real server: what `make series` recorded, for blind tests against the whole of it.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use flate2::read::GzDecoder;
 
@@ -34,25 +33,6 @@ impl Series {
         let first = |row: &str| row.split(',').next().and_then(|n| n.parse().ok());
         let ended: Option<Vec<u64>> = text.lines().skip(1).map(first).collect();
         ended.map(|ended| Series { ended }).ok_or_else(|| NoSeries("a row begins with no number".to_owned()))
-    }
-
-    /// Every recording in the folders of a folder, such as `runs`, by name.
-    ///
-    /// # Panics
-    /// One of them is not to be read: they are committed.
-    #[must_use]
-    pub fn all(runs: &Path) -> Vec<(String, Series)> {
-        let listed = |folder: &Path| folder.read_dir().into_iter().flatten().map(|entry| entry.expect("listed").path());
-        let mut found = Vec::new();
-        for path in listed(runs).flat_map(|folder| listed(&folder)) {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            if let Some(name) = name.strip_suffix(".bins.csv.gz") {
-                let series = Series::read(&std::fs::read(&path).expect("it is read")).expect("it is a recording");
-                found.push((name.to_owned(), series));
-            }
-        }
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        found
     }
 
     /// Requests per second over the whole of it.

@@ -1,6 +1,10 @@
 //! Points cut out of the recorded hours of real servers, against the whole hour. Nothing of the rules was fitted to
 //! these: they hold what no world was drawn for.
 
+#[path = "../../../worlds/tests/hours/mod.rs"]
+mod hours;
+
+use hours::hours;
 use linerate_analysis::estimate::{REACH, mean_with_interval};
 use linerate_analysis::precision::{Rule, Watch, told};
 use linerate_record::run::Ended;
@@ -9,11 +13,6 @@ use linerate_worlds::{Dice, Series};
 use crate::means::{HOWS, How};
 use crate::recorded::{INTERVAL_MS, interval};
 use crate::table::{Share, publish, tries};
-
-/// Every committed hour, by name.
-fn hours() -> Vec<(String, Series)> {
-    Series::all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../runs").as_ref())
-}
 
 /// One point, from a time of the hour on.
 struct Seen {
