@@ -18,6 +18,9 @@ const STANDS_OUT: f64 = 1.0 / 3.0;
 /// What it costs at the least, as a share of the mean: half of the precision at which a point ends unless it is said.
 const COSTS: f64 = 0.01;
 
+/// Fewest intervals to look at: of a few, one may be empty by chance.
+const INTERVALS_MIN: usize = 20;
+
 const REMEDY: &str = "give points a time in which many such stalls come (--precision none with a longer --duration), \
                       or take the mean of several runs";
 
@@ -56,6 +59,9 @@ struct Stalls {
 }
 
 fn stalls(rates: &[f64]) -> Option<Stalls> {
+    if rates.len() < INTERVALS_MIN {
+        return None;
+    }
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = *sorted.get(sorted.len() / 2)?;
@@ -110,6 +116,7 @@ mod tests {
         // One or none, in turn or nearly so: half of the intervals are empty, and none stands out.
         let rates: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i % 5 < 3))).collect();
         assert!(stalls(&rates).unwrap().longest <= STANDS_OUT);
-        assert!(stalls(&[0.0; 10]).is_none() && stalls(&[]).is_none());
+        assert!(stalls(&[0.0; 20]).is_none() && stalls(&[]).is_none());
+        assert!(stalls(&[9.0, 0.0, 9.0, 9.0]).is_none(), "too few to say");
     }
 }
