@@ -141,7 +141,7 @@ fn knee_line(knee: &Knee) -> String {
     };
     // Where no concurrency is told, there is none to give a latency of.
     let at = match knee.outcome {
-        Outcome::Unsteady | Outcome::Nothing => String::new(),
+        Outcome::Unsteady | Outcome::Uneven | Outcome::Nothing => String::new(),
         _ => format!(" in flight, p50 {}", duration_ns(knee.p50_ns as f64)),
     };
     format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&words::knee(knee)))
