@@ -29,7 +29,7 @@ pub(super) const fn writer(work: &Work) -> Op {
 }
 
 /// Whether objects are written beforehand.
-fn reads(grid: &Grid) -> bool {
+pub(super) fn reads(grid: &Grid) -> bool {
     let beforehand = [Op::Get, Op::Stat, Op::List];
     let needs = |w: &Workload| *w == Workload::Single(Op::Delete) || beforehand.into_iter().any(|op| w.has(op));
     grid.workloads.iter().any(|w| needs(&w.workload))

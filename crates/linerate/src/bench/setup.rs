@@ -20,6 +20,7 @@ use linerate_load::tls::{Negotiated, Tls, Trust};
 use linerate_record::run::{
     Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
+use linerate_record::units::bytes_iec;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::objects::{cleaning, place};
@@ -27,8 +28,8 @@ use super::{kept, parts};
 use crate::child::{self, TargetProcess};
 use crate::clean::aim::bucket_note;
 use crate::cli::{
-    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, WriteFlag,
-    name_of,
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, Work,
+    WriteFlag, name_of,
 };
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
@@ -504,6 +505,7 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
     }
     parts::check(work, grid)?;
+    check_hashing(work, grid)?;
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -516,6 +518,29 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     check_bucket(&flags.target.bucket, lookup(flags.target.lookup))?;
     check_prefix(&flags.target.prefix)?;
     Ok(())
+}
+
+/// Longest body with words of its own all over that is hashed whole before it is sent: some tenths of a second, in
+/// which a thread does nothing else.
+const HASHED_BYTES_MAX: u64 = 256 << 20;
+
+fn check_hashing(work: &Work, grid: &Grid) -> Result<(), Failure> {
+    if work.unique != UniqueFlag::Full || work.payload != PayloadFlag::Signed {
+        return Ok(());
+    }
+    let whole = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
+    let puts = grid.workloads.iter().any(|w| w.workload.has(Op::Put));
+    let puts = puts || (work.write == WriteFlag::Put && parts::reads(grid));
+    let longest = if puts { whole } else { whole.min(parts::parts(work).bytes) };
+    if longest <= HASHED_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--unique full with --payload signed hashes a body of {} before it is sent, at most {}: give --payload streaming, \
+         which is signed chunk by chunk, or smaller sizes or parts",
+        bytes_iec(longest as f64),
+        bytes_iec(HASHED_BYTES_MAX as f64)
+    )))
 }
 
 const fn lookup(flag: LookupFlag) -> Lookup {
