@@ -23,6 +23,10 @@ const SLOWED: [&str; 2] = ["slow phases", "modes"];
 const NOT_SERVED: [(&str, &str); 3] =
     [("slow phases", "second rise"), ("modes", "second rise"), ("modes", "saw-tooth")];
 
+/// Searches of one curve in one world, from which on they are judged by themselves: among 35 such rows of a dozen each,
+/// one is far off by chance.
+const EACH_FROM: u64 = 200;
+
 fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measured {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
     let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
@@ -46,7 +50,7 @@ fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measur
 fn a_knee_is_told_where_it_is_or_not_at_all() {
     let rungs = grid(1, HIGHEST);
     let index = |concurrency: u32| rungs.iter().position(|&c| c == concurrency).expect("a rung of the grid");
-    let mut rows = Vec::new();
+    let (mut rows, mut served, mut mistaken) = (Vec::new(), Share::default(), Share::default());
     for name in DISTURBED_BY {
         let world = WORLDS.iter().find(|w| w.name == name).expect("a world");
         for kind in &CURVES {
@@ -75,14 +79,20 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             }
             let case = format!("{name}, {}: {}, {}", kind.name, covers.told(), uneven.told());
             let is_served = !NOT_SERVED.contains(&(name, kind.name));
-            assert!(covers.count == 0 || !is_served || covers.interval().1 >= 0.93, "{case}");
+            served.count += if is_served { covers.count } else { 0 };
+            served.held += if is_served { covers.held } else { 0 };
+            assert!(covers.count < EACH_FROM || !is_served || covers.interval().1 >= 0.93, "{case}");
             let may_look_uneven = UNEVEN.contains(&kind.name) || SLOWED.contains(&name);
-            assert!(may_look_uneven || uneven.interval().0 < 0.05, "{case}");
+            assert!(uneven.count < EACH_FROM || may_look_uneven || uneven.interval().0 < 0.05, "{case}");
+            mistaken.count += if may_look_uneven { 0 } else { uneven.count };
+            mistaken.held += if may_look_uneven { 0 } else { uneven.held };
             let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
             let shares = [near, covers, told, uneven].map(Share::told);
             rows.push([name, kind.name].map(str::to_owned).into_iter().chain(shares).chain([seconds]).collect());
         }
     }
+    assert!(served.interval().1 >= 0.93, "{}", served.told());
+    assert!(mistaken.interval().0 < 0.05, "{}", mistaken.told());
     let columns = [
         "world",
         "curve",

