@@ -439,7 +439,7 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--obj.size lognormal:1MiB/9", 2, "up to 3"),
         ("--payload streaming --anonymous --host 127.0.0.1:9", 2, "needs credentials"),
         ("--op put --obj.size 1GiB --unique full", 2, "signed chunk by chunk"),
-        ("--op get,multipart --obj.size 1GiB --part.size 512MiB --unique full", 2, "1 GiB before it is sent"),
+        ("--op get,multipart --obj.size 1GiB --part.size 512MiB --unique full", 2, "1.00 GiB before it is sent"),
         ("--timeout 0s", 2, "fails every request"),
         ("--duration 5", 2, "30s"),
         ("--duration 50ms", 2, "100ms or more"),

@@ -280,6 +280,8 @@ fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Resu
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
 
     #[test]
@@ -338,8 +340,15 @@ mod tests {
         let log = folder.path().join("log");
         let ended = shell("echo done >&2; exit 3", &log, &AtomicBool::new(false)).unwrap();
         assert_eq!((ended.code, ended.said.as_str()), (Some(3), "done"));
-        let begun = Instant::now();
-        let ended = shell("sleep 100; true", &log, &AtomicBool::new(true)).unwrap();
+        let (begun, stop) = (Instant::now(), AtomicBool::new(false));
+        let ended = std::thread::scope(|scope| {
+            // A shell that is just starting another may lose the signal, and is killed a minute later.
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(500));
+                stop.store(true, Ordering::Relaxed);
+            });
+            shell("sleep 100; true", &log, &stop).unwrap()
+        });
         assert!(ended.code != Some(0) && begun.elapsed() < Duration::from_secs(50), "{ended:?}");
     }
 }
