@@ -1,5 +1,6 @@
 //! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
 
+mod bodies;
 mod canary;
 mod kept;
 mod objects;

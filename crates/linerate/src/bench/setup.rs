@@ -7,29 +7,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_analysis::slo::Limits;
 use linerate_host::Root;
-use linerate_load::body::{Bodies, Unique};
 use linerate_load::bucket::{Bucket, BucketError, Heed, Keeping};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{Host, labels};
 use linerate_load::naming::{check_bucket, check_prefix};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
 use linerate_load::sys::process_cpu_ns;
 use linerate_load::tls::{Negotiated, Tls, Trust};
 use linerate_record::run::{
     Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
-use linerate_record::units::bytes_iec;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::objects::{cleaning, place};
-use super::{kept, parts};
+use super::{bodies, kept, parts};
 use crate::child::{self, TargetProcess};
 use crate::clean::aim::bucket_note;
 use crate::cli::{
-    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, UniqueFlag, Work,
-    WriteFlag, name_of,
+    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, WriteFlag, name_of,
 };
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
@@ -99,7 +95,7 @@ impl<'a> Setup<'a> {
             credentials,
             region,
             payload: payload(flags.work.payload),
-            bodies: Arc::new(bodies(flags, &grid, seed)),
+            bodies: Arc::new(bodies::of(flags, &grid, seed)),
             host_select: match flags.target.host_select {
                 HostSelectFlag::RoundRobin => HostSelect::RoundRobin,
                 HostSelectFlag::LeastOutstanding => HostSelect::LeastOutstanding,
@@ -505,7 +501,7 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
     }
     parts::check(work, grid)?;
-    check_hashing(work, grid)?;
+    bodies::check(work, grid)?;
     if work.timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
     }
@@ -518,29 +514,6 @@ fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
     check_bucket(&flags.target.bucket, lookup(flags.target.lookup))?;
     check_prefix(&flags.target.prefix)?;
     Ok(())
-}
-
-/// Longest body with words of its own all over that is hashed whole before it is sent: some tenths of a second, in
-/// which a thread does nothing else.
-const HASHED_BYTES_MAX: u64 = 256 << 20;
-
-fn check_hashing(work: &Work, grid: &Grid) -> Result<(), Failure> {
-    if work.unique != UniqueFlag::Full || work.payload != PayloadFlag::Signed {
-        return Ok(());
-    }
-    let whole = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
-    let puts = grid.workloads.iter().any(|w| w.workload.has(Op::Put));
-    let puts = puts || (work.write == WriteFlag::Put && parts::reads(grid));
-    let longest = if puts { whole } else { whole.min(parts::parts(work).bytes) };
-    if longest <= HASHED_BYTES_MAX {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "--unique full with --payload signed hashes a body of {} before it is sent, at most {}: give --payload streaming, \
-         which is signed chunk by chunk, or smaller sizes or parts",
-        bytes_iec(longest as f64),
-        bytes_iec(HASHED_BYTES_MAX as f64)
-    )))
 }
 
 const fn lookup(flag: LookupFlag) -> Lookup {
@@ -560,29 +533,6 @@ fn allow_open_files() {
 
 fn local(process: &TargetProcess) -> Host {
     Host { authority: process.address.to_string(), address: process.address }
-}
-
-fn bodies(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
-    let unique = match flags.work.unique {
-        UniqueFlag::Tail => Unique::Tail,
-        UniqueFlag::Full => Unique::Full,
-    };
-    // Only bodies that are hashed as a whole are worth hashing beforehand.
-    if flags.work.payload != PayloadFlag::Signed {
-        return Bodies::new(seed, unique, &[], None);
-    }
-    let mut named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
-    let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
-    if parts::wanted(&flags.work, grid) {
-        let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();
-        let largest = parts::parts(&flags.work).bytes;
-        // A size that no PUT takes is sent in parts only.
-        named.retain(|&size| size <= PUT_BYTES_MAX);
-        named.extend(of_parts);
-        named.push(largest.min(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0)));
-        others = others.map(|most| most.min(PUT_BYTES_MAX));
-    }
-    Bodies::new(seed, unique, &named, others)
 }
 
 const fn payload(flag: PayloadFlag) -> Payload {
