@@ -35,6 +35,8 @@ case_failed() {
 make_namespace() {
     ip netns add "$space"
     ip -n "$space" link set lo up
+    # Routes by nexthop objects then name no interface.
+    inside sysctl -q -w net/ipv4/nexthop_compat_mode=0
     ip -n "$space" link add lab0 numtxqueues 4 numrxqueues 4 type veth peer name lab1
     ip -n "$space" link add lab2 mtu 1400 type veth peer name lab3
     ip -n "$space" link add br0 type bridge
@@ -354,15 +356,12 @@ refused an_mtu_that_moves_a_route 'a route of IPv6 by lab0.7 has an MTU of its o
 back_and_forth an_mtu_that_moves_no_route --netns "$space" --set=nic.mtu@lab0=9000
 altering inner
 ip -n "$space" route del fd09::/64 dev lab0.7
-# Such a route names no interface.
-ip netns exec "$space" sysctl -q -w net.ipv4.nexthop_compat_mode=0
 ip -n "$space" -6 nexthop add id 7 dev lab0
 ip -n "$space" -6 route add fd0a::/64 nhid 7 mtu 1350
 refused an_mtu_that_moves_a_route_by_a_nexthop 'has an MTU of its own, 1350' --netns "$space" --set=nic.mtu@lab0=1300
 altering inner
 ip -n "$space" -6 route del fd0a::/64
 ip -n "$space" -6 nexthop del id 7
-ip netns exec "$space" sysctl -q -w net.ipv4.nexthop_compat_mode=1
 # A bridge is raised with its ports.
 ip -n "$space" -6 route add fd0b::/64 dev br0 mtu 5000
 refused an_mtu_that_raises_a_bridge_with_a_route 'a route of IPv6 by br0 has an MTU of its own, 5000' \
