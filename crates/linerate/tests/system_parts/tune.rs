@@ -318,7 +318,6 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
     unreachable!("the whole journal fits at last")
 }
 
-/// A process or a name that is another's by the time of apply, and a file made in another namespace.
 /// The kernel gives the inode of a namespace that went to the next one: what was meant, and changed, is gone.
 fn another_of_the_same_inode(ground: &Ground) {
     let name = ground.namespace.clone().unwrap_or_default();
@@ -327,7 +326,12 @@ fn another_of_the_same_inode(ground: &Ground) {
         || std::fs::metadata(format!("/run/netns/{name}")).map(|m| std::os::unix::fs::MetadataExt::ino(&m)).ok();
     let anew = || {
         let then = inode();
+        // The least number that is free is given: those below it are held on to.
+        let mut below = Vec::new();
         let is_given_again = || {
+            if inode() != then {
+                below.extend(std::fs::File::open(format!("/run/netns/{name}")));
+            }
             for words in [["netns", "del", &name], ["netns", "add", &name]] {
                 assert!(Command::new("ip").args(words).status().expect("ip runs").success());
                 std::thread::sleep(Duration::from_millis(300));
@@ -355,6 +359,7 @@ fn another_of_the_same_inode(ground: &Ground) {
     assert!(Command::new("ip").args(words).status().expect("ip runs").success());
 }
 
+/// A process or a name that is another's by the time of apply, and a file made in another namespace.
 pub(crate) fn given_again() -> Result<(), Failed> {
     let ground = Ground::namespace("g");
     let name = ground.namespace.clone().unwrap_or_default();
