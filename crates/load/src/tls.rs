@@ -68,24 +68,24 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let believing = |believed: Believed| {
+            let verifier = Arc::new(believed);
+            builder.clone().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        };
         let mut config = match trust {
             Trust::Roots(given) => {
                 let mut roots = RootCertStore::empty();
                 // What cannot be read as a root vouches for nobody: systems keep certificates that no longer can.
                 let _ = roots.add_parsable_certificates(given.iter().cloned());
                 if roots.is_empty() {
-                    builder.with_root_certificates(roots).with_no_client_auth()
+                    builder.clone().with_root_certificates(roots).with_no_client_auth()
                 } else {
-                    let issued = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                    let issued = issued.map_err(|error| Error::General(error.to_string()))?;
-                    let believed = Arc::new(IssuedOrGiven { issued, given });
-                    builder.dangerous().with_custom_certificate_verifier(believed).with_no_client_auth()
+                    let issued = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+                    let issued = issued.build().map_err(|error| Error::General(error.to_string()))?;
+                    believing(Believed { provider, given: Some(IssuedOrGiven { issued, given }) })
                 }
             }
-            Trust::Anything => {
-                let anything = Arc::new(AnyCertificate { provider });
-                builder.dangerous().with_custom_certificate_verifier(anything).with_no_client_auth()
-            }
+            Trust::Anything => believing(Believed { provider, given: None }),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.resumption = Resumption::in_memory_sessions(SESSIONS_MAX);
@@ -257,7 +257,15 @@ fn is_authority(error: &Error) -> bool {
     why.to_string().contains("CaUsedAsEndEntity")
 }
 
-/// Believes certificates that a root vouches for, and a server that shows one of those that were given as roots: what
+/// Holds handshakes against the certificates that servers show, and those against what is believed.
+#[derive(Debug)]
+struct Believed {
+    provider: Arc<CryptoProvider>,
+    /// None where every certificate is believed: for `--insecure`.
+    given: Option<IssuedOrGiven>,
+}
+
+/// Certificates that a root vouches for, and those that were given as roots, where a server shows one as its own: what
 /// `openssl req -x509` makes is marked as an authority's, and is its own issuer.
 #[derive(Debug)]
 struct IssuedOrGiven {
@@ -265,7 +273,7 @@ struct IssuedOrGiven {
     given: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for IssuedOrGiven {
+impl ServerCertVerifier for Believed {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -274,56 +282,15 @@ impl ServerCertVerifier for IssuedOrGiven {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let issued = self.issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match issued {
+        let Some(IssuedOrGiven { issued, given }) = &self.given else { return Ok(ServerCertVerified::assertion()) };
+        match issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // Its time was held against `now` before that was found.
-            Err(error) if is_authority(&error) && self.given.iter().any(|given| given == end_entity) => {
+            Err(error) if is_authority(&error) && given.iter().any(|given| given == end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
             told => told,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.issued.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.issued.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.issued.supported_verify_schemes()
-    }
-}
-
-/// Believes every certificate, and holds handshakes against it: for `--insecure`.
-#[derive(Debug)]
-struct AnyCertificate {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
