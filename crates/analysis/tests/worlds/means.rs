@@ -2,6 +2,7 @@
 
 use linerate_analysis::estimate::{REACH, mean_with_interval};
 use linerate_analysis::precision::{Rule, Watch, told};
+use linerate_analysis::view::Estimate;
 use linerate_record::run::Ended;
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
@@ -37,6 +38,39 @@ struct Came {
     seconds: f64,
 }
 
+/// What one point tells.
+pub(crate) struct Point {
+    pub(crate) estimate: Estimate,
+    /// Whether it ended because it was precise.
+    pub(crate) early: bool,
+    pub(crate) settled: bool,
+    pub(crate) measured_ms: u64,
+    /// All of it, with its warm-up.
+    pub(crate) spent_ms: u64,
+}
+
+/// One point over the requests that ended in interval after interval, in rates of `unit` requests per second.
+pub(crate) fn point(how: How, concurrency: u32, unit: f64, requests: impl Iterator<Item = u64>) -> Point {
+    let mut watch = Watch::new(Rule { warmup_ms: None, precision: how.precision, concurrency });
+    let (mut rates, mut ended) = (Vec::new(), Ended::Duration);
+    for (number, requests) in (0..how.at_most_ms / INTERVAL_MS).zip(requests) {
+        rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64 / unit);
+        if watch.push(&interval(number, requests)) {
+            ended = Ended::Precise;
+            break;
+        }
+    }
+    let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
+    let measured_ms = measured.len() as u64 * INTERVAL_MS;
+    Point {
+        estimate: told(mean_with_interval(measured), Some(ended), measured_ms, how.precision),
+        early: ended == Ended::Precise,
+        settled: watch.settled(),
+        measured_ms,
+        spent_ms: rates.len() as u64 * INTERVAL_MS,
+    }
+}
+
 fn tried(world: &World, how: How, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
@@ -44,24 +78,13 @@ fn tried(world: &World, how: How, runs: u64) -> Came {
         let target = (world.draw)(&mut dice);
         let dispersion = dice.between(0.1, 1.0);
         let mut seen = Closed::new(target.visit(&mut dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
-        let mut watch = Watch::new(Rule { warmup_ms: None, precision: how.precision, concurrency: 8 });
-        let (mut rates, mut ended) = (Vec::new(), Ended::Duration);
-        for number in 0..how.at_most_ms / INTERVAL_MS {
-            let requests = seen.next().map_or(0, |s| s.ended);
-            rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64 / RATE_PER_S);
-            if watch.push(&interval(number, requests)) {
-                ended = Ended::Precise;
-                break;
-            }
-        }
-        let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
-        let measured_ms = measured.len() as u64 * INTERVAL_MS;
-        let estimate = told(mean_with_interval(measured), Some(ended), measured_ms, how.precision);
-        came.early.add(ended == Ended::Precise);
-        came.seconds += rates.len() as f64 * INTERVAL_MS as f64 / 1e3 / runs as f64;
-        came.told.add(watch.settled());
+        let requests = std::iter::from_fn(|| Some(seen.next().map_or(0, |s| s.ended)));
+        let Point { estimate, early, settled, measured_ms, spent_ms } = point(how, 8, RATE_PER_S, requests);
+        came.early.add(early);
+        came.seconds += spent_ms as f64 / 1e3 / runs as f64;
+        came.told.add(settled);
         came.bias += (estimate.mean / target.mean - 1.0) / runs as f64;
-        if let Some(half) = estimate.half_width_95.filter(|_| watch.settled()) {
+        if let Some(half) = estimate.half_width_95.filter(|_| settled) {
             let covers = (estimate.mean - target.mean).abs() <= half;
             let within = target.memory_ms.is_some_and(|ms| ms * REACH as f64 <= measured_ms as f64);
             if within {

@@ -5,13 +5,11 @@
 mod hours;
 
 use hours::hours;
-use linerate_analysis::estimate::{REACH, mean_with_interval};
-use linerate_analysis::precision::{Rule, Watch, told};
-use linerate_record::run::Ended;
+use linerate_analysis::estimate::REACH;
 use linerate_worlds::{Dice, Series};
 
-use crate::means::{HOWS, How};
-use crate::recorded::{INTERVAL_MS, interval};
+use crate::means::{HOWS, How, Point, point};
+use crate::recorded::INTERVAL_MS;
 use crate::table::{Share, publish, tries};
 
 /// One point, from a time of the hour on.
@@ -24,26 +22,9 @@ struct Seen {
     spent_ms: u64,
 }
 
-fn point(hour: &Series, how: How, from_ms: u64) -> Seen {
-    let mut watch = Watch::new(Rule { warmup_ms: None, precision: how.precision, concurrency: 4 });
-    let (mut rates, mut ended) = (Vec::new(), Ended::Duration);
-    for (number, requests) in (0..how.at_most_ms / INTERVAL_MS).zip(hour.intervals(from_ms, INTERVAL_MS)) {
-        rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64);
-        if watch.push(&interval(number, requests)) {
-            ended = Ended::Precise;
-            break;
-        }
-    }
-    let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
-    let measured_ms = measured.len() as u64 * INTERVAL_MS;
-    let estimate = told(mean_with_interval(measured), Some(ended), measured_ms, how.precision);
-    Seen {
-        mean: estimate.mean,
-        half: estimate.half_width_95.filter(|_| watch.settled()),
-        early: ended == Ended::Precise,
-        from_ms,
-        spent_ms: rates.len() as u64 * INTERVAL_MS,
-    }
+fn seen(hour: &Series, how: How, from_ms: u64) -> Seen {
+    let Point { estimate, early, settled, spent_ms, .. } = point(how, 4, 1.0, hour.intervals(from_ms, INTERVAL_MS));
+    Seen { mean: estimate.mean, half: estimate.half_width_95.filter(|_| settled), early, from_ms, spent_ms }
 }
 
 /// Requests per second in the stretch of `REACH` times a point's own length about it.
@@ -72,7 +53,7 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
             for seed in 0..n {
                 let latest_ms = hour.length_ms() - how.at_most_ms;
                 let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;
-                let seen = point(hour, how, from_ms);
+                let seen = seen(hour, how, from_ms);
                 was_told.add(seen.half.is_some());
                 early.add(seen.early);
                 bias += (seen.mean / truth - 1.0) / n as f64;
