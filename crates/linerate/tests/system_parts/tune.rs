@@ -1,11 +1,13 @@
 //! `linerate tune` on the real kernel: settings of a network namespace and of the machine, applied and back again,
 //! compared byte for byte.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::{linerate, shown};
@@ -83,7 +85,9 @@ pub(super) struct Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         for words in [&["tune", "rollback"][..], &["tune", "rollback", "--kept"]] {
-            let _ = self.run(words);
+            // A watch that finds something gone tries again for a moment, and lets nobody change settings meanwhile.
+            let is_let = || !shown(&self.run(words)).contains("another linerate changes settings");
+            wait_until(is_let, Duration::from_secs(20));
         }
         if let Some(name) = &self.namespace {
             let _ = Command::new("ip").args(["netns", "del", name]).status();
@@ -318,45 +322,71 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
     unreachable!("the whole journal fits at last")
 }
 
+#[expect(unsafe_code, reason = "what the standard library does not offer")]
+fn another_names_namespace() -> std::fs::File {
+    // SAFETY: the thread has no descriptors of its own, which is what could be confused by it.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUTS) }.expect("a namespace of names");
+    std::fs::File::open("/proc/thread-self/ns/uts").expect("it is there")
+}
+
+/// A namespace deleted and made anew under its name, and whether the kernel gave the new one the inode of the old.
+fn is_made_anew_of_the_same_inode(name: &str) -> bool {
+    let path = format!("/run/netns/{name}");
+    let inode = || std::fs::metadata(&path).map(|it| it.ino()).expect("it is there");
+    let ip = |word: &str| {
+        assert!(Command::new("ip").args(["netns", word, name]).status().expect("ip runs").success());
+        // The kernel lets go of one a moment later.
+        std::thread::sleep(Duration::from_millis(500));
+    };
+    let then = inode();
+    // The least number that is free is given: all below are taken, each by a namespace that needs one number only.
+    let taken = std::thread::spawn(move || {
+        let mut taken: Vec<std::fs::File> = Vec::new();
+        while taken.last().is_none_or(|last| last.metadata().is_ok_and(|it| it.ino() < then)) && taken.len() < 900 {
+            taken.push(another_names_namespace());
+        }
+        taken
+    });
+    let _taken = taken.join().expect("it ends");
+    ip("del");
+    ip("add");
+    inode() == then
+}
+
 /// The kernel gives the inode of a namespace that went to the next one: what was meant, and changed, is gone.
 fn another_of_the_same_inode(ground: &Ground) {
     let name = ground.namespace.clone().unwrap_or_default();
     let path = ground.state.path().join("anew.json").to_string_lossy().into_owned();
-    let inode =
-        || std::fs::metadata(format!("/run/netns/{name}")).map(|m| std::os::unix::fs::MetadataExt::ino(&m)).ok();
-    let anew = || {
-        let then = inode();
-        // The least number that is free is given: those below it are held on to.
-        let mut below = Vec::new();
-        let is_given_again = || {
-            if inode() != then {
-                below.extend(std::fs::File::open(format!("/run/netns/{name}")));
-            }
-            for words in [["netns", "del", &name], ["netns", "add", &name]] {
-                assert!(Command::new("ip").args(words).status().expect("ip runs").success());
-                std::thread::sleep(Duration::from_millis(300));
-            }
-            inode() == then
-        };
-        assert!(wait_until(is_given_again, Duration::from_secs(30)), "the inode {then:?} is given again");
+    let sysctl = |value: &str| {
+        let words = ["netns", "exec", &name, "sysctl", "-q", "-w", &format!("net.core.somaxconn={value}")];
+        assert!(Command::new("ip").args(words).status().expect("ip runs").success());
     };
     let diff = || ground.done(&["tune", "diff", "--netns", &name, "--set", "net.core.somaxconn=4097", "-o", &path]);
-    diff();
-    anew();
-    let output = ground.run(&["tune", "apply", &path]);
-    let said = shown(&output);
-    assert!(output.status.code() == Some(2) && said.contains("another network namespace has that name"), "{said}");
-    diff();
-    ground.done(&["tune", "apply", &path, "--confirm", "300s"]);
-    anew();
-    // As the one that went was made to be.
-    let words = ["netns", "exec", &name, "sysctl", "-q", "-w", "net.core.somaxconn=4097"];
-    assert!(Command::new("ip").args(words).status().expect("ip runs").success());
-    let said = shown(&ground.run(&["tune", "rollback"]));
-    assert_eq!(ground.sysctl("net.core.somaxconn").as_deref(), Some(&b"4097\n"[..]), "another's: {said}");
-    assert!(said.contains("namespace"), "{said}");
-    let words = ["netns", "exec", &name, "sysctl", "-q", "-w", "net.core.somaxconn=4096"];
-    assert!(Command::new("ip").args(words).status().expect("ip runs").success());
+
+    let is_refused = || {
+        diff();
+        let is_given_again = is_made_anew_of_the_same_inode(&name);
+        let output = ground.run(&["tune", "apply", &path]);
+        let said = shown(&output);
+        assert!(output.status.code() == Some(2) && said.contains("another network namespace has that name"), "{said}");
+        is_given_again
+    };
+    assert!(wait_until(is_refused, Duration::from_secs(120)), "an inode is given again");
+
+    let is_let_be = || {
+        diff();
+        ground.done(&["tune", "apply", &path, "--confirm", "300s"]);
+        let is_given_again = is_made_anew_of_the_same_inode(&name);
+        // As the one that went was made to be.
+        sysctl("4097");
+        let said = shown(&ground.run(&["tune", "rollback"]));
+        assert_eq!(ground.sysctl("net.core.somaxconn").as_deref(), Some(&b"4097\n"[..]), "another's: {said}");
+        assert!(said.contains("namespace"), "{said}");
+        ground.run(&["tune", "rollback", "--force"]);
+        sysctl("4096");
+        is_given_again
+    };
+    assert!(wait_until(is_let_be, Duration::from_secs(120)), "an inode is given again");
 }
 
 /// A process or a name that is another's by the time of apply, and a file made in another namespace.
