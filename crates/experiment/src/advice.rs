@@ -1,9 +1,10 @@
 //! The profile that results: the changes that were shown to help.
 
-use linerate_record::experiment::{Decision, Effect, Experiment, Remark, RemarkKind, Report, Role, Secondary};
+use linerate_record::experiment::{Decision, Design, Effect, Experiment, Remark, RemarkKind, Report, Role, Secondary};
 use linerate_record::knob::Change;
 
 use crate::answer::percent;
+use crate::lasting;
 
 /// How much longer the 99th percentile may come to be, at the far end of its interval, for a faster arm to be advised.
 const P99_MARGIN: f64 = 0.1;
@@ -16,9 +17,10 @@ fn is_faster(effect: &Effect) -> bool {
     effect.role == Role::Trial && effect.decision == Decision::Shown && effect.share.is_some_and(|share| share > 0.0)
 }
 
-/// Why an arm that was shown to be faster is not advised all the same: its 99th percentile is not known to be no worse
-/// (a test of non-inferiority: the upper end of its interval), or more of its requests fail.
-pub(crate) fn unguarded(effect: &Effect, secondary: &[Secondary]) -> Option<Remark> {
+/// Why an arm that was shown to be faster is not advised all the same: long cells were asked for and not run, its 99th
+/// percentile is not known to be no worse (a test of non-inferiority: the upper end of its interval), or more of its
+/// requests fail.
+pub(crate) fn unguarded(effect: &Effect, design: &Design, secondary: &[Secondary]) -> Option<Remark> {
     if !is_faster(effect) {
         return None;
     }
@@ -36,7 +38,9 @@ pub(crate) fn unguarded(effect: &Effect, secondary: &[Secondary]) -> Option<Rema
     let errors = errors.map(|row| {
         format!("more of its requests fail: {:.1} a block, where the baseline has {:.1}", row.value, row.baseline)
     });
-    let why: Vec<String> = latency.into_iter().chain(errors).collect();
+    let is_unknown = design.lasting_ns > 0 && effect.lasting.is_none();
+    let lasting = is_unknown.then(|| lasting::NOT_LOOKED_AT.to_owned());
+    let why: Vec<String> = lasting.into_iter().chain(latency).chain(errors).collect();
     (!why.is_empty()).then(|| Remark {
         kind: RemarkKind::NotAdvised,
         about: effect.arm.clone(),
@@ -49,7 +53,7 @@ pub(crate) fn unguarded(effect: &Effect, secondary: &[Secondary]) -> Option<Rema
 /// errors may pay for it.
 #[must_use]
 pub fn advice(experiment: &Experiment, report: &Report) -> Vec<Change> {
-    let helps = |effect: &&Effect| is_faster(effect) && unguarded(effect, &report.secondary).is_none();
+    let helps = |effect: &&Effect| is_faster(effect) && unguarded(effect, &report.design, &report.secondary).is_none();
     let mut helpful: Vec<_> = report.effects.iter().filter(helps).collect();
     helpful.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
     let mut advised: Vec<Change> = Vec::new();
@@ -145,9 +149,12 @@ mod tests {
             }
             let advised = advice(&experiment, &guarded);
             assert_eq!(advised.iter().map(|change| change.new.as_str()).collect::<Vec<_>>(), ["4"], "{guarded:?}");
-            let told = unguarded(&guarded.effects[1], &guarded.secondary).expect("it is told");
+            let told = unguarded(&guarded.effects[1], &guarded.design, &guarded.secondary).expect("it is told");
             assert!(told.sentence.starts_with("faster, and not advised: "), "{told:?}");
         }
+        let mut asked_for = report.clone();
+        asked_for.design.lasting_ns = 1;
+        assert_eq!(advice(&experiment, &asked_for), [], "it was not looked at whether they last");
         for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm] {
             let mut voided = report.clone();
             voided.effects.iter_mut().for_each(|effect| effect.decision = decision);

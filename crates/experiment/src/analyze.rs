@@ -250,6 +250,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&Cells<'_>], arm: &str, family: 
         runs_needed: sd.map(|sd| design::needed(asked.matters_share.ln_1p(), sd, asked.alpha)),
         needed_ns: None,
         effective: None,
+        lasting: None,
         decision: Decision::CannotTell,
         sentence: String::new(),
     };

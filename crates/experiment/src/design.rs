@@ -72,6 +72,8 @@ pub struct Asked {
     pub settle_first_ns: u64,
     /// Time measured of each arm in a block, in nanoseconds.
     pub measure_ns: u64,
+    /// The same of the cells at the end that tell whether an effect lasts; 0 for none.
+    pub lasting_ns: u64,
     /// What the link carries, in bytes per second.
     pub link_bytes_per_s: Option<f64>,
     /// Keys of fingerprints in which the arms are meant to differ.
@@ -93,6 +95,7 @@ pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> Asked {
         time_max_ns: None,
         settle_first_ns: 5_000_000_000,
         measure_ns: 10_000_000_000,
+        lasting_ns: 0,
         link_bytes_per_s: None,
         factors: Vec::new(),
     }
@@ -138,6 +141,7 @@ pub fn design(asked: &Asked) -> Result<Design, DesignError> {
         draws,
         settle_first_ns: asked.settle_first_ns,
         measure_ns: asked.measure_ns,
+        lasting_ns: asked.lasting_ns,
         link_bytes_per_s: asked.link_bytes_per_s,
         factors: asked.factors.clone(),
     })

@@ -177,6 +177,7 @@ mod tests {
                 throughput_per_s: Some(value),
                 settled_ns: None,
                 trend: None,
+                later: None,
                 faulty: false,
                 secondary: BTreeMap::new(),
             }

@@ -83,6 +83,7 @@ mod tests {
                 throughput_per_s: got,
                 settled_ns: Some(0),
                 trend: None,
+                later: None,
                 faulty: false,
                 secondary: BTreeMap::new(),
             };

@@ -13,6 +13,7 @@ pub mod design;
 mod drift;
 pub mod groups;
 mod guards;
+pub mod lasting;
 pub mod looks;
 mod missing;
 mod modality;

@@ -3,11 +3,13 @@
 use linerate_analysis::steady;
 use linerate_record::experiment::{Cell, Design, Measured, Outcome};
 
+use crate::lasting;
+
 /// By how much longer than the first guess settling may come to be waited for.
 const LONGER_MAX: u64 = 4;
 
 /// Puts together what a cell measured: the mean of what lies behind the time left to settle.
-pub(crate) fn measured(cell: &Cell, outcome: &Outcome) -> Measured {
+pub(crate) fn measured(design: &Design, cell: &Cell, outcome: &Outcome) -> Measured {
     let left_out = outcome.interval_ns.max(1);
     let skip = usize::try_from(cell.settle_ns.div_ceil(left_out)).unwrap_or(usize::MAX);
     let rest = outcome.throughput_per_s.get(skip..).unwrap_or_default();
@@ -20,6 +22,7 @@ pub(crate) fn measured(cell: &Cell, outcome: &Outcome) -> Measured {
         throughput_per_s: Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0),
         settled_ns: warm_up.settled.then_some(warm_up.cut as u64 * outcome.interval_ns),
         trend: trend(rest),
+        later: (cell.measure_ns > design.measure_ns).then(|| lasting::later(design, outcome, rest)).flatten(),
         faulty: false,
         secondary: outcome.secondary.clone(),
     }
@@ -56,12 +59,12 @@ mod tests {
         let throughput_per_s: Vec<f64> = (0..60).map(|i| if i < 4 { 50.0 } else { 100.0 + f64::from(i % 3) }).collect();
         let outcome = Outcome { interval_ns: SECOND, ended_ns: 60 * SECOND, throughput_per_s, ..Outcome::default() };
         let cell = Cell { block: 0, position: 0, arm: 1, settle_ns: 10 * SECOND, measure_ns: 50 * SECOND };
-        let cell = measured(&cell, &outcome);
+        let design = design(&asked()).unwrap();
+        let cell = measured(&design, &cell, &outcome);
         assert!(cell.throughput_per_s.is_some_and(|mean| mean >= 100.0), "{cell:?}");
         assert!(cell.trend.is_some_and(|trend| trend.abs() < 0.01), "{cell:?}");
         let settled = cell.settled_ns.expect("it settles");
         assert!((4 * SECOND..=10 * SECOND).contains(&settled), "{settled}");
-        let design = design(&asked()).unwrap();
         assert_eq!(settle_ns(&design, [Some(settled), Some(0)].into_iter(), SECOND), settled + SECOND);
         assert_eq!(settle_ns(&design, [None, Some(0)].into_iter(), SECOND), LONGER_MAX * design.settle_first_ns);
         assert_eq!(settle_ns(&design, std::iter::empty(), SECOND), design.settle_first_ns);
@@ -71,6 +74,6 @@ mod tests {
     fn nothing_behind_the_settling_is_nothing_measured() {
         let outcome = Outcome { interval_ns: SECOND, throughput_per_s: vec![1.0; 5], ..Outcome::default() };
         let cell = Cell { block: 0, position: 0, arm: 0, settle_ns: 5 * SECOND, measure_ns: SECOND };
-        assert_eq!(measured(&cell, &outcome).throughput_per_s, None);
+        assert_eq!(measured(&design(&asked()).unwrap(), &cell, &outcome).throughput_per_s, None);
     }
 }

@@ -11,7 +11,7 @@ use linerate_record::experiment::{
 use crate::answer::{self, Unit, percent};
 use crate::guards::Reference;
 use crate::randomisation::{Pool, interval, median_unbiased, p_value};
-use crate::{advice, decide, design, drift, guards, looks, modality, secondary, settle, voids};
+use crate::{advice, decide, design, drift, guards, lasting, looks, modality, secondary, settle, voids};
 
 /// Blocks from which the effective number of differences is told to be low, and the share of it that is.
 const CORRELATED_MIN: usize = 10;
@@ -28,6 +28,10 @@ pub struct State {
     pub open: Block,
     /// Looks so far.
     pub looks: Vec<Look>,
+    /// Arms of which it is looked, once the blocks have ended, whether their effects last; and rounds of that.
+    pub followed: Vec<u32>,
+    /// Rounds of long cells that are whole, in order.
+    pub rounds: Vec<Block>,
     /// What was decided of each arm, and the rank at which it crosses.
     pub standing: Vec<Standing>,
     /// Time left to settle in the block under way, in nanoseconds.
@@ -59,6 +63,8 @@ pub fn begin(design: Design) -> State {
         blocks: Vec::new(),
         open: Block::default(),
         looks: Vec::new(),
+        followed: Vec::new(),
+        rounds: Vec::new(),
         reference: None,
         moment: None,
         ended: Ended::NotYet,
@@ -69,7 +75,7 @@ pub fn begin(design: Design) -> State {
 #[must_use]
 pub fn next(state: &State) -> Step {
     if state.ended != Ended::NotYet {
-        return Step::Finish;
+        return lasting::next(state).map_or(Step::Finish, Step::Measure);
     }
     let (block, position) = (state.blocks.len() as u32, state.open.cells.len());
     let order = design::order(&running(state), state.design.seed, block);
@@ -88,7 +94,7 @@ fn running(state: &State) -> Vec<u32> {
 #[must_use]
 pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let Step::Measure(cell) = next(&state) else { return state };
-    let mut measured = settle::measured(&cell, outcome);
+    let mut measured = settle::measured(&state.design, &cell, outcome);
     // A cell that went wrong says little of its surroundings: it is held against itself, and others not against it.
     let is_sound = outcome.fault.is_none();
     let of_first = |first: &mut Option<BTreeMap<String, String>>, now: &BTreeMap<String, String>| {
@@ -101,11 +107,17 @@ pub fn observe(mut state: State, outcome: &Outcome) -> State {
     measured.faulty = !faults.is_empty();
     state.open.spoiled.extend(faults);
     state.open.cells.push(measured);
-    if state.open.cells.len() < running(&state).len() {
+    let is_round = state.ended != Ended::NotYet;
+    let arms = if is_round { lasting::running(&state) } else { running(&state) };
+    if state.open.cells.len() < arms.len() {
         return state;
     }
     let block = std::mem::take(&mut state.open);
     state.moment = None;
+    if is_round {
+        state.rounds.push(block);
+        return state;
+    }
     state.blocks.push(block);
     let settled = state.blocks.iter().flat_map(|block| &block.cells).map(|cell| cell.settled_ns);
     state.settle_ns = settle::settle_ns(&state.design, settled, outcome.interval_ns);
@@ -114,6 +126,9 @@ pub fn observe(mut state: State, outcome: &Outcome) -> State {
     let due = state.design.looks.contains(&count) && state.looks.last().is_none_or(|look| look.blocks < count);
     if due || (state.ended != Ended::NotYet && count > 0) {
         look(&mut state, count);
+    }
+    if state.ended != Ended::NotYet {
+        state.followed = lasting::followed(&state);
     }
     state
 }
@@ -152,7 +167,7 @@ fn times(state: &State) -> (u64, u64) {
 }
 
 /// The arms that the baseline ran as: itself and, where it runs twice in a block, the second of it.
-fn baselines(state: &State) -> Vec<u32> {
+pub(crate) fn baselines(state: &State) -> Vec<u32> {
     let arms = state.design.arms.iter().enumerate();
     arms.filter(|(_, arm)| arm.role != Role::Trial).map(|(i, _)| i as u32).collect()
 }
@@ -247,13 +262,14 @@ pub fn report(state: &State) -> Report {
     let trials = arms_of(state, Role::Trial);
     let effects: Vec<Effect> = trials.iter().map(|&arm| effect(state, arm)).collect();
     let mut remarks = remarks(state, &effects);
-    remarks.extend(effects.iter().filter_map(|effect| advice::unguarded(effect, &secondary)));
+    remarks.extend(effects.iter().filter_map(|effect| advice::unguarded(effect, &state.design, &secondary)));
     remarks.sort_by_key(|remark| remark.kind);
     Report {
         schema: EXPERIMENT_SCHEMA,
         design: state.design.clone(),
         ended: state.ended,
         blocks: state.blocks.clone(),
+        rounds: state.rounds.clone(),
         looks: state.looks.clone(),
         effects,
         secondary,
@@ -263,7 +279,7 @@ pub fn report(state: &State) -> Report {
 }
 
 /// An arm against the baseline, over the blocks in which both ran.
-fn effect(state: &State, arm: u32) -> Effect {
+pub(crate) fn effect(state: &State, arm: u32) -> Effect {
     let (asked, of_arm) = (&state.design, &state.design.arms[arm as usize]);
     let differences = differences(state, arm);
     let (pool, looks) = pool_for(state, arm);
@@ -274,11 +290,9 @@ fn effect(state: &State, arm: u32) -> Effect {
     // What stops early is lucky: the looks are taken into account where the last of them saw every block.
     let estimate = (n > 0).then(|| {
         let is_tested = !looks.is_empty() && looks.last().is_some_and(|last| *last as usize == n);
-        if is_tested {
-            median_unbiased(&pool, &spent(asked.alpha)).exp_m1()
-        } else {
-            drift::mean(&differences).exp_m1()
-        }
+        let estimate = if is_tested { median_unbiased(&pool, &spent(asked.alpha)) } else { drift::mean(&differences) };
+        // Of few blocks that hardly differ it may come out beyond what the test has rejected.
+        estimate.max(low.unwrap_or(estimate)).min(high.unwrap_or(estimate)).exp_m1()
     });
     let sd = deviation(&differences);
     let matters = asked.matters_share.ln_1p();
@@ -299,6 +313,7 @@ fn effect(state: &State, arm: u32) -> Effect {
         runs_needed: needed,
         needed_ns: needed.map(|needed| u64::from(needed) * block_ns(state)),
         effective: (n > 1).then(|| mean_with_interval(&differences).effective),
+        lasting: lasting::found(state, arm),
         decision: decided,
         sentence: String::new(),
     };
@@ -309,12 +324,14 @@ fn effect(state: &State, arm: u32) -> Effect {
     };
     let void =
         claim.and_then(|claim| voids::void(&state.blocks, arm, &baselines(state), claim, asked.alpha, asked.seed));
+    let void = void.or_else(|| lasting::void(state, arm, &effect));
     if let Some((decision, why)) = void {
         effect.decision = decision;
         effect.sentence = answer::void(&effect, &asked.arms[0].name, asked.alpha, &why);
         return effect;
     }
     effect.sentence = answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, Unit::Block);
+    effect.sentence.push_str(&lasting::window(state, &effect));
     effect
 }
 

@@ -288,6 +288,7 @@ mod tests {
                             throughput_per_s: Some(1e9 * level.exp()),
                             settled_ns: settled.then_some(0),
                             trend: Some(if arm == 1 && ramp { 0.02 } else { 0.0 } + 0.001 * f64::from(block % 3)),
+                            later: None,
                             faulty,
                             secondary: std::collections::BTreeMap::new(),
                         }

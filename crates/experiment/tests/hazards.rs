@@ -11,6 +11,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Intervals to settle in at first, and those measured after.
 const SETTLE: u64 = 3;
 const MEASURE: u64 = 10;
+/// The same of the long cells at the end.
+const LASTING: u64 = 60;
 /// Most blocks of an experiment.
 const BLOCKS: u32 = 20;
 
@@ -26,14 +28,14 @@ fn run(trial: &Trial, effect: f64, same: bool, seed: u64) -> State {
     assert_eq!(hazard.order, Order::Drawn, "{}", trial.name);
     let mut cells = Cells::new(hazard, effect, dice);
     let defaults = design::asked("default", vec!["new".to_owned()], seed);
-    let (settle_first_ns, measure_ns) = (SETTLE * SECOND, MEASURE * SECOND);
-    let asked = Asked { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, ..defaults };
+    let [settle_first_ns, measure_ns, lasting_ns] = [SETTLE, MEASURE, LASTING].map(|time| time * SECOND);
+    let asked = Asked { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, lasting_ns, ..defaults };
     let mut planned = design(&asked).expect("a design that can be run");
     planned.draws = 1000;
     let arm = planned.arms.len() as u32 - 1;
     let (mut state, mut now) = (begin(planned), 0);
     while let Step::Measure(cell) = next(&state) {
-        let intervals = cell.settle_ns / SECOND + MEASURE;
+        let intervals = (cell.settle_ns + cell.measure_ns) / SECOND;
         let seen = cells.next(cell.arm == arm, cell.position == 0, intervals as usize);
         let started_ns = now;
         now += intervals * SECOND;
@@ -77,11 +79,15 @@ fn found(trial: &Trial, effect: f64, same: bool) -> Found {
     let truth = effect.exp_m1();
     let missed = share(&|r| {
         let effect = &r.effects[0];
-        let holds =
-            effect.low_share.is_none_or(|low| low <= truth) && effect.high_share.is_none_or(|high| high >= truth);
+        // Two are printed where long cells ran: at first, and later.
+        let early = (effect.low_share, effect.high_share);
+        let late = effect.lasting.as_ref().map(|late| (Some(late.low_share), Some(late.high_share)));
+        let mut ends = [Some(early), late].into_iter().flatten();
+        let holds = ends.any(|(low, high)| low.is_none_or(|low| low <= truth) && high.is_none_or(|high| high >= truth));
         !holds && !voids.contains(&effect.decision)
     });
-    let cells: usize = reports.iter().flat_map(|r| &r.blocks).map(|block| block.cells.len()).sum();
+    let cells: usize =
+        reports.iter().flat_map(|r| r.blocks.iter().chain(&r.rounds)).map(|block| block.cells.len()).sum();
     let told = |share: f64| Share { count: n, held: (share * n as f64).round() as u64 }.told();
     let row = vec![
         trial.name.to_owned(),

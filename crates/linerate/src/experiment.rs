@@ -149,7 +149,7 @@ struct PlanFlags {
     /// Most blocks.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     blocks: u32,
-    /// Longest time of all blocks.
+    /// Longest time of all blocks; what --lasting takes comes after it.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30m")]
     budget: Duration,
     /// Time left to settle after a change, until the data says how long it takes.
@@ -158,6 +158,10 @@ struct PlanFlags {
     /// Time measured after that.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "6s")]
     measure: Duration,
+    /// Time measured of the cells that follow where an effect was shown, three to five rounds of them: whether it is
+    /// still there then. 0s for none. [default: ten times --measure]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    lasting: Option<Duration>,
     /// What the slowest link on the way carries: a figure above it spoils its block. [default: none]
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,

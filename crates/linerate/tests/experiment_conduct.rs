@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::experiment::{Ended, ExperimentReport, RemarkKind, Role};
+use linerate_record::experiment::{Decision, Ended, ExperimentReport, RemarkKind, Role};
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
 use tempfile::tempdir;
 
@@ -82,6 +82,29 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
     }
     let cell = fs::read_dir(folder.join("cells")).unwrap().next().unwrap().unwrap().path();
     assert!(linerate().arg("report").arg(cell).output().unwrap().status.success(), "a cell is a run folder");
+}
+
+#[test]
+fn an_effect_that_is_shown_is_looked_at_for_longer_and_a_time_too_short_for_that_is_refused() {
+    let out = tempdir().unwrap();
+    let capped = ["--with", "free=--max-rate 1TiB/s", "--with", "capped=--max-rate 1MiB/s"];
+    let folder = out.path().join("lasting");
+    let told = report(&command(&folder, "--blocks 8 --lasting 900ms -f json", &capped).output().unwrap());
+    let found = &told.report.effects[0];
+    assert_eq!(found.decision, Decision::Shown, "{found:?}");
+    assert!((3..=5).contains(&told.report.rounds.len()), "{:?}", told.report.rounds);
+    let late = found.lasting.as_ref().expect("it was looked at");
+    assert!(late.high_share < -0.3 && late.to_ns - late.from_ns == 300_000_000, "{late:?}");
+    assert!(found.sentence.contains(" after a change it is −"), "{}", found.sentence);
+    let same: ExperimentReport = serde_json::from_str(&again(&folder, "json")).unwrap();
+    assert_eq!(same, told, "the folder holds all of it");
+
+    let output = command(&out.path().join("none"), "--lasting 300ms", &capped).output().unwrap();
+    let said = shown(&output);
+    assert!(output.status.code() == Some(2) && said.contains("--lasting 300ms") && said.contains("400ms"), "{said}");
+    assert!(!out.path().join("none").exists());
+    let output = command(&out.path().join("none"), "--dry-run", &capped).output().unwrap();
+    assert!(shown(&output).contains("where an effect is shown: 3 to 5 rounds"), "{}", shown(&output));
 }
 
 #[test]

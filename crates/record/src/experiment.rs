@@ -68,6 +68,9 @@ pub struct Design {
     pub settle_first_ns: u64,
     /// Time measured once settled.
     pub measure_ns: u64,
+    /// The same of the cells at the end that tell whether an effect that was shown lasts; 0 where there are none.
+    #[serde(default)]
+    pub lasting_ns: u64,
     /// Bytes per second that the slowest link on the way can carry; absent where not known.
     pub link_bytes_per_s: Option<f64>,
     /// Keys of fingerprints that the arms are meant to differ in.
@@ -140,6 +143,9 @@ pub struct Measured {
     /// By how much the second half of the time measured is above the first, as a logarithm; absent of a few intervals.
     #[serde(default)]
     pub trend: Option<f64>,
+    /// By how much the last third of a long cell is above what other cells measure, as a logarithm; absent of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<f64>,
     /// Whether it is what spoilt its block.
     #[serde(default)]
     pub faulty: bool,
@@ -211,10 +217,30 @@ pub struct Effect {
     pub needed_ns: Option<u64>,
     /// How many independent differences the blocks are worth; absent without blocks.
     pub effective: Option<f64>,
+    /// How large it still is long after a change; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Lasting>,
     /// What may be said.
     pub decision: Decision,
     /// The same in words.
     pub sentence: String,
+}
+
+/// An effect in the last third of long cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lasting {
+    /// Rounds of long cells that count.
+    pub rounds: u32,
+    /// From when on, since the change.
+    pub from_ns: u64,
+    /// Until when.
+    pub to_ns: u64,
+    /// The effect then.
+    pub share: f64,
+    /// Lower end of its interval at 1 − α.
+    pub low_share: f64,
+    /// Upper end.
+    pub high_share: f64,
 }
 
 /// A look at the blocks so far.
@@ -296,6 +322,9 @@ pub struct Report {
     pub ended: Ended,
     /// Every block.
     pub blocks: Vec<Block>,
+    /// Rounds of long cells, after the blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Block>,
     /// Every look.
     pub looks: Vec<Look>,
     /// Every arm under test.

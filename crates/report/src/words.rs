@@ -247,8 +247,8 @@ pub(crate) fn reach(series: &Series) -> String {
         )
     };
     format!(
-        "a point's intervals know of what comes back within {}, a quarter of its time, and not of what is more seldom\
-         {tails}",
+        "a point's intervals know of what comes back within {}, a quarter of its time, and not of what is more seldom, \
+         nor of a warm-up that takes longer{tails}",
         duration_ns(shortest_ms as f64 * 1e6)
     )
 }

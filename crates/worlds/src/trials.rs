@@ -14,7 +14,9 @@ mod first_cells;
 mod narrow_arm;
 mod one_swapped;
 mod settling;
+mod shallow_ramp;
 mod slow_lost;
+mod wander;
 mod wide_arm;
 
 /// A kind of trial.
@@ -51,6 +53,8 @@ pub struct Hazard {
     pub ramp: f64,
     /// Intervals in which that falls to a third.
     pub ramp_length: f64,
+    /// Standard deviation of what wanders within a cell, an interval resembling the next by 0.9.
+    pub wander: f64,
     /// Share of the arm's cells that fail: its slowest.
     pub failing: f64,
     /// What the first cell of a block lacks.
@@ -71,6 +75,7 @@ const CALM: Hazard = Hazard {
     carried: 0.0,
     ramp: 0.0,
     ramp_length: 1.0,
+    wander: 0.0,
     failing: 0.0,
     first: 0.0,
     drift: 0.0,
@@ -80,12 +85,14 @@ const CALM: Hazard = Hazard {
 };
 
 /// Every trial.
-pub const TRIALS: [Trial; 11] = [
+pub const TRIALS: [Trial; 13] = [
     calm::TRIAL,
     drift::TRIAL,
     first_cells::TRIAL,
     carry_over::TRIAL,
     settling::TRIAL,
+    shallow_ramp::TRIAL,
+    wander::TRIAL,
     failing_arm::TRIAL,
     wide_arm::TRIAL,
     narrow_arm::TRIAL,
@@ -127,9 +134,11 @@ impl Cells {
         let mut level = hazard.sd[usize::from(!is_arm)] * noise + hazard.drift * f64::from(self.count) / 40.0;
         let when = |is: bool, by: f64| if is { by } else { 0.0 };
         level += when(is_arm, self.effect) + when(self.after_arm, hazard.carried) - when(is_first, hazard.first);
-        let of_interval = |i: usize, dice: &mut Dice| {
+        let mut wandered = hazard.wander * self.dice.normal();
+        let mut of_interval = |i: usize, dice: &mut Dice| {
             let below = when(is_arm, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
-            (level - below + when(intervals > 1, 0.01 * dice.normal())).exp()
+            wandered = 0.9 * wandered + 0.436 * hazard.wander * dice.normal();
+            (level - below + when(intervals > 1, wandered + 0.01 * dice.normal())).exp()
         };
         let intervals = (0..intervals).map(|i| of_interval(i, &mut self.dice)).collect();
         (self.count, self.after_arm) = (self.count + 1, is_arm);
@@ -148,7 +157,8 @@ mod tests {
         for trial in &TRIALS {
             assert!(!trial.stands_for.is_empty() && !trial.source.is_empty(), "{}", trial.name);
             let mut dice = Dice::new(1, 6);
-            let hazard = Hazard { carried: 0.0, ramp: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut dice) };
+            let hazard =
+                Hazard { carried: 0.0, ramp: 0.0, wander: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut dice) };
             let mut cells = Cells::new(hazard, 0.05, dice);
             let (mut sum, mut fails, n) = (0.0, 0_u32, 4000);
             for _ in 0..n {

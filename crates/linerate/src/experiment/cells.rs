@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::left_behind;
+use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, State};
 use linerate_host::serving;
 use linerate_load::hosts;
-use linerate_record::experiment::{Cell, Done, Experiment, Means, Outcome, Step};
+use linerate_record::experiment::{self, Cell, Done, Experiment, Means, Outcome, Step};
 use linerate_record::knob::Space;
 
 use super::aim::{Aim, Aims};
@@ -170,7 +171,13 @@ pub(super) fn drive(
             return Ok(());
         }
         let name = &experiment.design.arms[cell.arm as usize].name;
-        progress.live(&format!("block {} of at most {}: {name}", cell.block + 1, experiment.design.blocks_max));
+        let place = match state.ended {
+            experiment::Ended::NotYet => {
+                format!("block {} of at most {}", cell.block + 1, experiment.design.blocks_max)
+            }
+            _ => format!("whether it lasts, round {} of {ROUNDS_MIN} to {ROUNDS_MAX}", state.rounds.len() + 1),
+        };
+        progress.live(&format!("{place}: {name}"));
         let mut outcome = match one(scene, experiment, flags, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
             outcome => outcome?,

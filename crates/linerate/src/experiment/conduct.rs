@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_experiment::design;
+use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, State};
 use linerate_host::Root;
 use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, Means, Step};
+use linerate_record::units::duration_ns;
 
 use super::aim::{self, NamedBy};
 use super::arms::{self, Planned};
@@ -24,6 +26,10 @@ use crate::folder::Lines;
 use crate::interrupt::{self, came};
 use crate::progress::{Progress, say};
 use crate::report;
+
+/// How many times as long as others a cell at the end is that tells whether an effect lasts: by default, and at least.
+const LASTING_TIMES: u32 = 10;
+const LASTING_TIMES_MIN: u32 = 2;
 
 /// Begins an experiment.
 pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
@@ -102,12 +108,20 @@ fn planned(lineup: &arms::Lineup, design: &Design, flags: &ConductFlags) -> Stri
     let cells = design.blocks_max as usize * design.arms.len();
     let _ = writeln!(
         text,
-        "at most {} blocks of {} cells, {} in all: {}, but for restarts; nothing was touched",
+        "at most {} blocks of {} cells, {} in all: {}, but for restarts",
         design.blocks_max,
         design.arms.len(),
         cells,
-        linerate_record::units::duration_ns(expected(design).as_nanos() as f64)
+        duration_ns(expected(design).as_nanos() as f64)
     );
+    if design.lasting_ns > 0 {
+        let _ = writeln!(
+            text,
+            "where an effect is shown: {ROUNDS_MIN} to {ROUNDS_MAX} rounds of it and the baseline, {} a cell",
+            duration_ns((design.settle_first_ns + design.lasting_ns) as f64)
+        );
+    }
+    text.push_str("nothing was touched\n");
     text
 }
 
@@ -251,6 +265,13 @@ fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>)
         let given = flags.plan.measure;
         return Err(Failure::usage(format!("--measure {given:?} is too short to say anything: give 200ms or more")));
     }
+    let lasting = flags.plan.lasting.unwrap_or(flags.plan.measure * LASTING_TIMES);
+    if !lasting.is_zero() && lasting < flags.plan.measure * LASTING_TIMES_MIN {
+        let (least, given) = (flags.plan.measure * LASTING_TIMES_MIN, flags.plan.lasting.unwrap_or_default());
+        return Err(Failure::usage(format!(
+            "--lasting {given:?} is too short to see what changes later: give {least:?} or more, twice --measure, or 0s"
+        )));
+    }
     let asked = design::Asked {
         same: !flags.arms.no_same,
         alpha: flags.plan.alpha.0,
@@ -259,6 +280,7 @@ fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>)
         time_max_ns: Some(ns(flags.plan.budget)),
         settle_first_ns: ns(flags.plan.settle),
         measure_ns: ns(flags.plan.measure),
+        lasting_ns: ns(lasting),
         link_bytes_per_s: flags.plan.link.map(|link| link.0 / 8.0),
         factors,
         ..design::asked(&arms[0].name, arms[1..].iter().map(|arm| arm.name.clone()).collect(), seed)

@@ -62,7 +62,7 @@ pub(crate) fn finds() -> Result<(), Failed> {
     let larger = format!("net.ipv4.tcp_rmem={grown}");
     let inert = other_inert();
     let mut arguments = vec!["--knob", &larger, "--knob", &inert, "-o", folder.to_str().ok_or("UTF-8")?];
-    arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --seed 6 --link 1Gb/s".split(' '));
+    arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --seed 6 --link 1Gb/s --lasting 0s".split(' '));
     let told = told(&against(&spaces, &minio, state.path(), &arguments))?;
     let effects: Vec<String> = told.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
     println!("{} blocks; {}", told.report.blocks.len(), effects.join("; "));

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{UnshareFlags, unshare};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::{linerate, shown};
@@ -322,10 +322,9 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
     unreachable!("the whole journal fits at last")
 }
 
-#[expect(unsafe_code, reason = "what the standard library does not offer")]
+#[expect(deprecated, reason = "unsafe for the sake of FILES alone, which is not asked for")]
 fn another_names_namespace() -> std::fs::File {
-    // SAFETY: the thread has no descriptors of its own, which is what could be confused by it.
-    unsafe { unshare_unsafe(UnshareFlags::NEWUTS) }.expect("a namespace of names");
+    unshare(UnshareFlags::NEWUTS).expect("a namespace of names");
     std::fs::File::open("/proc/thread-self/ns/uts").expect("it is there")
 }
 

@@ -1,14 +1,18 @@
 //! What a block brought, in one line for a log.
 
-use linerate_record::experiment::{Effect, Ended, Report, Role};
+use linerate_record::experiment::{Block, Effect, Ended, Report, Role};
 
 use crate::terminal::clean;
+use crate::words::change;
 use crate::words::experiment::{self as told, Verdict};
 
 /// One line after a block, without a line feed: blocks that count of the most, each arm that goes on with its estimate
 /// and interval, and what this block decided. A block that does not count says why.
 #[must_use]
 pub fn progress_line(report: &Report) -> String {
+    if let Some(round) = report.rounds.last() {
+        return clean(&round_line(report, round));
+    }
     let (counted, _) = told::blocks(report);
     let mut parts = vec![format!("{counted} of at most {} blocks", report.design.blocks_max)];
     let spoiled = report.blocks.last().filter(|block| !block.spoiled.is_empty());
@@ -26,6 +30,20 @@ pub fn progress_line(report: &Report) -> String {
         parts.push(told::ended(report));
     }
     clean(&parts.join("; "))
+}
+
+/// The same after a round of long cells.
+fn round_line(report: &Report, round: &Block) -> String {
+    let mut parts = vec![format!("whether it lasts, round {}", report.rounds.len())];
+    if !round.spoiled.is_empty() {
+        parts.push(format!("does not count: {}", round.spoiled.join(", ")));
+    }
+    let late = report.effects.iter().filter_map(|effect| Some((effect, effect.lasting.as_ref()?)));
+    parts.extend(late.map(|(effect, late)| {
+        let interval = told::interval(Some(late.low_share), Some(late.high_share)).unwrap_or_default();
+        format!("{} {} ({interval}) by the end of a long cell", effect.arm, change(late.share))
+    }));
+    parts.join("; ")
 }
 
 /// What the look at the blocks so far decided, if there was one.

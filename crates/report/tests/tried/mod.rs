@@ -43,6 +43,7 @@ pub(crate) fn experiment() -> ExperimentReport {
             design: design(),
             ended: Ended::Decided,
             blocks,
+            rounds: Vec::new(),
             looks: looks(),
             effects,
             secondary,
@@ -128,6 +129,7 @@ fn cell(block: u32, arm: u32, started_ns: u64) -> Measured {
         throughput_per_s,
         settled_ns: (block > 0).then_some(4 * SECOND),
         trend: None,
+        later: None,
         faulty: false,
         secondary: BTreeMap::from([("errors".to_owned(), 0.0), ("total_p99_ns".to_owned(), 2.1e7)]),
     }
@@ -146,6 +148,7 @@ fn effect(blocks: &[Block], arm: u32) -> Effect {
     let half = 2.4 * sd / n.sqrt();
     let needs = matches!(decision, Decision::NotShown | Decision::Futile);
     Effect {
+        lasting: None,
         arm: name.to_owned(),
         role,
         runs,
@@ -245,6 +248,7 @@ fn design() -> Design {
         draws: 20_000,
         settle_first_ns: 5 * SECOND,
         measure_ns: 10 * SECOND,
+        lasting_ns: 0,
         link_bytes_per_s: Some(12.5e9),
         factors: vec!["net.ipv4.tcp_rmem".to_owned()],
     }
