@@ -16,6 +16,7 @@ mod bond;
 mod bound;
 mod client_cpu;
 mod clock;
+mod disturbed;
 mod drift;
 mod ended_early;
 mod errors;
@@ -39,7 +40,8 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 19] = [
+const OF_SERIES: [OfSeries; 20] = [
+    disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
     still_rising::of_series,

@@ -6,6 +6,7 @@
 pub mod canary;
 pub mod compare;
 pub mod counters;
+mod disturbance;
 pub mod estimate;
 pub mod findings;
 pub mod histogram;

@@ -1,12 +1,13 @@
 //! Who bound a point.
 //!
 //! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's own
-//! threads; a NIC of this machine; this machine's processors, where the target shares them; and only when none of
-//! these was full, the target.
+//! threads; a NIC of this machine; what disturbed the point; this machine's processors, where the target shares them;
+//! and only when none of these was full, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
 
+use crate::disturbance::{self, Others};
 use crate::open_loop;
 use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
 
@@ -55,11 +56,13 @@ pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, sampl
         return None;
     }
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
+    let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
     open_loop::limit(best)
         .or_else(|| rate_cap(best, &intervals, records))
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
-        .or_else(|| machine(best, records))
+        .or_else(|| disturbance::limit(best, &others))
+        .or_else(|| machine(best, &others, records))
         .or_else(|| Some(target(best, ceiling, measure)))
 }
 
@@ -121,18 +124,26 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
     None
 }
 
-fn machine(best: &Point, records: &Records) -> Option<Limit> {
+fn machine(best: &Point, others: &Others, records: &Records) -> Option<Limit> {
     let busy = best.machine_busy.filter(|&b| b >= MACHINE_FULL && records.manifest.target.on_this_machine)?;
-    let target = best.target_cpu.map_or_else(String::new, |t| format!(", the target {:.2}", t.cores));
+    let cpus = records.manifest.machine.cpus;
+    let used = format!(
+        "{:.0} % of {cpus} processors busy; linerate used {:.2} of them",
+        busy * 100.0,
+        best.client_cpu.unwrap_or_default().cores
+    );
+    let Some(target) = best.target_cpu.map(|t| t.cores) else {
+        return Some(Limit {
+            bound: Bound::Machine,
+            claim: "this machine's processors bound it".into(),
+            evidence: format!("{used}, other programs the rest{}", others.named()),
+            remedy: "name the target's process (--target-pid), so that it can be told from others".into(),
+        });
+    };
     Some(Limit {
         bound: Bound::Machine,
         claim: "this machine's processors bound it: client and target share them".into(),
-        evidence: format!(
-            "{:.0} % of {} processors busy; linerate used {:.2} of them{target}",
-            busy * 100.0,
-            records.manifest.machine.cpus,
-            best.client_cpu.unwrap_or_default().cores
-        ),
+        evidence: format!("{used}, the target {target:.2}"),
         remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
 }

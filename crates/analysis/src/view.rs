@@ -123,6 +123,8 @@ pub enum Bound {
     Client,
     /// This machine's processors, which client and target share.
     Machine,
+    /// Not the target: others had this machine's processors, or a quota kept linerate from them.
+    Disturbed,
     /// A NIC of this machine.
     Nic,
     /// `--max-rate`.

@@ -39,6 +39,7 @@
 
 mod known;
 mod links;
+pub mod neighbours;
 mod share;
 mod standing;
 

@@ -32,6 +32,7 @@ pub fn reading(root: &Root, at_ms: u64) -> (Reading, Vec<Unreadable>) {
         cpus: read_as(root, "proc/stat", &mut pass, parse_stat),
         memory: read_as(root, "proc/meminfo", &mut pass, parse_meminfo),
         pressure: pressure(root, &mut pass),
+        look: None,
     };
     (reading, pass.unreadable)
 }

@@ -66,7 +66,7 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     setup.make_bucket(&mut manifest)?;
     let setup = &*setup;
     let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
-    let reader = readings::start(&folder.path, setup.clock, setup.expected())?;
+    let reader = readings::start(&folder.path, setup.clock, setup.expected(), setup.target_here())?;
     let mut objects = Objects::new(setup);
     let mut recorder = Recorder::new(folder, manifest, setup);
     let mut beside = None;

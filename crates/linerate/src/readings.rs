@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use linerate_host::fingerprint::neighbours::{Neighbours, TargetHere};
 use linerate_host::{Root, Unreadable, reading};
 use linerate_load::clock::Clock;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::reading::Reading;
+use linerate_record::reading::{Look, Reading};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::SIGCONT;
 
@@ -24,6 +25,10 @@ const CLOCKS_APART_MS: u64 = 50;
 /// Most readings of one run; longer runs are read less often.
 const READINGS_MAX: u64 = 7_200;
 
+/// How often looks at who has the processors may come: a scan of `/proc` takes a two-hundredth of one processor at
+/// most, however many processes there are.
+const LOOK_REST: u32 = 200;
+
 /// The thread that reads; ends when stopped.
 pub(crate) struct Reader {
     /// Dropped to stop the thread.
@@ -32,7 +37,7 @@ pub(crate) struct Reader {
 }
 
 /// Starts to read: each second, or less often where a run of the length expected would give too many.
-pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<Reader, Failure> {
+pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration, target: TargetHere) -> Result<Reader, Failure> {
     let mut lines = folder::lines(folder, "readings.jsonl")?;
     let period_ms = expected.as_secs().div_ceil(READINGS_MAX).max(1) * 1_000;
     let (running, stopped) = channel::<()>();
@@ -41,6 +46,7 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
     let thread = std::thread::spawn(move || {
         let (root, mut noted, mut findings) = (Root::live(), HashSet::new(), Vec::new());
         let (asleep_before_ms, mut last) = (asleep_ms(), false);
+        let mut looks = Looks { neighbours: Neighbours::of(target), rests_until_ms: 0 };
         loop {
             let (now_ms, unix_ms) = both_clocks(clock);
             let (reading, unreadable) = reading(&root, now_ms);
@@ -48,7 +54,8 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
             // The two clocks are not read at one instant.
             let slept_ms = if slept_ms < CLOCKS_APART_MS { 0 } else { slept_ms };
             let continued = went_on.swap(false, Ordering::Relaxed);
-            let reading = Reading { unix_ms, slept_ms, continued, ..reading };
+            let look = looks.next(&root, clock, last);
+            let reading = Reading { unix_ms, slept_ms, continued, look, ..reading };
             lines.push(&reading)?;
             findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
             if last {
@@ -60,6 +67,27 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration) -> Result<R
         }
     });
     Ok(Reader { running, thread })
+}
+
+/// Looks at who has the processors, that rest between.
+struct Looks {
+    neighbours: Neighbours,
+    rests_until_ms: u64,
+}
+
+impl Looks {
+    /// A look, where it is time for one; the last reading always has one.
+    fn next(&mut self, root: &Root, clock: Clock, is_last: bool) -> Option<Look> {
+        let now_ms = clock.now_ns() / 1_000_000;
+        if now_ms < self.rests_until_ms && !is_last {
+            return None;
+        }
+        let begun = Instant::now();
+        let look = self.neighbours.look(root, now_ms);
+        let rest_ms = (begun.elapsed() * LOOK_REST).as_millis();
+        self.rests_until_ms = now_ms.saturating_add(u64::try_from(rest_ms).unwrap_or(u64::MAX));
+        look
+    }
 }
 
 /// How long this machine has slept since it booted, in milliseconds: one clock stands meanwhile, the other does not.

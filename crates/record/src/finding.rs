@@ -64,6 +64,8 @@ pub enum FindingKind {
     Unreadable,
     /// Packets were dropped or segments retransmitted while measuring.
     PacketLoss,
+    /// Other programs, a quota or heat took this machine's processors while measuring.
+    Disturbed,
     /// The hypervisor took processor time away while measuring.
     StolenTime,
     /// Objects of this run remain at the target.

@@ -38,6 +38,56 @@ pub struct Reading {
     /// Pressure stall totals, where the kernel keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
+    /// Who had the processors since the look before; absent where none was taken at this reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
+}
+
+/// A look at who had this machine's processors. Not counters, but what came to them since the look before: processes
+/// come and go, and all of their counters would be many.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Time since the look before, in milliseconds.
+    pub over_ms: u64,
+    /// Processor time of all programs, and of the kernel for them; interrupts are not in it.
+    pub used_ms: u64,
+    /// That of linerate, of the target and of the kernel's threads; absent where the target is on this machine and
+    /// which process it is cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ms: Option<u64>,
+    /// That of other programs, as far as processes can be seen.
+    pub foreign_ms: u64,
+    /// The same by the program's name, the most first; of many, the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramTime>,
+    /// How often a processor was slowed for heat, where processors count it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slowed: u64,
+    /// The quota of processor time that cut linerate most; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_quota: Option<QuotaPeriods>,
+    /// The same of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_quota: Option<QuotaPeriods>,
+}
+
+/// Processor time of all processes of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramTime {
+    /// The name, of 15 characters at most. Programs choose it themselves.
+    pub name: String,
+    /// Their processor time, in milliseconds.
+    pub cpu_ms: u64,
+}
+
+/// Periods of a cgroup's quota of processor time (100 ms each unless set otherwise) in which there was something to
+/// run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaPeriods {
+    /// All of them.
+    pub periods: u64,
+    /// Those in which the quota was used up.
+    pub throttled: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

@@ -94,6 +94,7 @@ pub(crate) const fn bound(bound: Bound) -> &'static str {
     match bound {
         Bound::Client => "linerate",
         Bound::Machine => "this machine",
+        Bound::Disturbed => "disturbed",
         Bound::Nic => "NIC",
         Bound::RateCap => "rate cap",
         Bound::AskedRate => "rate asked for",

@@ -12,7 +12,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
         Bound::Client => FindingKind::ClientBound,
         Bound::Nic => FindingKind::NicBound,
         Bound::RateCap => FindingKind::RateCapped,
-        Bound::AskedRate | Bound::Machine | Bound::Target => return None,
+        Bound::AskedRate | Bound::Disturbed | Bound::Machine | Bound::Target => return None,
     };
     Some(Finding {
         kind,

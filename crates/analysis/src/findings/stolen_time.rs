@@ -17,7 +17,10 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: format!("the hypervisor took {:.1} % of this machine's processor time", steal * 100.0),
+        claim: format!(
+            "the run was disturbed: the hypervisor took {:.1} % of this machine's processor time",
+            steal * 100.0
+        ),
         evidence: "steal in /proc/stat, mean over the run".into(),
         remedy: "repeat at another time or on a machine of its own; compare only within one run".into(),
     })

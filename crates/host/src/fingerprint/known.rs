@@ -8,25 +8,66 @@ use crate::root::{Root, names};
 /// The thread whose children are all other threads of the kernel: `kthreadd`.
 const KERNEL_THREADS: u32 = 2;
 
+/// The process whose children orphans become.
+const FIRST: u32 = 1;
+
 /// Processes by number and start, which together no other process has.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known(BTreeMap<(u32, u64), ProcessStat>);
 
 /// This process, the target, programs of the target's name, `kthreadd`, and what they started.
 pub(super) fn known(root: &Root, target_pid: Option<u32>) -> Known {
+    parted(root, target_pid).0
+}
+
+/// All processes that can be seen, and which of them are known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Everybody {
+    all: Known,
+    known: BTreeSet<(u32, u64)>,
+}
+
+/// Everybody, of whom those are known that [`known`] gives.
+pub(super) fn everybody(root: &Root, target_pid: Option<u32>) -> Everybody {
+    let (known, others) = parted(root, target_pid);
+    let of_known = known.0.keys().copied().collect();
+    Everybody { all: Known(known.0.into_iter().chain(others.0).collect()), known: of_known }
+}
+
+impl Everybody {
+    /// The time, in ticks, that those known took since, and that of the others by their names. Whoever has ended is
+    /// looked for among all: the parent of one that is known may be a shell that is not.
+    pub(super) fn since(&self, then: &Everybody) -> (u64, BTreeMap<&str, u64>) {
+        let (mut of_known, mut by_name) = (0_u64, BTreeMap::<&str, u64>::new());
+        for (stat, ticks) in self.all.each_since(&then.all).filter(|(_, ticks)| *ticks > 0) {
+            let is_known = self.known.contains(&(stat.pid, stat.started_ticks));
+            let sum = if is_known { &mut of_known } else { by_name.entry(&stat.name).or_default() };
+            *sum = sum.saturating_add(ticks);
+        }
+        (of_known, by_name)
+    }
+}
+
+fn parted(root: &Root, target_pid: Option<u32>) -> (Known, Known) {
     let mut bytes = Vec::new();
     let numbers = names(root, "proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     let all: Vec<ProcessStat> = numbers.filter_map(|pid| process_stat(root, &pid, &mut bytes).ok()).collect();
     let own = process_stat(root, "self", &mut bytes).ok().map(|stat| stat.pid);
-    Known(family(all, own, target_pid).into_iter().map(|stat| ((stat.pid, stat.started_ticks), stat)).collect())
+    let by_id =
+        |stats: Vec<ProcessStat>| stats.into_iter().map(|stat| ((stat.pid, stat.started_ticks), stat)).collect();
+    let (family, others) = family(all, own, target_pid);
+    (Known(by_id(family)), Known(by_id(others)))
 }
 
-fn family(all: Vec<ProcessStat>, own: Option<u32>, target_pid: Option<u32>) -> Vec<ProcessStat> {
-    let target = all.iter().find(|stat| Some(stat.pid) == target_pid).map(|stat| stat.name.clone());
+fn family(all: Vec<ProcessStat>, own: Option<u32>, target_pid: Option<u32>) -> (Vec<ProcessStat>, Vec<ProcessStat>) {
+    let name = |pid: Option<u32>| all.iter().find(|stat| Some(stat.pid) == pid).map(|stat| stat.name.clone());
+    // Another linerate is no peer of a target of this one's own, but another load.
+    let target = name(target_pid).filter(|target| Some(target) != name(own).as_ref());
     let is_first = |stat: &ProcessStat| {
         // In a container, this number and parent can be anybody's.
         let is_kernels = stat.pid == KERNEL_THREADS && stat.parent == 0 && stat.name == "kthreadd";
-        Some(stat.pid) == own || target.as_ref() == Some(&stat.name) || is_kernels
+        let is_named = [own, target_pid].contains(&Some(stat.pid));
+        is_named || target.as_ref() == Some(&stat.name) || is_kernels
     };
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for stat in &all {
@@ -39,25 +80,32 @@ fn family(all: Vec<ProcessStat>, own: Option<u32>, target_pid: Option<u32>) -> V
             open.extend(children.get(&pid).into_iter().flatten());
         }
     }
-    all.into_iter().filter(|stat| members.contains(&stat.pid)).collect()
+    all.into_iter().partition(|stat| members.contains(&stat.pid))
 }
 
 impl Known {
     /// The time, in ticks, that they took since. A process that has ended since is part of what its parent's children
     /// took, with what it had taken before, which does not count; threads of the kernel are part of nothing then.
     pub(super) fn ticks_since(&self, then: &Known) -> u64 {
+        self.each_since(then).map(|(_, ticks)| ticks).fold(0, u64::saturating_add)
+    }
+
+    /// The same of each.
+    fn each_since(&self, then: &Known) -> impl Iterator<Item = (&ProcessStat, u64)> {
+        let here: BTreeSet<u32> = self.0.values().map(|stat| stat.pid).collect();
         let mut ended: BTreeMap<u32, u64> = BTreeMap::new();
         for (_, stat) in then.0.iter().filter(|(id, _)| !self.0.contains_key(id)) {
-            let before = ended.entry(stat.parent).or_default();
+            // Orphans are the first process's.
+            let parent = if here.contains(&stat.parent) { stat.parent } else { FIRST };
+            let before = ended.entry(parent).or_default();
             *before = before.saturating_add(stat.ticks).saturating_add(stat.children_ticks);
         }
-        let since = |(id, now): (&(u32, u64), &ProcessStat)| {
+        self.0.iter().map(move |(id, now)| {
             let (ticks, children) = then.0.get(id).map_or((0, 0), |then| (then.ticks, then.children_ticks));
             let before = ended.get(&now.pid).copied().unwrap_or(0);
             let of_children = now.children_ticks.saturating_sub(children).saturating_sub(before);
-            now.ticks.saturating_sub(ticks).saturating_add(of_children)
-        };
-        self.0.iter().map(since).fold(0, u64::saturating_add)
+            (now, now.ticks.saturating_sub(ticks).saturating_add(of_children))
+        })
     }
 }
 
@@ -99,13 +147,36 @@ mod tests {
             (31, 30, "backup"),
         ];
         let all = || names.iter().map(|(pid, parent, name)| process(*pid, *parent, name, 1, 0)).collect::<Vec<_>>();
-        let pids = |own, target| family(all(), own, target).iter().map(|stat| stat.pid).collect::<Vec<_>>();
+        let pids = |own, target| family(all(), own, target).0.iter().map(|stat| stat.pid).collect::<Vec<_>>();
         assert_eq!(pids(Some(10), Some(20)), [2, 3, 10, 11, 12, 20, 21, 22]);
         assert_eq!(pids(Some(10), None), [2, 3, 10, 11, 12]);
         assert_eq!(pids(Some(10), Some(99)), [2, 3, 10, 11, 12], "a target that is gone");
+        // Others of the program's own name are other loads.
+        let mut others = all();
+        others[6].name = "linerate".to_owned();
+        others[8].name = "linerate".to_owned();
+        let own = family(others, Some(10), Some(20)).0;
+        assert_eq!(own.iter().map(|stat| stat.pid).collect::<Vec<_>>(), [2, 3, 10, 11, 12, 20, 21]);
         let mut contained = all();
         contained[1].name = "sh".to_owned();
-        assert!(!family(contained, Some(10), None).iter().any(|stat| stat.pid == 2));
+        assert!(!family(contained, Some(10), None).0.iter().any(|stat| stat.pid == 2));
+    }
+
+    #[test]
+    fn time_of_one_that_is_known_and_ended_is_not_its_parents_who_is_not() {
+        let everybody = |all: Vec<ProcessStat>, known: &[u32]| Everybody {
+            known: all.iter().map(|stat| (stat.pid, stat.started_ticks)).filter(|id| known.contains(&id.0)).collect(),
+            all: of(all),
+        };
+        let shell = |children| process(5, 1, "sh", 10, children);
+        let then = everybody(vec![shell(0), process(10, 5, "linerate", 9_000, 0)], &[10]);
+        // 3 more, and then it ended.
+        let now = everybody(vec![shell(9_003)], &[]);
+        assert_eq!(now.since(&then), (0, BTreeMap::from([("sh", 3)])));
+        // Its parent ended with it: the first process has the time of both.
+        let then = everybody(vec![process(1, 0, "init", 1, 0), shell(0), process(10, 5, "b", 9_000, 0)], &[]);
+        let now = everybody(vec![process(1, 0, "init", 1, 9_010)], &[]);
+        assert_eq!(now.since(&then), (0, BTreeMap::new()));
     }
 
     #[test]

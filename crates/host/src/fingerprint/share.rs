@@ -31,27 +31,30 @@ pub(super) struct Shares {
 
 /// Processor time in ticks of 10 ms, of all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Times {
+pub(super) struct Times {
     all: u64,
     stolen: u64,
     /// In programs and on their behalf in the kernel, without interrupts.
-    used: u64,
+    pub(super) used: u64,
 }
 
-type Quotas = BTreeMap<String, Periods>;
+pub(super) type Quotas = BTreeMap<String, Periods>;
 
 /// Periods of a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Periods {
-    all: u64,
-    throttled: u64,
+pub(super) struct Periods {
+    pub(super) all: u64,
+    pub(super) throttled: u64,
+}
+
+/// Processor time of all processors since the machine booted.
+pub(super) fn times(root: &Root) -> Option<Times> {
+    text(root, "proc/stat", &mut Vec::new()).ok().and_then(|text| parse_times(&text))
 }
 
 pub(super) fn shares(root: &Root, target_pid: Option<u32>) -> Shares {
-    let mut bytes = Vec::new();
-    let times = text(root, "proc/stat", &mut bytes).ok().and_then(|text| parse_times(&text));
     Shares {
-        times,
+        times: times(root),
         known: known(root, target_pid),
         hot: hot(root),
         client_quotas: quotas(root, "self"),
@@ -115,7 +118,7 @@ fn parse_times(text: &str) -> Option<Times> {
 }
 
 /// How often processors were slowed, alone or as a package (`arch/x86/kernel/cpu/mce/therm_throt.c`).
-fn hot(root: &Root) -> Option<u64> {
+pub(super) fn hot(root: &Root) -> Option<u64> {
     let folder = "sys/devices/system/cpu";
     let is_processor = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
     let counts = names(root, folder).into_iter().filter(is_processor).flat_map(|cpu| {
@@ -126,7 +129,7 @@ fn hot(root: &Root) -> Option<u64> {
 }
 
 /// The quotas that bind a process; none where it is not there.
-fn quotas(root: &Root, process: &str) -> Quotas {
+pub(super) fn quotas(root: &Root, process: &str) -> Quotas {
     let periods = |folder: &str| {
         let mut bytes = Vec::new();
         let text = text(root, &format!("{folder}/cpu.stat"), &mut bytes).ok()?;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_analysis::slo::Limits;
-use linerate_host::Root;
+use linerate_host::fingerprint::neighbours::TargetHere;
+use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Heed, Keeping};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{Host, labels};
@@ -285,6 +286,17 @@ impl<'a> Setup<'a> {
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
         let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
         Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
+    }
+
+    /// Which process of this machine the target is: as named or started, or as found at its address.
+    pub(crate) fn target_here(&self) -> TargetHere {
+        let addresses = || self.session.hosts.iter().map(|host| host.address).collect::<Vec<_>>();
+        let pid = self.target_pid.or_else(|| serving(&Root::live(), &addresses()).map(|found| found.pid));
+        match pid {
+            Some(pid) => TargetHere::Process(pid),
+            None if consent::on_this_machine(&self.session.hosts) => TargetHere::Unknown,
+            None => TargetHere::Elsewhere,
+        }
     }
 
     /// A run against the null target is a ceiling itself.

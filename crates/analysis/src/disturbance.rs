@@ -1,0 +1,218 @@
+//! What others had of this machine while a point was measured: other programs, the hypervisor, quotas, heat.
+//!
+//! Other programs are told from a quarter of all processors on: daemons stay far below it, a build, a scrub or another
+//! load test far above. A hypervisor is told from a twentieth on: quiet hosts steal below 1 %, crowded ones tens of per
+//! cent. Below both, what is lost is lost in the noise of any machine.
+
+use linerate_record::reading::{Look, QuotaPeriods};
+use linerate_record::run::Interval;
+
+use crate::limits::samples_of;
+use crate::view::{Bound, Limit, MachineSample, Point, Records};
+
+/// Share of all processors that other programs have, from which it is told.
+pub(crate) const MUCH_FOREIGN: f64 = 0.25;
+
+/// Share of processor time that the hypervisor takes, from which it is told of a point.
+const MUCH_STOLEN: f64 = 0.05;
+
+/// Share of a quota's periods in which it was used up, from which it is told. A burst as threads start may cut one.
+const MUCH_CUT: f64 = 0.01;
+
+/// The same, from which it is what bound a point.
+const CUT_BOUND: f64 = 0.10;
+
+/// Share of a point in which somebody must have looked.
+const SEEN_MIN: f64 = 0.5;
+
+/// Programs that are named in one sentence.
+const NAMED: usize = 3;
+
+/// Share of the machine's processors, stolen time included, from which it counts as full.
+const FULL: f64 = 0.93;
+
+const CALM: &str = "end what disturbs, or measure at another time; compare nothing with these figures";
+
+/// What others had during one point.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Others {
+    cpus: f64,
+    /// Share of processors in use, and of those taken by the hypervisor.
+    busy: f64,
+    stolen: f64,
+    /// Processors that other programs had; absent where it is not known which are the target's.
+    pub(crate) foreign: Option<f64>,
+    /// Programs that are neither linerate nor known to be the target, with the processors that they had.
+    programs: Vec<(String, f64)>,
+    slowed: u64,
+    client_cut: f64,
+    target_cut: f64,
+}
+
+/// What others had during a point, of which these are the intervals.
+pub(crate) fn of_point(
+    point: &Point,
+    intervals: &[&Interval],
+    records: &Records,
+    samples: &[MachineSample],
+) -> Option<Others> {
+    let inside = samples_of(samples, intervals);
+    let cpus = f64::from(records.manifest.machine.cpus);
+    if inside.is_empty() || cpus < 1.0 {
+        return None;
+    }
+    let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
+    let mut others = Others { cpus, busy: mean(|s| s.cpu_busy), stolen: mean(|s| s.steal), ..Others::default() };
+    let looks = looks_of(records, intervals);
+    if looks.is_empty() {
+        others.foreign = unaccounted(point, &others, mean(|s| s.softirq));
+    } else {
+        add_looks(&mut others, &looks);
+    }
+    Some(others)
+}
+
+/// Looks that fall into the measured part of a point, each with the share of it that does; none where they are of less
+/// than half of it.
+fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a Look, f64)> {
+    let measured = || intervals.iter().filter(|i| !i.warmup);
+    let from = measured().map(|i| i.from_ms).min().unwrap_or(0);
+    let to = measured().map(|i| i.to_ms).max().unwrap_or(0);
+    let mut seen_ms = 0;
+    let mut looks = Vec::new();
+    for reading in &records.readings {
+        let Some(look) = reading.look.as_ref().filter(|look| look.over_ms > 0) else { continue };
+        let begun = reading.at_ms.saturating_sub(look.over_ms);
+        let shared = reading.at_ms.min(to).saturating_sub(begun.max(from));
+        seen_ms += shared;
+        looks.extend((shared > 0).then(|| (look, (shared as f64 / look.over_ms as f64).min(1.0))));
+    }
+    if (seen_ms as f64) < SEEN_MIN * to.saturating_sub(from) as f64 { Vec::new() } else { looks }
+}
+
+fn add_looks(others: &mut Others, looks: &[(&Look, f64)]) {
+    let sum = |of: &dyn Fn(&Look) -> f64| looks.iter().map(|(look, share)| of(look) * share).sum::<f64>();
+    let over_ms = sum(&|look| look.over_ms as f64).max(1.0);
+    if looks.iter().all(|(look, _)| look.own_ms.is_some()) {
+        // Both are too few: one where processes cannot be seen, the other by interrupts that processes are booked for.
+        let unaccounted = sum(&|look| look.used_ms.saturating_sub(look.own_ms.unwrap_or(0)) as f64);
+        let foreign = unaccounted.max(sum(&|look| look.foreign_ms as f64)) / over_ms;
+        // Clocks of processes and of processors are not the same.
+        others.foreign = Some(foreign.min(others.busy * others.cpus));
+    }
+    let mut programs = std::collections::BTreeMap::<&str, f64>::new();
+    for (look, share) in looks {
+        for program in &look.programs {
+            *programs.entry(&program.name).or_default() += program.cpu_ms as f64 * share / over_ms;
+        }
+    }
+    let mut programs: Vec<(String, f64)> = programs.into_iter().map(|(name, cores)| (name.to_owned(), cores)).collect();
+    programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    others.programs = programs.into_iter().filter(|(_, cores)| *cores >= 0.01).take(NAMED).collect();
+    others.slowed = looks.iter().map(|(look, _)| look.slowed).fold(0, u64::saturating_add);
+    let cut = |of: fn(&Look) -> Option<QuotaPeriods>| {
+        let quotas = || looks.iter().filter_map(|(look, _)| of(look));
+        let periods: f64 = quotas().map(|quota| quota.periods as f64).sum();
+        quotas().map(|quota| quota.throttled as f64).sum::<f64>() / periods.max(1.0)
+    };
+    others.client_cut = cut(|look| look.client_quota);
+    others.target_cut = cut(|look| look.target_quota);
+}
+
+/// What is left of the processors in use without linerate, the target and interrupts: told where nobody looked, as in
+/// older folders, and only where it is most.
+fn unaccounted(point: &Point, others: &Others, softirq: f64) -> Option<f64> {
+    let known = point.client_cpu?.cores + point.target_cpu?.cores;
+    let used = (others.busy - softirq).max(0.0) * others.cpus;
+    (known < used / 2.0).then_some(used - known)
+}
+
+impl Others {
+    fn is_full(&self) -> bool {
+        self.busy + self.stolen >= FULL
+    }
+
+    /// Processors that other programs had, where that is much.
+    pub(crate) fn much_foreign(&self) -> Option<f64> {
+        self.foreign.filter(|&foreign| foreign >= MUCH_FOREIGN * self.cpus)
+    }
+
+    /// Whether a point must have suffered, and not only may.
+    pub(crate) fn is_grave(&self) -> bool {
+        (self.much_foreign().is_some() && self.is_full()) || self.client_cut >= MUCH_CUT || self.slowed > 0
+    }
+
+    /// Programs by name with the processors that they had, in brackets; empty where none could be seen.
+    pub(crate) fn named(&self) -> String {
+        let named: Vec<String> = self.programs.iter().map(|(name, cores)| format!("{name} {cores:.2}")).collect();
+        if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+    }
+
+    /// What disturbed a point, in a sentence each.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let cpus = self.cpus;
+        let foreign = self.much_foreign();
+        let mut told = Vec::new();
+        told.extend(foreign.map(|cores| {
+            let named = self.named();
+            format!("other programs used {cores:.2} of this machine's {cpus} processors{named}")
+        }));
+        let percent = self.client_cut * 100.0;
+        told.extend(
+            (self.client_cut >= MUCH_CUT)
+                .then(|| format!("the quota of linerate's cgroup was used up in {percent:.0} % of its periods")),
+        );
+        told.extend((self.slowed > 0).then(|| format!("processors were slowed for heat, {} times", self.slowed)));
+        told
+    }
+}
+
+/// The verdict on a point whose figures are those of what disturbed it.
+pub(crate) fn limit(point: &Point, others: &Others) -> Option<Limit> {
+    let cores = |cost: Option<crate::view::CpuCost>| cost.map(|cost| cost.cores);
+    let own = cores(point.client_cpu).unwrap_or_default();
+    let target = cores(point.target_cpu).map_or_else(String::new, |cores| format!(", the target {cores:.2}"));
+    let (busy, cpus) = (others.busy * 100.0, others.cpus);
+    let disturbed = |claim: &str, evidence: String, remedy: &str| Limit {
+        bound: Bound::Disturbed,
+        claim: claim.to_owned(),
+        evidence,
+        remedy: remedy.to_owned(),
+    };
+    if others.client_cut >= CUT_BOUND {
+        let percent = others.client_cut * 100.0;
+        return Some(disturbed(
+            "the quota of linerate's cgroup held it back: this says nothing of the target",
+            format!("the quota was used up in {percent:.0} % of its periods (cpu.stat)"),
+            "raise the quota (cpu.max), or measure from elsewhere",
+        ));
+    }
+    if let Some(foreign) = others.much_foreign().filter(|_| others.is_full()) {
+        let named = others.named();
+        return Some(disturbed(
+            "the run was disturbed: other programs took this machine's processors, so it does not tell who bound it",
+            format!(
+                "{busy:.0} % of {cpus} processors busy; other programs used {foreign:.2} of them{named}, linerate \
+                 {own:.2}{target}"
+            ),
+            CALM,
+        ));
+    }
+    if others.stolen >= MUCH_STOLEN && others.is_full() {
+        let stolen = others.stolen * 100.0;
+        return Some(disturbed(
+            "the run was disturbed: the hypervisor took processors away, so it does not tell who bound it",
+            format!("{busy:.0} % of {cpus} processors busy and {stolen:.0} % stolen; linerate used {own:.2}{target}"),
+            CALM,
+        ));
+    }
+    (others.target_cut >= CUT_BOUND).then(|| Limit {
+        bound: Bound::Target,
+        claim: "the processor quota of the target's cgroup bound it".to_owned(),
+        evidence: format!("it was used up in {:.0} % of its periods (cpu.stat){target}", others.target_cut * 100.0),
+        remedy: "raise the quota (cpu.max), or take it as what the target is to have".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Points beside which something else had this machine: [`disturbance`] has what counts.
+//!
+//! Where processors were full, or a quota or heat held them back, the figures are those of the disturbance. Where there
+//! were processors to spare, caches and memory were shared all the same: a note.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use super::{Run, Told, worst};
+use crate::disturbance;
+use crate::view::{Point, Series};
+
+const REMEDY: &str = "end what disturbs, or measure at another time; compare nothing with these figures";
+
+pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    worst(FindingKind::Disturbed, REMEDY, label, series, |point| of_point(run, point))
+}
+
+fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+    let others = disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples)?;
+    let told = others.told();
+    let severity = if others.is_grave() { Severity::Warning } else { Severity::Note };
+    let claim = match severity {
+        Severity::Note => "other programs ran beside the load",
+        _ => "the run was disturbed",
+    };
+    (!told.is_empty()).then(|| Told {
+        severity,
+        confidence: Confidence::Likely,
+        badness: others.foreign.unwrap_or_default(),
+        claim: claim.to_owned(),
+        evidence: told.join("; "),
+    })
+}
