@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, Row};
+use linerate_record::units::count;
 
 use crate::counters;
 use crate::limits;
@@ -174,7 +175,7 @@ fn worst(
         severity,
         confidence: worst.confidence,
         points: told.iter().map(|(point, _)| point.point).collect(),
-        claim: format!("{} ({label}, {} in flight)", worst.claim, point.concurrency),
+        claim: format!("{} ({label}, {})", worst.claim, load_of(point)),
         evidence: worst.evidence.clone(),
         remedy: remedy.to_owned(),
     })
@@ -192,11 +193,22 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
 }
 
+/// How a point is loaded: the requests that fall due in an open loop, of which the concurrency is a bound alone.
+fn load_of(point: &Point) -> String {
+    match &point.open {
+        Some(open) => format!("{}/s", count(open.asked_per_s)),
+        None => format!("{} in flight", point.concurrency),
+    }
+}
+
 /// The points of a series of which something holds, and which they are in words.
 fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, String)> {
     let held: Vec<&Point> = series.points.iter().filter(|p| holds(p)).collect();
-    let concurrencies: Vec<String> = held.iter().map(|p| p.concurrency.to_string()).collect();
-    let told = format!("at {} in flight", concurrencies.join(", "));
+    let loads = |is_open: bool| held.iter().filter(move |p| p.open.is_some() == is_open);
+    let closed: Vec<String> = loads(false).map(|p| p.concurrency.to_string()).collect();
+    let closed = (!closed.is_empty()).then(|| format!("{} in flight", closed.join(", ")));
+    let told: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_of(p))).collect();
+    let told = format!("at {}", told.join(", "));
     (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), told))
 }
 

@@ -1,13 +1,14 @@
-//! A view as CSV: one row per point.
+//! A view as CSV: one row per point, and one per operation of a point that has several.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use linerate_analysis::view::{CpuCost, Latency, OpenLoop, Point, View};
+use linerate_analysis::view::{Latency, OpFigures, OpenLoop, Point, View};
 
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 49] = [
+const COLUMNS: [&str; 54] = [
     "workload",
     "size",
     "concurrency",
@@ -57,108 +58,168 @@ const COLUMNS: [&str; 49] = [
     "total_intended_p99_high_ns",
     "total_intended_p999_low_ns",
     "total_intended_p999_high_ns",
+    "run",
+    "host",
+    "start",
+    "op",
+    "bound",
 ];
 
-/// One row per point under a row of column names: the points measured, then linerate's own ceilings (`purpose` tells
-/// them apart).
+/// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
+/// has several, then linerate's own ceilings. `purpose` tells them apart.
 ///
-/// Quoted as RFC 4180 has it, with lines ended by a line feed alone. A figure that is not known is empty.
+/// Quoted as RFC 4180 has it, with lines ended by a line feed alone. A figure that is not known is empty, and so is one
+/// of what did not happen.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = COLUMNS.join(",");
     text.push('\n');
     for series in &view.series {
         for point in &series.points {
-            push_row(&mut text, &row(&series.workload, &series.size, point, "measure"));
+            let row = Row { view, workload: &series.workload, size: &series.size, point };
+            push_row(&mut text, &row.of_point("measure"));
+            for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
+                push_row(&mut text, &row.of_operation(figures));
+            }
         }
     }
     for ceiling in &view.ceilings {
-        push_row(&mut text, &row(&ceiling.workload, &ceiling.size, &ceiling.point, "ceiling"));
+        let row = Row { view, workload: &ceiling.workload, size: &ceiling.size, point: &ceiling.point };
+        push_row(&mut text, &row.of_point("ceiling"));
         if let Some(plain) = &ceiling.plain {
-            push_row(&mut text, &row(&ceiling.workload, &ceiling.size, plain, "plain-ceiling"));
+            push_row(&mut text, &Row { point: plain, ..row }.of_point("plain-ceiling"));
         }
     }
     text
 }
 
-fn row(workload: &str, size: &str, point: &Point, purpose: &str) -> [String; COLUMNS.len()] {
-    let [client_cores, client_us, client_s] = cpu(point.client_cpu.as_ref());
-    let [target_cores, target_us, target_s] = cpu(point.target_cpu.as_ref());
-    let open = |figure: fn(&OpenLoop) -> u64| or_empty(point.open.as_ref().map(figure));
-    let intended = point.open.as_ref().map(|open| &open.total_intended);
-    let [p99_low, p99_high, p999_low, p999_high] = tails(Some(&point.total));
-    let [due_p99_low, due_p99_high, due_p999_low, due_p999_high] = tails(intended);
-    [
-        workload.to_owned(),
-        size.to_owned(),
-        point.concurrency.to_string(),
-        point.measured_ms.to_string(),
-        point.ended.map_or("", words::ended_key).to_owned(),
-        point.bytes_per_s.mean.to_string(),
-        or_empty(point.bytes_per_s.half_width_95),
-        point.requests_per_s.mean.to_string(),
-        or_empty(point.requests_per_s.half_width_95),
-        point.requests.to_string(),
-        point.bytes.to_string(),
-        point.error_count().to_string(),
-        point.ttfb.p50_ns.to_string(),
-        point.ttfb.p90_ns.to_string(),
-        point.ttfb.p99_ns.to_string(),
-        point.total.p50_ns.to_string(),
-        point.total.p90_ns.to_string(),
-        point.total.p99_ns.to_string(),
-        point.total.p999_ns.to_string(),
-        point.total.max_ns.to_string(),
-        client_cores,
-        client_us,
-        client_s,
-        target_cores,
-        target_us,
-        target_s,
-        purpose.to_owned(),
-        point.warmup_ms.to_string(),
-        point.steady.to_string(),
-        point.retries.values().sum::<u64>().to_string(),
-        point.throttled.to_string(),
-        or_empty(point.open.as_ref().map(|o| o.asked_per_s)),
-        open(|o| o.due),
-        open(|o| o.backlog),
-        open(|o| o.late.p99_ns),
-        open(|o| o.ttfb_intended.p50_ns),
-        open(|o| o.ttfb_intended.p99_ns),
-        open(|o| o.total_intended.p50_ns),
-        open(|o| o.total_intended.p90_ns),
-        open(|o| o.total_intended.p99_ns),
-        open(|o| o.total_intended.p999_ns),
-        p99_low,
-        p99_high,
-        p999_low,
-        p999_high,
-        due_p99_low,
-        due_p99_high,
-        due_p999_low,
-        due_p999_high,
-    ]
+/// What a row is about.
+struct Row<'a> {
+    view: &'a View,
+    workload: &'a str,
+    size: &'a str,
+    point: &'a Point,
+}
+
+/// The figures of a row, by their columns.
+type Figures = BTreeMap<&'static str, String>;
+
+impl Row<'_> {
+    fn of_point(&self, purpose: &str) -> [String; COLUMNS.len()] {
+        let point = self.point;
+        let mut figures = self.begun(purpose);
+        add(&mut figures, "ended", point.ended.map(words::ended_key));
+        add(&mut figures, "bytes_per_s_half_width_95", point.bytes_per_s.half_width_95);
+        add(&mut figures, "requests_per_s_half_width_95", point.requests_per_s.half_width_95);
+        add(&mut figures, "bytes_per_s", Some(point.bytes_per_s.mean));
+        add(&mut figures, "requests_per_s", Some(point.requests_per_s.mean));
+        add(&mut figures, "requests", Some(point.requests));
+        add(&mut figures, "bytes", Some(point.bytes));
+        add(&mut figures, "errors", Some(point.error_count()));
+        add(&mut figures, "steady", Some(point.steady));
+        add(&mut figures, "retries", Some(point.retries.values().sum::<u64>()));
+        add(&mut figures, "throttled", Some(point.throttled));
+        add_latencies(&mut figures, &point.ttfb, &point.total);
+        let asked = point.requests > 0;
+        for (cost, columns) in [
+            (point.client_cpu, ["client_cpu_cores", "client_cpu_us_per_request", "client_cpu_s_per_gib"]),
+            (point.target_cpu, ["target_cpu_cores", "target_cpu_us_per_request", "target_cpu_s_per_gib"]),
+        ] {
+            add(&mut figures, columns[0], cost.map(|c| c.cores));
+            add(&mut figures, columns[1], cost.filter(|_| asked).map(|c| c.us_per_request));
+            add(&mut figures, columns[2], cost.and_then(|c| c.s_per_gib));
+        }
+        if let Some(open) = &point.open {
+            add_open(&mut figures, open);
+        }
+        in_order(figures)
+    }
+
+    fn of_operation(&self, op: &OpFigures) -> [String; COLUMNS.len()] {
+        let mut figures = self.begun("operation");
+        add(&mut figures, "op", Some(op.op.name()));
+        add(&mut figures, "bytes_per_s", Some(op.bytes_per_s));
+        add(&mut figures, "requests_per_s", Some(op.requests_per_s));
+        add(&mut figures, "requests", Some(op.requests));
+        add(&mut figures, "errors", Some(op.errors));
+        add_latencies(&mut figures, &op.ttfb, &op.total);
+        in_order(figures)
+    }
+
+    /// What every row says of its point.
+    fn begun(&self, purpose: &str) -> Figures {
+        let (run, point) = (&self.view.run, self.point);
+        let span = self.view.timeline.spans.iter().find(|span| span.point == point.point);
+        let start_ms = run.started_unix_ms.saturating_add(span.map_or(0, |span| span.from_ms));
+        let host = if purpose.ends_with("ceiling") { "null target".to_owned() } else { run.target.hosts.join(" ") };
+        let mut figures = Figures::new();
+        add(&mut figures, "workload", Some(self.workload));
+        add(&mut figures, "size", Some(self.size));
+        add(&mut figures, "concurrency", Some(point.concurrency));
+        add(&mut figures, "measured_ms", Some(point.measured_ms));
+        add(&mut figures, "warmup_ms", Some(point.warmup_ms));
+        add(&mut figures, "purpose", Some(purpose));
+        add(&mut figures, "rate_per_s", point.open.as_ref().map(|open| open.asked_per_s));
+        add(&mut figures, "run", Some(&run.id));
+        add(&mut figures, "host", Some(host));
+        add(&mut figures, "start", Some(words::utc_exact(start_ms)));
+        figures
+    }
+}
+
+fn add(figures: &mut Figures, column: &'static str, figure: Option<impl Display>) {
+    figures.extend(figure.map(|figure| (column, figure.to_string())));
+}
+
+fn add_latencies(figures: &mut Figures, ttfb: &Latency, total: &Latency) {
+    let of = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
+    add(figures, "ttfb_p50_ns", of(ttfb, ttfb.p50_ns));
+    add(figures, "ttfb_p90_ns", of(ttfb, ttfb.p90_ns));
+    add(figures, "ttfb_p99_ns", of(ttfb, ttfb.p99_ns));
+    add(figures, "total_p50_ns", of(total, total.p50_ns));
+    add(figures, "total_p90_ns", of(total, total.p90_ns));
+    add(figures, "total_p99_ns", of(total, total.p99_ns));
+    add(figures, "total_p999_ns", of(total, total.p999_ns));
+    add(figures, "total_max_ns", of(total, total.max_ns));
+    add_tails(figures, total, ["total_p99_low_ns", "total_p99_high_ns", "total_p999_low_ns", "total_p999_high_ns"]);
+}
+
+fn add_open(figures: &mut Figures, open: &OpenLoop) {
+    let of = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
+    let (ttfb, total) = (&open.ttfb_intended, &open.total_intended);
+    add(figures, "due", Some(open.due));
+    add(figures, "backlog", Some(open.backlog));
+    add(figures, "late_p99_ns", of(&open.late, open.late.p99_ns));
+    add(figures, "ttfb_intended_p50_ns", of(ttfb, ttfb.p50_ns));
+    add(figures, "ttfb_intended_p99_ns", of(ttfb, ttfb.p99_ns));
+    add(figures, "total_intended_p50_ns", of(total, total.p50_ns));
+    add(figures, "total_intended_p90_ns", of(total, total.p90_ns));
+    add(figures, "total_intended_p99_ns", of(total, total.p99_ns));
+    add(figures, "total_intended_p999_ns", of(total, total.p999_ns));
+    add_tails(
+        figures,
+        total,
+        [
+            "total_intended_p99_low_ns",
+            "total_intended_p99_high_ns",
+            "total_intended_p999_low_ns",
+            "total_intended_p999_high_ns",
+        ],
+    );
+    add(figures, "bound", (!open.bounds.is_empty()).then(|| words::bounds(open)));
 }
 
 /// The ends of the intervals of p99 and p99.9.
-fn tails(latency: Option<&Latency>) -> [String; 4] {
-    let ends = |interval: Option<[u64; 2]>| [0, 1].map(|end| or_empty(interval.map(|ends| ends[end])));
-    let [p99_low, p99_high] = ends(latency.and_then(|l| l.p99_95_ns));
-    let [p999_low, p999_high] = ends(latency.and_then(|l| l.p999_95_ns));
-    [p99_low, p99_high, p999_low, p999_high]
+fn add_tails(figures: &mut Figures, latency: &Latency, [p99_low, p99_high, p999_low, p999_high]: [&'static str; 4]) {
+    for (interval, low, high) in [(latency.p99_95_ns, p99_low, p99_high), (latency.p999_95_ns, p999_low, p999_high)] {
+        add(figures, low, interval.map(|[low, _]| low));
+        add(figures, high, interval.map(|[_, high]| high));
+    }
 }
 
-fn cpu(cost: Option<&CpuCost>) -> [String; 3] {
-    [
-        or_empty(cost.map(|c| c.cores)),
-        or_empty(cost.map(|c| c.us_per_request)),
-        or_empty(cost.and_then(|c| c.s_per_gib)),
-    ]
-}
-
-fn or_empty(value: Option<impl Display>) -> String {
-    value.map_or_else(String::new, |v| v.to_string())
+/// The cells of a row; empty where there is no figure.
+fn in_order(mut figures: Figures) -> [String; COLUMNS.len()] {
+    COLUMNS.map(|column| figures.remove(column).unwrap_or_default())
 }
 
 pub(crate) fn push_row(text: &mut String, fields: &[String]) {

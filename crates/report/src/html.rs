@@ -4,6 +4,7 @@
 //! rounded columns that `charts` embeds. The page asks for nothing over the network, and its policy forbids any.
 
 use linerate_analysis::view::{Point, Series, View};
+use linerate_record::units::count;
 
 use self::markup::Exact;
 use crate::words;
@@ -92,7 +93,7 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
     page
 }
 
-/// `GET 4 MiB × 16`.
+/// `GET 4 MiB × 16`, or `GET 4 MiB at 200/s` of an open loop.
 fn point_label(series: &Series, point: &Point) -> String {
     format!("{} × {}", words::series_label(&series.workload, &series.size), point.concurrency)
 }

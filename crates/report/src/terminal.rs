@@ -4,7 +4,7 @@ use std::iter;
 
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
-use linerate_analysis::view::{BoundFigures, Ceiling, Limit, Measure, Point, Series, View};
+use linerate_analysis::view::{BoundFigures, Ceiling, Latency, Limit, Measure, OpFigures, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::shown;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
@@ -63,7 +63,7 @@ fn canary(view: &View, look: Look) -> String {
     hanging(" canary", 10, &told, look)
 }
 
-/// The names above the columns of [`point_line`].
+/// The names above the columns of [`point_line`], for points of a closed loop.
 #[must_use]
 pub fn table_header(measure: Measure) -> String {
     let (first, second) = match measure {
@@ -73,17 +73,30 @@ pub fn table_header(measure: Measure) -> String {
     columns(&["series", "conc", first, "", second, "p50", "p99", "client CPU"])
 }
 
-/// One finished point in one line, aligned with [`table_header`]. Latencies are to the last byte, in an open loop from
-/// when requests were due; client CPU is the share of their time that linerate's threads ran. Ends with the count of
-/// failed requests where there are any.
+/// The same for points of an open loop, whose concurrency is a bound and no load.
+#[must_use]
+pub fn open_table_header() -> String {
+    open_columns(&["series", "asked/s", "achieved/s", "throughput", "p50", "p99", "p99.9", "bound"])
+}
+
+/// One finished point in one line, aligned with [`table_header`], or with [`open_table_header`] where it is one of an
+/// open loop. Latencies are to the last byte, in an open loop from when requests were due; client CPU is the share of
+/// their time that linerate's threads ran. Ends with the count of failed requests where there are any.
 #[must_use]
 pub fn point_line(series_label: &str, point: &Point, measure: Measure) -> String {
     [figures(series_label, point, measure), errors(point)].concat()
 }
 
 fn figures(label: &str, point: &Point, measure: Measure) -> String {
-    let bytes = if point.bytes_per_s.mean > 0.0 { bytes_per_s_iec(point.bytes_per_s.mean) } else { ABSENT.to_owned() };
+    let bytes = moved(point.bytes_per_s.mean);
     let requests = count(point.requests_per_s.mean);
+    let from = words::first_latency(point);
+    if let Some(open) = &point.open {
+        let bound = words::bounds(open);
+        let asked = count(open.asked_per_s);
+        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| latency(from, ns));
+        return open_columns(&[label, &asked, &requests, &bytes, &p50, &p99, &p999, bound]);
+    }
     let (first, second) = match measure {
         Measure::Bytes => (bytes, requests),
         Measure::Requests => (requests, bytes),
@@ -94,10 +107,33 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         &first,
         &words::plus_minus(point.throughput(measure)),
         &second,
-        &latency(point, words::first_latency(point).p50_ns),
-        &latency(point, words::first_latency(point).p99_ns),
+        &latency(from, from.p50_ns),
+        &latency(from, from.p99_ns),
         &point.client_busy.map_or_else(|| ABSENT.to_owned(), words::percent),
     ])
+}
+
+fn moved(bytes_per_s: f64) -> String {
+    if bytes_per_s > 0.0 { bytes_per_s_iec(bytes_per_s) } else { ABSENT.to_owned() }
+}
+
+/// A row for each operation of a point that has several, below its own; in an open loop too, latencies of operations
+/// are from when requests started.
+fn op_lines(point: &Point, measure: Measure, look: Look) -> String {
+    let row = |op: &OpFigures| {
+        let label = format!("  {}", op.op.name().to_uppercase());
+        let (requests, bytes) = (count(op.requests_per_s), moved(op.bytes_per_s));
+        let [p50, p99, p999] = [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| latency(&op.total, ns));
+        let row = match (&point.open, measure) {
+            (Some(_), _) => open_columns(&[&label, "", &requests, &bytes, &p50, &p99, &p999, ""]),
+            (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, ""]),
+            (None, Measure::Requests) => columns(&[&label, "", &requests, "", &bytes, &p50, &p99, ""]),
+        };
+        let failed = if op.errors > 0 { format!("  {} failed", count(op.errors as f64)) } else { String::new() };
+        format!("{}{}\n", row.trim_end(), paint(Ink::Red, &failed, look))
+    };
+    let ops = point.ops.iter().filter(|_| point.ops.len() > 1);
+    ops.map(row).collect()
 }
 
 fn errors(point: &Point) -> String {
@@ -123,9 +159,9 @@ fn open_line(point: &Point, look: Look) -> String {
     let told = format!(
         "of {}/s asked for; from actual starts p50 {}, p99 {}; started late by p99 {}; backlog {}",
         count(open.asked_per_s),
-        latency(point, point.total.p50_ns),
-        latency(point, point.total.p99_ns),
-        latency(point, open.late.p99_ns),
+        latency(&point.total, point.total.p50_ns),
+        latency(&point.total, point.total.p99_ns),
+        latency(&open.late, open.late.p99_ns),
         words::grouped(open.backlog)
     );
     let share = |b: &BoundFigures| 100.0 * b.over as f64 / b.count.max(1) as f64;
@@ -138,8 +174,14 @@ fn open_line(point: &Point, look: Look) -> String {
     hanging("   open", 8, &[told, bounds.collect()].concat(), look)
 }
 
-fn latency(point: &Point, ns: u64) -> String {
-    if point.total.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
+fn latency(of: &Latency, ns: u64) -> String {
+    if of.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
+}
+
+fn open_columns(cells: &[&str; 8]) -> String {
+    let [label, asked, achieved, bytes, p50, p99, p999, bound] = cells;
+    let label = cut(&clean(label), LABEL_COLUMNS);
+    format!(" {label:<LABEL_COLUMNS$} {asked:>8} {achieved:>10} {bytes:>10} {p50:>7} {p99:>7} {p999:>7}  {bound:<8}")
 }
 
 fn columns(cells: &[&str; 8]) -> String {
@@ -173,16 +215,20 @@ fn series_table(series: &Series, look: Look) -> String {
     if width(&label) > LABEL_COLUMNS {
         text.push_str(&format!(" {}\n", clean(&label)));
     }
-    text.push_str(&paint(Ink::Dim, &table_header(series.measure), look));
+    let is_open = series.points.iter().any(|point| point.open.is_some());
+    let header = if is_open { open_table_header() } else { table_header(series.measure) };
+    text.push_str(&paint(Ink::Dim, header.trim_end(), look));
     text.push('\n');
     let labels = iter::once(label.as_str()).chain(iter::repeat(""));
     for (label, point) in labels.zip(&series.points) {
         let row = figures(label, point, series.measure);
+        let row = row.trim_end();
         let errors = errors(point);
         let marker = knee_marker(series, point);
-        let fits = width(&row) + width(&errors) + width(&marker) <= look.width;
+        let fits = width(row) + width(&errors) + width(&marker) <= look.width;
         let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
         text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
+        text.push_str(&op_lines(point, series.measure, look));
         text.push_str(&open_line(point, look));
         text.push_str(&attempts_line(point, look));
     }

@@ -7,7 +7,9 @@ pub(crate) mod model;
 use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::slo::{self, Sustained};
 use linerate_analysis::usl::{Fit, Range};
-use linerate_analysis::view::{Bound, BoundFigures, Ceiling, Estimate, Latency, Measure, Point, Scaling, Series};
+use linerate_analysis::view::{
+    Bound, BoundFigures, Ceiling, Estimate, Latency, Measure, OpenLoop, Point, Scaling, Series,
+};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::machine::{Machine, Nic};
 use linerate_record::run::{Ended, Target, TlsUsed};
@@ -163,6 +165,28 @@ pub(crate) const fn outcome(bound: &BoundFigures, is_shown: bool) -> &'static st
     }
 }
 
+/// How all bounds of `--slo` fared at one point, in a word or two; `–` without one.
+pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
+    let bounds = || open.bounds.iter();
+    if open.bounds.is_empty() {
+        ABSENT
+    } else if bounds().any(|b| !b.held && b.is_shown()) {
+        "missed"
+    } else if bounds().all(|b| b.held && b.is_shown()) {
+        "held"
+    } else {
+        "in doubt"
+    }
+}
+
+/// How a point is loaded: `16 in flight`, or `200/s asked for`.
+pub(crate) fn load(point: &Point) -> String {
+    match &point.open {
+        Some(open) => format!("{}/s asked for", count(open.asked_per_s)),
+        None => format!("{} in flight", point.concurrency),
+    }
+}
+
 /// The highest rate that keeps the bounds, and how far that is known.
 pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
     let per_s = |rate: f64| format!("{}/s", count(rate));
@@ -237,10 +261,7 @@ pub(crate) fn reach(series: &Series) -> String {
     let tails = if latency.count == 0 {
         String::new()
     } else {
-        let at = match &point.open {
-            Some(open) => format!("{}/s asked for", count(open.asked_per_s)),
-            None => format!("{} in flight", point.concurrency),
-        };
+        let at = load(point);
         format!(
             "; at {at} p99 {}, p99.9 {}",
             with_interval(latency.p99_ns, latency.p99_95_ns),
@@ -356,6 +377,12 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(n)) }
 }
 
+/// The same as programs read it (RFC 3339): `2025-11-20T09:31:07.250Z`.
+pub(crate) fn utc_exact(unix_ms: u64) -> String {
+    let told = utc(unix_ms).replacen(' ', "T", 1);
+    told.replace(" UTC", &format!(".{:03}Z", unix_ms % 1000))
+}
+
 /// A time of day in UTC: `2025-11-20 09:31:07 UTC`.
 pub(crate) fn utc(unix_ms: u64) -> String {
     let seconds = unix_ms / 1000;
@@ -397,6 +424,7 @@ mod tests {
         ] {
             assert_eq!(utc(unix_s * 1000), text);
         }
+        assert_eq!(utc_exact(1_763_631_067_250), "2025-11-20T09:31:07.250Z");
     }
 
     #[test]

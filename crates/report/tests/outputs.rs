@@ -1,7 +1,8 @@
 //! What each output says of the same view.
 
-use linerate_analysis::view::{Measure, View};
-use linerate_report::terminal::{Look, point_line, render, table_header};
+use linerate_analysis::view::{BoundFigures, Latency, Measure, OpenLoop, View};
+use linerate_record::slo::Slo;
+use linerate_report::terminal::{Look, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json};
 
 mod fixture;
@@ -23,7 +24,10 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
     let rows: Vec<&str> = lines.collect();
-    assert_eq!(rows.len(), view.series.iter().map(|s| s.points.len()).sum::<usize>() + view.ceilings.len());
+    let points = || view.series.iter().flat_map(|s| &s.points);
+    let operations = points().filter(|p| p.ops.len() > 1).map(|p| p.ops.len()).sum::<usize>();
+    assert_eq!(rows.len(), points().count() + operations + view.ceilings.len());
+    assert_eq!(rows.iter().filter(|row| row.contains(",operation,")).count(), operations);
     assert_eq!(rows.iter().filter(|row| row.contains(",ceiling,")).count(), view.ceilings.len());
 
     let field = |row: &str, name: &str| {
@@ -43,6 +47,9 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
         ("purpose", "measure".to_owned()),
         ("warmup_ms", "1500".to_owned()),
         ("steady", "true".to_owned()),
+        ("run", "1120-0931-get".to_owned()),
+        ("host", view.run.target.hosts.join(" ")),
+        ("op", String::new()),
     ] {
         assert_eq!(field(rows[6], name), figure, "{name}");
     }
@@ -50,6 +57,100 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
         assert_eq!(field(rows[0], name), "", "{name} of a point that has none");
     }
     assert!(rows[14].starts_with("\"mixed get=45,put=55\",1MiB,1,"), "{}", rows[14]);
+    assert!(field(rows[6], "start").starts_with("2025-11-20T09:3"), "{}", field(rows[6], "start"));
+}
+
+#[test]
+fn csv_has_a_row_per_operation_of_a_mix_and_nothing_where_nothing_was_measured() {
+    let mut view = fixture::usual();
+    let (put, point) = {
+        let point = &mut view.series[2].points[0];
+        point.ops[1].ttfb = Latency::default();
+        point.ttfb = Latency::default();
+        (point.ops[1].clone(), point.clone())
+    };
+    let text = csv(&view).replace("\"mixed get=45,put=55\"", "mix");
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let row = |op: &str, purpose: &str| {
+        let found = text.lines().map(|line| line.split(',').collect::<Vec<_>>()).find(|row| {
+            let is = |name: &str, text: &str| row[columns.iter().position(|c| *c == name).unwrap()] == text;
+            is("workload", "mix") && is("op", op) && is("purpose", purpose)
+        });
+        let found: Vec<String> = found.unwrap().into_iter().map(str::to_owned).collect();
+        let columns = columns.clone();
+        move |name: &str| found[columns.iter().position(|c| *c == name).unwrap()].clone()
+    };
+    let (all, of_put) = (row("", "measure"), row("put", "operation"));
+    assert_eq!(of_put("requests"), put.requests.to_string());
+    assert_eq!(of_put("total_p99_ns"), put.total.p99_ns.to_string());
+    assert_eq!(of_put("bytes_per_s"), put.bytes_per_s.to_string());
+    assert_eq!((of_put("ttfb_p50_ns").as_str(), all("ttfb_p99_ns").as_str()), ("", ""));
+    assert_eq!(all("total_p50_ns"), point.total.p50_ns.to_string());
+}
+
+/// The usual view with its first series as an open loop, of which the rate was reached and one bound held.
+fn open() -> View {
+    let mut view = fixture::usual();
+    let slo: Slo = "p99=50ms".parse().expect("it is a bound");
+    for (i, point) in view.series[0].points.iter_mut().enumerate() {
+        point.concurrency = 1024;
+        let bound = BoundFigures {
+            bound: slo.0[0],
+            count: 1000,
+            over: if i > 3 { 900 } else { 0 },
+            effective: 1000.0,
+            held: i <= 3,
+            share_95: Some(if i > 3 { [0.8, 0.95] } else { [0.0, 0.004] }),
+        };
+        let open = OpenLoop {
+            asked_per_s: 200.0 * (i + 1) as f64,
+            at_random: false,
+            due: 1000,
+            backlog: 0,
+            backlog_max: 0,
+            outstanding_first: 0,
+            outstanding_last: 0,
+            bounds: vec![bound],
+            intervals_with_backlog: 0,
+            late: Latency::default(),
+            ttfb_intended: point.ttfb.clone(),
+            total_intended: point.total.clone(),
+        };
+        point.open = Some(open);
+    }
+    view.series[0].knee = None;
+    view
+}
+
+#[test]
+fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
+    let view = open();
+    let text = render(&view, PLAIN);
+    let table = text.split("GET 4 MiB").next().unwrap();
+    assert!(table.contains("asked/s achieved/s") && !table.contains("conc"), "{table}");
+    assert!(!text.contains("1024"), "{text}");
+    let row = |n: usize| point_line("GET 4 MiB", &view.series[0].points[n], Measure::Bytes);
+    assert!(row(0).contains("     200 ") && row(0).trim_end().ends_with("held"), "{}", row(0));
+    assert!(row(6).contains("1400 ") && row(6).contains("missed"), "{}", row(6));
+    let header = open_table_header();
+    for end in ["asked/s", "achieved/s", "p99.9"] {
+        let at = header.find(end).unwrap() + end.len();
+        assert!(row(0).chars().nth(at - 1).is_some_and(|c| c != ' '), "{header}\n{}", row(0));
+    }
+    let csv = csv(&view);
+    assert!(csv.lines().nth(1).unwrap().ends_with(",held") && csv.lines().nth(7).unwrap().ends_with(",missed"));
+    let page = html(&view);
+    assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
+}
+
+#[test]
+fn a_mix_has_a_row_per_operation() {
+    let view = fixture::usual();
+    let text = render(&view, PLAIN);
+    let mixed = text.split("mixed get=45,put=55 1 MiB\n").nth(1).unwrap();
+    let rows: Vec<&str> = mixed.lines().skip(2).take(2).collect();
+    assert!(rows[0].starts_with("   GET ") && rows[1].starts_with("   PUT "), "{rows:?}");
+    assert!(!text.split("mixed").next().unwrap().contains("\n   GET "), "one operation has no row of its own");
 }
 
 #[test]
@@ -62,7 +163,7 @@ fn csv_columns_are_those_that_scripts_know() {
                    ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
                    total_intended_p999_ns,total_p99_low_ns,total_p99_high_ns,total_p999_low_ns,total_p999_high_ns,\
                    total_intended_p99_low_ns,total_intended_p99_high_ns,total_intended_p999_low_ns,\
-                   total_intended_p999_high_ns";
+                   total_intended_p999_high_ns,run,host,start,op,bound";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 

@@ -11,7 +11,7 @@ use crate::view::{Point, Series};
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let lives = |p: &Point| p.moved_bytes > 0 || p.measured_ms < HUNG_MIN_MS;
     let timed = |p: &Point| matches!(p.ended, Some(Ended::Duration)) && lives(p) && p.error_count() == 0;
-    let short = |p: &Point| timed(p) && p.requests < u64::from(p.concurrency) && !is_unanswered(p, run);
+    let short = |p: &Point| timed(p) && in_flight(run, p).is_some_and(|n| p.requests < n) && !is_unanswered(p, run);
     let (points, evidence) = those(series, short)?;
     Some(Finding {
         kind: FindingKind::TooShort,
@@ -22,4 +22,47 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
         evidence: format!("fewer requests ended than were in flight, {evidence}"),
         remedy: "give a --duration of several times the latency".into(),
     })
+}
+
+/// The most requests that were in flight. In an open loop that is what intervals say, and its concurrency only a bound;
+/// where requests waited for `--max-rate`, nothing tells.
+fn in_flight(run: &Run<'_>, point: &Point) -> Option<u64> {
+    let measured = run.measured(point.point);
+    if point.open.is_some() {
+        return measured.iter().filter_map(|i| Some(u64::from(i.open.as_ref()?.in_flight))).max();
+    }
+    measured.iter().all(|i| i.held_back == 0).then_some(u64::from(point.concurrency))
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::run::OpenInterval;
+
+    use super::*;
+    use crate::view::build;
+    use crate::view::tests::records;
+
+    #[test]
+    fn what_was_in_flight_counts_and_not_what_might_have_been() {
+        let told = |change: &dyn Fn(&mut crate::view::Records)| {
+            let mut records = records(&[1024], |_| 5);
+            change(&mut records);
+            build(&records).unwrap().findings.into_iter().find(|f| f.kind == FindingKind::TooShort)
+        };
+        let evidence = |found: Option<Finding>| found.map(|f| f.evidence);
+        let ended = "fewer requests ended than were in flight, at";
+        assert_eq!(evidence(told(&|_| ())), Some(format!("{ended} 1024 in flight")));
+        for (in_flight, expected) in [(2, None), (1_000, Some(format!("{ended} 200/s")))] {
+            let open = |records: &mut crate::view::Records| {
+                if let Some(linerate_record::run::PointLine::Begin(begin)) = records.points.first_mut() {
+                    begin.spec.rate_per_s = Some(200.0);
+                }
+                let late = linerate_record::run::EncodedHistogram::default();
+                let open = OpenInterval { due: 10, backlog: 0, in_flight, late, ages: None };
+                records.intervals.iter_mut().for_each(|i| i.open = Some(open.clone()));
+            };
+            assert_eq!(evidence(told(&open)), expected, "{in_flight}");
+        }
+        assert_eq!(told(&|records| records.intervals.iter_mut().for_each(|i| i.held_back = 3)), None);
+    }
 }

@@ -59,13 +59,18 @@ fn named(view: &View) -> Vec<Named<'_>> {
 fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     let Named { label, opens_series, point } = named;
     let mut cells = Cells::of(point.point, exact).opening_series(*opens_series);
-    cells.name(label).figure("concurrency", point.concurrency, &point.concurrency.to_string());
+    cells.name(label);
+    match &point.open {
+        // The concurrency of an open loop is a bound, not a load.
+        Some(open) => cells.figure("open.asked_per_s", open.asked_per_s, &format!("{}/s", count(open.asked_per_s))),
+        None => cells.figure("concurrency", point.concurrency, &point.concurrency.to_string()),
+    };
     cells
 }
 
 const THROUGHPUT_HEADS: [&str; 18] = [
     "Series",
-    "In flight",
+    "Load|requests in flight, or those asked for per second in an open loop",
     "Point|its number in the run",
     "Throughput",
     "±|half the width of the 95 % confidence interval",
@@ -125,7 +130,7 @@ fn kinds(cells: &Cells, field: &str, counts: &BTreeMap<String, u64>) -> String {
 
 const LATENCY_HEADS: [&str; 10] = [
     "Series",
-    "In flight",
+    "Load|requests in flight, or those asked for per second in an open loop",
     "Values",
     "Min",
     "Mean",
@@ -151,7 +156,7 @@ fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
 }
 
 fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
-    let ns = |value: u64| if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(value as f64) };
+    let ns = |value: u64| time(latency, value);
     let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
     // A table of thousands of rows goes without intervals too.
     let is_exact = cells.is_exact();
@@ -166,6 +171,11 @@ fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
         .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
 }
 
+/// A latency of these; `–` where nothing was measured.
+fn time(latency: &Latency, ns: u64) -> String {
+    if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) }
+}
+
 /// A quantile of the tail with its 95 % interval, where there is one.
 fn tail(told: String, interval: Option<[u64; 2]>) -> String {
     match interval {
@@ -174,9 +184,8 @@ fn tail(told: String, interval: Option<[u64; 2]>) -> String {
     }
 }
 
-const BOUND_HEADS: [&str; 8] = [
+const BOUND_HEADS: [&str; 7] = [
     "Series",
-    "In flight|the most",
     "Asked for|requests per second",
     "<Bound",
     "Requests|whose fate was known at the end",
@@ -192,7 +201,6 @@ fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
         let share = |share: f64| format!("{:.3} %", 100.0 * share);
         let mut cells = begun(named, exact).opening_series(i == 0);
         cells
-            .figure("open.asked_per_s", open.asked_per_s, &count(open.asked_per_s))
             .words(&bound.bound.to_string())
             .figure(&format!("open.bounds.{i}.count"), bound.count, &words::grouped(bound.count))
             .figure(&format!("open.bounds.{i}.over"), bound.over, &words::grouped(bound.over))
@@ -205,8 +213,8 @@ fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
 
 const OPEN_HEADS: [&str; 17] = [
     "Series",
-    "In flight|the most",
     "Asked for|requests per second",
+    "Achieved|requests per second that were answered",
     "Due|requests that fell due in the time measured",
     "Backlog|requests that were due and not started at the end",
     "Largest backlog",
@@ -226,27 +234,28 @@ const OPEN_HEADS: [&str; 17] = [
 fn open_row(named: &Named<'_>, exact: Exact) -> String {
     let Some(open) = &named.point.open else { return String::new() };
     let mut cells = begun(named, exact);
+    let achieved = count(named.point.requests_per_s.mean);
     cells
-        .figure("open.asked_per_s", open.asked_per_s, &count(open.asked_per_s))
+        .figure("requests_per_s.mean", named.point.requests_per_s.mean, &achieved)
         .figure("open.due", open.due, &words::grouped(open.due))
         .figure("open.backlog", open.backlog, &words::grouped(open.backlog))
         .figure("open.backlog_max", open.backlog_max, &words::grouped(open.backlog_max))
-        .figure("open.late.p99_ns", open.late.p99_ns, &duration_ns(open.late.p99_ns as f64));
+        .figure("open.late.p99_ns", open.late.p99_ns, &time(&open.late, open.late.p99_ns));
     let total = &open.total_intended;
     cells.figure("open.total_intended.count", total.count, &words::grouped(total.count));
     latency_cells(&mut cells, "open.total_intended", total);
     let ttfb = &open.ttfb_intended;
-    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &duration_ns(ttfb.p50_ns as f64)).figure(
+    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &time(ttfb, ttfb.p50_ns)).figure(
         "open.ttfb_intended.p99_ns",
         ttfb.p99_ns,
-        &duration_ns(ttfb.p99_ns as f64),
+        &time(ttfb, ttfb.p99_ns),
     );
     cells.into_row()
 }
 
 const CPU_HEADS: [&str; 10] = [
     "Series",
-    "In flight",
+    "Load|requests in flight, or those asked for per second in an open loop",
     "Client busy|mean share of their time that linerate's threads ran",
     "Client cores|processors that linerate used, on average",
     "Client µs/req",
@@ -276,7 +285,7 @@ fn cpu_cells(cells: &mut Cells, path: &str, cost: Option<&CpuCost>) {
 
 const OP_HEADS: [&str; 15] = [
     "Series",
-    "In flight",
+    "Load|requests in flight, or those asked for per second in an open loop",
     "Operation",
     "Requests",
     "Failed",
@@ -307,7 +316,7 @@ fn op_rows(named: &Named<'_>, exact: Exact) -> String {
             .figure(&path("requests_per_s"), figures.requests_per_s, &count(figures.requests_per_s))
             .figure(&path("bytes_per_s"), figures.bytes_per_s, &bytes_per_s_iec(figures.bytes_per_s));
         latency_cells(&mut cells, &path("total"), &figures.total);
-        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &duration_ns(figures.ttfb.p50_ns as f64));
+        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &time(&figures.ttfb, figures.ttfb.p50_ns));
         cells.into_row()
     });
     rows.collect()

@@ -89,21 +89,24 @@ fn headline(series: &Series, best: &Point, estimate: &Estimate, exact: Exact) ->
         Measure::Requests => (count(estimate.mean), "req/s"),
     };
     let cells = Cells::of(best.point, exact);
-    let visits = series.points.iter().filter(|p| p.concurrency == best.concurrency).count();
+    let (path, latency) =
+        (if best.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(best));
+    let is_visit = |p: &&Point| p.concurrency == best.concurrency && best.open.is_none();
+    let visits = series.points.iter().filter(is_visit).count().max(1);
     // A figure of several visits is none of a point's.
     let of_point = if visits == 1 { cells.attributes(field, &estimate.mean) } else { String::new() };
     let together = if visits == 1 { String::new() } else { format!(", {visits} visits together") };
     format!(
         "<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">{unit}</span> <span class=\"pm\">{}</span></p>\n\
-         <p class=\"at\">best, at {} in flight{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
+         <p class=\"at\">best, at {}{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
         of_point,
         escaped(&number),
         words::plus_minus(estimate),
-        best.concurrency,
-        cells.attributes("total.p50_ns", &best.total.p50_ns),
-        duration_ns(best.total.p50_ns as f64),
-        cells.attributes("total.p99_ns", &best.total.p99_ns),
-        duration_ns(best.total.p99_ns as f64),
+        words::load(best),
+        cells.attributes(&format!("{path}.p50_ns"), &latency.p50_ns),
+        duration_ns(latency.p50_ns as f64),
+        cells.attributes(&format!("{path}.p99_ns"), &latency.p99_ns),
+        duration_ns(latency.p99_ns as f64),
     )
 }
 
