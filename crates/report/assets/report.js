@@ -109,7 +109,7 @@
     const highest = Math.max(...shown.flatMap((s) => s.points.map(([, mean]) => mean)));
     // The axis holds every interval, of visits too.
     const reach = Math.max(...shown.flatMap((s) => [...s.points, ...s.visits].map(([, mean, half]) => mean + (half ?? 0))));
-    const holding = { range: (u, min, max) => fromZero.range(u, min, Math.max(max, Math.min(reach, 2.5 * highest))) };
+    const holding = { range: (u, min, max) => fromZero.range(u, min, Math.max(max, reach)) };
     // Far above what was measured, a ceiling would flatten every line: the verdict states it.
     const ceilings = shown.map((s, i) => [s, i]).filter(([s]) => s.ceiling != null && s.ceiling <= 2.5 * highest);
     // Between points there are those of the law: the cursor tells the nearest that was measured.
@@ -228,8 +228,10 @@
     return n === 4095 ? null : n * scale;
   });
   const end = Math.max(data.elapsed_ms, ...data.spans.map((s) => s.to_ms), ...data.load.at_ms.slice(-1), ...data.machine.at_ms.slice(-1), 1) / 1000;
+  // What was driven against the null target before the load is calibration: out of sight unless it is asked for.
+  const usual = data.measured ? data.measured.map((ms) => ms / 1000) : [0, end];
   let panels = [];
-  let zoomed = [0, end];
+  let zoomed = [...usual];
 
   const zoom = (min, max) => {
     zoomed = [min, max];
@@ -334,7 +336,7 @@
     legend: { ...legend, mount: (u, table) => host.previousElementSibling.append(table) },
     cursor: {
       drag: { x: true, y: false },
-      bind: { dblclick: () => () => { byId("zoom").value = "all"; zoom(0, end); } },
+      bind: { dblclick: () => () => { byId("zoom").value = "usual"; zoom(...usual); } },
       sync: { key: "timeline", scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
     },
     series: [
@@ -373,11 +375,14 @@
   byId("latency-to").addEventListener("change", drawLatency);
   byId("throughput").hidden = byId("latency").hidden = !latencies.length;
 
-  byId("zoom").add(new Option("the whole run", "all"));
+  byId("zoom").add(new Option(data.measured ? "all points" : "the whole run", "usual"));
+  if (data.measured) byId("zoom").add(new Option("the whole run, calibration included", "all"));
   options(byId("zoom"), data.spans.map((span) => `point ${span.point}: ${span.label}`));
   byId("zoom").addEventListener("change", (event) => {
     const span = data.spans[event.target.value];
-    if (span) zoom(span.from_ms / 1000, span.to_ms / 1000); else zoom(0, end);
+    if (span) zoom(span.from_ms / 1000, span.to_ms / 1000);
+    else if (event.target.value === "all") zoom(0, end);
+    else zoom(...usual);
   });
 
   page.stand(() => {

@@ -26,10 +26,10 @@ const REPORT: &str = include_str!("../assets/report.html");
 /// Their names in the head of the page; those marked need JavaScript.
 const REPORT_NAV: [(&str, &str, bool); 7] = [
     ("verdict", "Verdict", false),
-    ("findings", "Findings", false),
     ("throughput", "Throughput", true),
     ("latency", "Latency", true),
     ("timeline", "Timeline", true),
+    ("findings", "Findings", false),
     ("points", "Points", false),
     ("setup", "Setup", false),
 ];
@@ -61,7 +61,7 @@ pub fn html(view: &View) -> String {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
     let main = filled(REPORT, |name| match name {
-        "verdicts" => summary::verdicts(view, exact),
+        "verdicts" => [summary::verdicts(view, exact), summary::grave(&view.findings)].concat(),
         "findings" => summary::findings(&view.findings),
         "hosts" => hosts::tables(view),
         "points" => points::tables(view, exact),

@@ -1,6 +1,6 @@
 //! What each output says of the same view.
 
-use linerate_analysis::view::{BoundFigures, Latency, Measure, OpenLoop, View};
+use linerate_analysis::view::{BoundFigures, Latency, Measure, OpenLoop, Span, View};
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{Look, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json};
@@ -259,6 +259,24 @@ fn nothing_in_a_view_becomes_markup() {
             "requests failed with &lt;/script&gt;&lt;b onclick=&quot;alert(&#39;x&#39;)&quot;&gt;&amp;{{view}}"
         )
     );
+}
+
+#[test]
+fn the_page_shows_charts_before_findings_and_points_before_calibration() {
+    let mut view = fixture::usual();
+    assert!(html(&view).contains("\"measured\":null"), "there is nothing else");
+    let (from_ms, to_ms) = view.timeline.spans.last().map(|span| (span.to_ms, span.to_ms + 700)).unwrap();
+    let span = Span { point: view.ceilings[0].point.point, label: "get 4MiB × 64".to_owned(), from_ms, to_ms };
+    view.timeline.spans.push(span);
+    let page = html(&view);
+    let at = |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap();
+    let order = ["verdict", "throughput", "latency", "timeline", "findings", "points"].map(at);
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(page[at("verdict")..at("throughput")].contains("<a href=\"#findings\">1 serious finding, "));
+    let of = |point: u32| view.timeline.spans.iter().find(|span| span.point == point).unwrap();
+    let (first, last) = (&view.series[0].points[0], view.series[2].points.last().unwrap());
+    let measured = format!("\"measured\":[{},{}]", of(first.point).from_ms, of(last.point).to_ms);
+    assert!(page.contains(&measured), "{measured}");
 }
 
 #[test]

@@ -33,10 +33,20 @@ pub(super) fn json(view: &View) -> String {
         "series": view.series.iter().map(|series| throughput(view, series)).collect::<Vec<_>>(),
         "latency": latencies(view),
         "spans": view.timeline.spans,
+        "measured": measured(view),
         "load": load(&view.timeline),
         "machine": machine(&view.timeline.machine),
     });
     document.to_string()
+}
+
+/// When the first point began that was measured, and when the last ended: what linerate drove against the null target
+/// before them is calibration. `null` where none was measured, or nothing else.
+fn measured(view: &View) -> Option<[u64; 2]> {
+    let is_measured = |number: u32| view.series.iter().flat_map(|s| &s.points).any(|point| point.point == number);
+    let spans = || view.timeline.spans.iter().filter(|span| is_measured(span.point));
+    let (from, to) = (spans().map(|span| span.from_ms).min()?, spans().map(|span| span.to_ms).max()?);
+    (spans().count() < view.timeline.spans.len()).then_some([from, to])
 }
 
 /// What differs from point to point: requests in flight, or the rate asked for of an open loop.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use linerate_analysis::knee::{Knee, Outcome};
 use linerate_analysis::view::{Bound, Ceiling, Estimate, Measure, Point, RunSummary, Series, View};
-use linerate_record::finding::Finding;
+use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::Asked;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
@@ -39,6 +39,20 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
         html.push_str(&card(series, ceiling, &view.run.asked, exact));
     }
     if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
+}
+
+/// Where findings stand that limit what the figures say: below the charts, and not to be missed.
+pub(super) fn grave(findings: &[Finding]) -> String {
+    let of = |severity: Severity| findings.iter().filter(|found| found.severity == severity).count() as u64;
+    let told = [(Severity::Serious, "serious finding"), (Severity::Warning, "warning")]
+        .into_iter()
+        .filter(|(severity, _)| of(*severity) > 0)
+        .map(|(severity, name)| words::plural(of(severity), name))
+        .collect::<Vec<_>>();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"grave\"><a href=\"#findings\">{}</a></p>\n", told.join(", "))
 }
 
 fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact) -> String {
