@@ -14,6 +14,17 @@ pub(crate) use crate::printing::say;
 /// How often a log is told how something goes on.
 const EACH: Duration = Duration::from_secs(1);
 
+/// The live line, and what it is where a terminal is narrow.
+const TEMPLATE: &str = "{bar:24.cyan/dim} {percent:>3} %  at most {eta:>4} left  {wide_msg}";
+const NARROW_TEMPLATE: &str = "{percent:>3} %  {wide_msg}";
+
+/// Columns of each before its message.
+const LEAD: usize = 52;
+const NARROW_LEAD: usize = 7;
+
+/// Columns from which a terminal has room for the whole line: the lead, and figures in 70 columns.
+const WIDE: usize = LEAD + 70;
+
 /// Shows how a run goes, on standard error.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -29,10 +40,9 @@ impl Progress {
         let live = !quiet && std::io::stderr().is_terminal();
         let bar = ProgressBar::new(u64::try_from(expected.as_millis()).unwrap_or(u64::MAX));
         bar.set_draw_target(if live { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
-        // The template is a constant; were it wrong, the default look would do.
-        if let Ok(style) =
-            ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3} %  at most {eta:>4} left  {wide_msg}")
-        {
+        // The templates are constants; were one wrong, the default look would do.
+        let template = if width() < WIDE { NARROW_TEMPLATE } else { TEMPLATE };
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         if live {
@@ -78,12 +88,21 @@ impl Progress {
         let requests = sum(|r| r.requests) / seconds;
         let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
         let errors = sum(|r| r.errors.values().sum());
-        let moved = if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() };
-        let failed = if errors > 0.0 { format!("  {errors} failed") } else { String::new() };
-        let p50 = duration_ns(total.value_at_quantile(0.5) as f64);
-        let p99 = duration_ns(total.value_at_quantile(0.99) as f64);
-        let told = format!("{label}  {moved}  {} req/s  p50 {p50}  p99 {p99}{failed}", count(requests));
-        self.bar.set_message(printing::text(&told));
+        let latency = |q: f64| match total.len() {
+            0 => "–".to_owned(),
+            _ => duration_ns(total.value_at_quantile(q) as f64),
+        };
+        let parts = [
+            label.to_owned(),
+            if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() },
+            format!("{} req/s", count(requests)),
+            if errors > 0.0 { format!("{errors} failed") } else { String::new() },
+            format!("p50 {}", latency(0.5)),
+            format!("p99 {}", latency(0.99)),
+        ];
+        let columns = width();
+        let room = columns.saturating_sub(if columns < WIDE { NARROW_LEAD } else { LEAD });
+        self.bar.set_message(fitting(&parts.map(|part| printing::text(&part)), room));
     }
 
     /// The run is so much further than before.
@@ -113,5 +132,40 @@ impl Progress {
     /// Takes the live line away.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Columns of the terminal on standard error; as many as it takes where it has none.
+fn width() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stderr()).map_or(WIDE, |size| usize::from(size.ws_col).max(1))
+}
+
+/// The parts that fit, in their order, each whole: half a number is a wrong one.
+fn fitting(parts: &[String], columns: usize) -> String {
+    let mut told = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let gap = if told.is_empty() { "" } else { "  " };
+        if told.chars().count() + gap.len() + part.chars().count() > columns {
+            break;
+        }
+        told.push_str(gap);
+        told.push_str(part);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_row_loses_whole_figures_and_never_digits() {
+        let parts = ["get 4MiB × 16", "11.3 GiB/s", "", "2890 req/s", "p50 5.53 ms", "p99 12.1 ms"].map(str::to_owned);
+        assert_eq!(fitting(&parts, 80), "get 4MiB × 16  11.3 GiB/s  2890 req/s  p50 5.53 ms  p99 12.1 ms");
+        for columns in 0..80 {
+            let told = fitting(&parts, columns);
+            assert!(told.chars().count() <= columns);
+            assert!(told.is_empty() || told.split("  ").all(|part| parts.iter().any(|p| p == part)), "{told:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::histogram::encode;
 use linerate_analysis::precision::{Rule, Watch};
-use linerate_analysis::view::{Point, Records, Series, View, build};
+use linerate_analysis::view::{Measure, Point, Records, Series, View, build};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::Host;
 use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
@@ -20,6 +21,7 @@ use linerate_record::run::{
     Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched,
     SeriesSpec,
 };
+use linerate_record::units::bytes_iec;
 
 use super::objects::Objects;
 use super::parts;
@@ -148,6 +150,15 @@ fn only(view: &View) -> Option<(&Series, &Point)> {
     Some((series, series.points.first()?))
 }
 
+/// What stands above the rows of points.
+fn header(figures: Option<(&Series, &Point)>) -> String {
+    match figures {
+        Some((_, point)) if point.open.is_some() => linerate_report::terminal::open_table_header(),
+        Some((series, _)) => linerate_report::terminal::table_header(series.measure),
+        None => linerate_report::terminal::table_header(Measure::Bytes),
+    }
+}
+
 /// The point's row of the report.
 fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
     let label = format!("{} {}", spec.workload, spec.size);
@@ -155,6 +166,12 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
         Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
         None => format!("{spec}: no whole interval"),
     }
+}
+
+/// What is written before a point, and how much that is.
+fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
+    let all = bytes_iec(count as f64 * sizes.mean());
+    format!("writing {count} objects of {size}, {all} in all")
 }
 
 /// Bytes of all objects that a plan reads from.
@@ -335,7 +352,8 @@ pub(super) fn measure(
     let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
     for named in &setup.grid.workloads {
         for (size, sizes) in named_sizes(setup) {
-            let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes };
+            let has_header = Cell::new(false);
+            let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes, has_header };
             if series.run(recorder, objects)?.is_break() || interrupt::came(interrupted) {
                 return Ok(());
             }
@@ -352,6 +370,8 @@ struct SeriesRun<'a> {
     named: &'a Named,
     size: &'a str,
     sizes: &'a Sizes,
+    /// Whether the names above its rows were shown.
+    has_header: Cell<bool>,
 }
 
 impl SeriesRun<'_> {
@@ -438,6 +458,9 @@ impl SeriesRun<'_> {
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let view = view?;
         let figures = view.as_ref().and_then(only);
+        if !self.has_header.replace(true) {
+            self.progress.finished(&header(figures));
+        }
         self.progress.finished(&line(&spec, figures));
         steps.observe(outcome.ended, figures);
         let ends_run = matches!(outcome.ended, Ended::ErrorLimit | Ended::Canary);
@@ -454,15 +477,17 @@ impl SeriesRun<'_> {
         let rate = self.setup.grid.cap(&self.setup.flags.work);
         let until = Until::Written(count);
         let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
-        self.progress.doing(&format!("writing {count} objects of {}", self.size));
-        let (mut done, mut errors) = (0, BTreeMap::<String, u64>::new());
+        let what = writing(count, self.size, self.sizes);
+        self.progress.doing(&what);
+        let (mut done, mut bytes, mut errors) = (0, 0, BTreeMap::<String, u64>::new());
         let outcome = drive(self.with, &plan, |mut figures| {
             figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+            bytes += figures.rows.iter().map(|r| r.bytes).sum::<u64>();
             for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
                 *errors.entry(kind).or_default() += n;
             }
-            self.progress.live(&format!("writing {count} objects of {}: {done} done", self.size));
+            self.progress.live(&format!("{what}: {done} done, {}", bytes_iec(bytes as f64)));
             if halted.load(Ordering::Relaxed) { ControlFlow::Break(Ended::Canary) } else { ControlFlow::Continue(()) }
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
