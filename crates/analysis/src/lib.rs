@@ -19,5 +19,6 @@ mod quantile;
 pub mod slo;
 pub mod steady;
 pub mod student;
+pub mod thresholds;
 pub mod usl;
 pub mod view;

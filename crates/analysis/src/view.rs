@@ -54,6 +54,9 @@ pub struct View {
 pub struct RunSummary {
     /// Name of the run.
     pub id: String,
+    /// What the run is about, where somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Version of linerate that measured.
     pub linerate_version: String,
     /// When the run began, in milliseconds since the Unix epoch.

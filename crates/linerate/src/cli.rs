@@ -1,6 +1,7 @@
 //! The command line. `--help` is the manual: each flag says what it means, its unit and its default.
 
 mod choices;
+mod reading;
 mod site;
 
 use std::net::SocketAddr;
@@ -25,9 +26,8 @@ use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::tune::TuneFlags;
 
-pub(crate) use choices::{
-    ArrivalsFlag, Format, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag,
-};
+pub(crate) use choices::{ArrivalsFlag, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag};
+pub(crate) use reading::{ReportFlags, RunFormat, RunsFlags};
 pub(crate) use site::{ExplainFlags, PlanFlags, SiteFormat, quantity};
 
 /// The bucket, where none is named.
@@ -40,7 +40,7 @@ Exit codes:
   2    bad usage
   3    the target could not be reached, refused the calls before the load, or kept what was to be deleted
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed, or not shown to be kept: --slo, --abort-if, --fail-if-slower of compare, --check of audit
+  5    a threshold was missed, or not shown to be kept: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
   7    experiment analyze: what differs is an association, or confounded with time: no effect of the arm
   130  interrupted; what was measured until then is in the run folder
@@ -59,8 +59,10 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Measure what an S3 endpoint does: throughput and latency at each concurrency and object size.
     Bench(Box<BenchFlags>),
-    /// Render a run folder again, as text, JSON, CSV or HTML.
+    /// Render a run folder again, as text, JSON, CSV, HTML or JUnit's XML, and hold it against thresholds.
     Report(ReportFlags),
+    /// List the runs in a folder: when, against what, and what came of them.
+    Runs(RunsFlags),
     /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
     Compare(CompareFlags),
     /// Predict from a description of a cluster what it can do, what holds it back, and what would next.
@@ -382,6 +384,9 @@ pub(crate) struct Output {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// What the run is about, for people: stands above its report.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
     /// Print nothing but errors.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
@@ -392,19 +397,6 @@ pub(crate) struct Output {
     /// Do not measure linerate's own ceiling against the null target first.
     #[arg(long)]
     pub(crate) no_ceiling: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ReportFlags {
-    /// Run folder.
-    #[arg(value_name = "RUN")]
-    pub(crate) run: PathBuf,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
-    /// File to write. [default: standard output; report.html in the run folder for html]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 const COMPARE_HELP: &str = "\

@@ -176,6 +176,7 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
     Manifest {
         schema: SCHEMA,
         id,
+        title: None,
         linerate_version: env!("CARGO_PKG_VERSION").into(),
         started_unix_ms: layout.zero_unix_ms,
         seed: 0,

@@ -35,6 +35,7 @@ mod profile;
 mod progress;
 mod readings;
 mod report;
+mod runs;
 mod shell;
 mod sources;
 mod state;
@@ -83,6 +84,7 @@ fn run(verb: cli::Verb) -> Result<ExitCode, failure::Failure> {
     match verb {
         cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
         cli::Verb::Report(flags) => report::run(&flags),
+        cli::Verb::Runs(flags) => runs::run(&flags),
         cli::Verb::Compare(flags) => compare::run(&flags),
         cli::Verb::Plan(flags) => plan::run(&flags),
         cli::Verb::Explain(flags) => explain::run(&flags),

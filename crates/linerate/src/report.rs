@@ -4,32 +4,52 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use linerate_analysis::thresholds;
 use linerate_analysis::view::{self, View};
 use linerate_report::terminal::Look;
 
-use crate::cli::{Format, ReportFlags};
-use crate::failure::Failure;
+use crate::cli::{ReportFlags, RunFormat};
+use crate::failure::{Failure, code};
 pub(crate) use crate::printing::print;
-use crate::{folder, named, printing};
+use crate::{folder, named, printing, progress, runs};
 
 pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
-    let view = view_of(&flags.run)?;
+    let path = match &flags.run {
+        Some(path) => path.clone(),
+        None => {
+            let latest = runs::latest(Path::new(runs::FOLDER))?;
+            progress::say(&format!("the latest run is {}", latest.display()));
+            latest
+        }
+    };
+    let mut view = view_of(&path)?;
+    view.run.title = flags.title.clone().or(view.run.title);
+    let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
+        let workloads: Vec<&str> = view.series.iter().filter_map(|s| s.workload.split(' ').next()).collect();
+        Failure::usage(format!("no series of this run is of \"{threshold}\": it has {}", workloads.join(", ")))
+    })?;
     let rendered = match flags.format {
-        Format::Text => linerate_report::terminal::render(&view, look_for_file(flags.output.is_some())),
-        Format::Json => linerate_report::json(&view),
-        Format::Csv => linerate_report::csv(&view),
-        Format::Html => linerate_report::html(&view),
+        RunFormat::Text => linerate_report::terminal::render(&view, look_for_file(flags.output.is_some())),
+        RunFormat::Json => linerate_report::json(&view),
+        RunFormat::Csv => linerate_report::csv(&view),
+        RunFormat::Html => linerate_report::html(&view),
+        RunFormat::Junit => linerate_report::junit(&view, &held),
     };
     match &flags.output {
         Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
-        None if flags.format == Format::Html => {
-            let path = flags.run.join("report.html");
+        None if flags.format == RunFormat::Html => {
+            let path = path.join("report.html");
             folder::write_whole(&path, printing::for_file(&rendered).as_bytes())?;
             print(&format!("{}\n", path.display()))?;
         }
         None => print(&rendered)?,
     }
-    Ok(ExitCode::SUCCESS)
+    let missed: Vec<String> =
+        held.iter().filter(|held| held.missed).map(|held| format!("{}: {}", held.threshold, held.told)).collect();
+    if missed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Outcome { why: missed.join("; "), code: code::MISSED })
 }
 
 /// Reads a run folder and computes its view.

@@ -17,4 +17,5 @@ pub mod run;
 pub mod shown;
 pub mod site;
 pub mod slo;
+pub mod threshold;
 pub mod units;

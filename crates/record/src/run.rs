@@ -128,6 +128,9 @@ pub struct Manifest {
     pub schema: u32,
     /// Name of the run; also part of every object key that the run writes.
     pub id: String,
+    /// What the run is about, where somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Version of linerate that wrote the folder.
     pub linerate_version: String,
     /// When the run began, in milliseconds since the Unix epoch.

@@ -69,7 +69,7 @@ pub fn html(view: &View) -> String {
         _ => String::new(),
     });
     sheet::framed(&sheet::Page {
-        title: &view.run.id,
+        title: view.run.title.as_ref().unwrap_or(&view.run.id),
         nav: &REPORT_NAV.map(link).concat(),
         header: &summary::header(&view.run),
         main: &main,
@@ -95,7 +95,11 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
 
 /// `GET 4 MiB × 16`, or `GET 4 MiB at 200/s` of an open loop.
 fn point_label(series: &Series, point: &Point) -> String {
-    format!("{} × {}", words::series_label(&series.workload, &series.size), point.concurrency)
+    let label = words::series_label(&series.workload, &series.size);
+    match &point.open {
+        Some(open) => format!("{label} at {}/s", count(open.asked_per_s)),
+        None => format!("{label} × {}", point.concurrency),
+    }
 }
 
 #[cfg(test)]

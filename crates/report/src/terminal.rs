@@ -206,7 +206,8 @@ fn header(view: &View, look: Look) -> String {
     let (between, name_columns) = if columns <= look.width { ("   ", 0) } else { ("\n ", 6) };
     let told =
         facts.map(|(name, value)| format!("{}  {value}", paint(Ink::Dim, &format!("{name:<name_columns$}"), look)));
-    format!(" {}\n", told.join(between))
+    let title = run.title.as_ref().map_or_else(String::new, |title| format!(" {}\n", clean(title)));
+    format!("{title} {}\n", told.join(between))
 }
 
 fn series_table(series: &Series, look: Look) -> String {

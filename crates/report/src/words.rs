@@ -312,13 +312,18 @@ pub(crate) fn points(finding: &Finding) -> String {
     }
 }
 
-/// `4 hosts, MinIO`, or what stands in for hosts.
-pub(crate) fn target(target: &Target) -> String {
-    let what = match (target.kind.as_str(), target.hosts.as_slice()) {
+/// `minio:9000`, `4 hosts`, or what stands in for hosts.
+pub(crate) fn place(target: &Target) -> String {
+    match (target.kind.as_str(), target.hosts.as_slice()) {
         ("s3", [one]) => one.clone(),
         ("s3", many) => format!("{} hosts", many.len()),
         (kind, _) => format!("{kind} target"),
-    };
+    }
+}
+
+/// `4 hosts, MinIO`, or what stands in for hosts.
+pub(crate) fn target(target: &Target) -> String {
+    let what = place(target);
     let server = target.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
     let tls = target.tls.as_ref().map_or_else(String::new, |tls| format!(", {}", tls.version));
     let place = if target.on_this_machine { ", on this machine" } else { "" };

@@ -3,7 +3,7 @@
 use linerate_analysis::view::{BoundFigures, Latency, Measure, OpenLoop, Span, View};
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{Look, open_table_header, point_line, render, table_header};
-use linerate_report::{csv, html, json};
+use linerate_report::{csv, html, json, junit};
 
 mod fixture;
 
@@ -318,4 +318,24 @@ fn tables_hold_the_figures_without_a_script() {
         }
     }
     assert!(tables.contains("data-field=\"errors.http 503\" data-value=\"12\">12</span> http 503"));
+}
+
+#[test]
+fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {
+    let mut view = fixture::usual();
+    view.run.title = Some("nightly <\u{1b}> & \"co\"".to_owned());
+    let thresholds: Vec<_> =
+        ["get.throughput<1MiB/s", "get.throughput<1TiB/s", "errors>50%"].map(|text| text.parse().unwrap()).into();
+    let held = linerate_analysis::thresholds::held(&view, &thresholds).unwrap();
+    let xml = junit(&view, &held);
+    assert!(
+        xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"6\" failures=\"1\">"),
+        "{xml}"
+    );
+    assert!(xml.contains("name=\"nightly &lt;\u{fffd}&gt; &amp; &quot;co&quot;\""), "{xml}");
+    assert!(xml.contains("name=\"not get.throughput&lt;1MiB/s\"/>"), "{xml}");
+    assert!(xml.contains("name=\"not get.throughput&lt;1TiB/s\"><failure message=\"the best throughput was "), "{xml}");
+    assert_eq!(xml.matches("<testcase ").count(), xml.matches("/>").count(), "{xml}");
+    view.findings.clear();
+    assert!(junit(&view, &[]).contains("name=\"requests succeed\"/>"));
 }

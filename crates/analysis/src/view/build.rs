@@ -165,6 +165,7 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
     RunSummary {
         id: manifest.id.clone(),
+        title: manifest.title.clone(),
         linerate_version: manifest.linerate_version.clone(),
         started_unix_ms: manifest.started_unix_ms,
         elapsed_ms: last_interval.max(last_point),

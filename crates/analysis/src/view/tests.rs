@@ -70,6 +70,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
         manifest: Manifest {
             schema: SCHEMA,
             id: "test".into(),
+            title: None,
             linerate_version: "0.0.0".into(),
             started_unix_ms: 1_800_000_000_000,
             seed: 1,

@@ -363,6 +363,7 @@ impl<'a> Setup<'a> {
         let manifest = Manifest {
             schema: SCHEMA,
             id: self.id.clone(),
+            title: self.flags.output.title.clone(),
             linerate_version: env!("CARGO_PKG_VERSION").into(),
             started_unix_ms: unix_ms(),
             seed: self.session.seed,

@@ -66,15 +66,3 @@ pub(crate) enum UniqueFlag {
     /// Every 4 KiB block.
     Full,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For a terminal.
-    Text,
-    /// The view, with a versioned schema.
-    Json,
-    /// One row per point.
-    Csv,
-    /// One self-contained file.
-    Html,
-}

@@ -28,7 +28,8 @@ pub(super) fn header(run: &RunSummary) -> String {
     ] {
         let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
     }
-    format!("<h1>{} {state}</h1>\n<dl class=\"strip\">{facts}</dl>\n", escaped(&run.id))
+    let name = run.title.as_ref().map_or_else(|| run.id.clone(), |title| format!("{title} · {}", run.id));
+    format!("<h1>{} {state}</h1>\n<dl class=\"strip\">{facts}</dl>\n", escaped(&name))
 }
 
 /// A card per series.

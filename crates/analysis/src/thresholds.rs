@@ -1,0 +1,97 @@
+//! A run held against thresholds that the user set afterwards.
+
+use linerate_record::threshold::{Fails, Threshold};
+use linerate_record::units::{Rate, bytes_per_s_iec, count};
+
+use crate::view::{Measure, Series, View};
+
+/// One threshold and one series that it is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The series' place in the view.
+    pub series: usize,
+    /// The threshold, as it was written.
+    pub threshold: String,
+    /// Whether the figure is beyond it. A series of which nothing was measured misses every one.
+    pub missed: bool,
+    /// The figure.
+    pub told: String,
+}
+
+/// Holds a run against thresholds, each with all series that it is of.
+///
+/// # Errors
+/// A threshold of no series of this run: it would never fail.
+pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &'t Threshold> {
+    let mut all = Vec::new();
+    for threshold in thresholds {
+        let before = all.len();
+        for (number, series) in view.series.iter().enumerate() {
+            let name = series.workload.split(' ').next().unwrap_or_default();
+            if threshold.workload.as_ref().is_none_or(|asked| asked == name) {
+                let (missed, told) = of_series(series, threshold.fails);
+                all.push(Held { series: number, threshold: threshold.to_string(), missed, told });
+            }
+        }
+        if all.len() == before {
+            return Err(threshold);
+        }
+    }
+    Ok(all)
+}
+
+fn of_series(series: &Series, fails: Fails) -> (bool, String) {
+    let Some(point) = series.typical() else { return (true, "nothing was measured".to_owned()) };
+    match fails {
+        Fails::ThroughputBelow(bound) => {
+            let (measure, bound) = match bound {
+                Rate::Bytes(bound) => (Measure::Bytes, bound),
+                Rate::Requests(bound) => (Measure::Requests, bound),
+            };
+            // What all visits say together is known of the throughput that tells the story.
+            let pooled = series.best().filter(|_| measure == series.measure);
+            let mean = pooled.map_or(point.throughput(measure).mean, |best| best.mean);
+            let told = match measure {
+                Measure::Bytes => bytes_per_s_iec(mean),
+                Measure::Requests => format!("{} req/s", count(mean)),
+            };
+            (mean.is_nan() || mean < bound, format!("the best throughput was {told}"))
+        }
+        Fails::ErrorsAbove(bound) => {
+            let failed: u64 = series.points.iter().map(|p| p.error_count()).sum();
+            let all = failed + series.points.iter().map(|p| p.requests).sum::<u64>();
+            let share = failed as f64 / all.max(1) as f64;
+            (share > bound || all == 0, format!("{failed} of {all} requests failed, {:.3} %", share * 100.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::build;
+    use crate::view::tests::records;
+
+    #[test]
+    fn throughput_and_errors_are_held_against_their_bounds() {
+        // 200 requests of 1 MiB a second at the best; three of 303 fail.
+        let mut records = records(&[1, 2], |c| u64::from(c) * 5);
+        records.intervals[3].rows[0].errors.insert("http 503".into(), 3);
+        let view = build(&records).unwrap();
+        for (text, missed) in [
+            ("get.throughput<201MiB/s", true),
+            ("get.throughput<199MiB/s", false),
+            ("throughput<201/s", true),
+            ("throughput<199/s", false),
+            ("errors>0.5%", true),
+            ("errors>0", true),
+            ("errors>5%", false),
+        ] {
+            let all = [text.parse::<Threshold>().unwrap()];
+            let held = held(&view, &all).unwrap();
+            assert!(held.len() == 1 && held[0].missed == missed, "{text}: {held:?}");
+        }
+        let none = ["put.errors>1%".parse::<Threshold>().unwrap()];
+        assert_eq!(held(&view, &none), Err(&none[0]));
+    }
+}

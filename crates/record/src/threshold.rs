@@ -1,0 +1,99 @@
+//! Thresholds that a run is held against afterwards, as `--fail-if` of `report` reads them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::units::{Rate, Share, UnitError};
+
+/// What is not to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// Of which series: the first word of its workload (`get`, `mixed`); of all where none is named.
+    pub workload: Option<String>,
+    /// Which figure, and from where on it fails.
+    pub fails: Fails,
+    /// As it was written.
+    text: String,
+}
+
+/// From where on a figure fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fails {
+    /// The best throughput, where it is below.
+    ThroughputBelow(Rate),
+    /// The share of requests that failed, from 0 to 1, where it is above.
+    ErrorsAbove(f64),
+}
+
+impl FromStr for Threshold {
+    type Err = UnitError;
+
+    /// Reads `get.throughput<1GiB/s`, `stat.throughput<5k/s`, `errors>0.1%`, `put.errors>0`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let fail = || UnitError {
+            what: "threshold",
+            input: text.to_owned(),
+            fix: "write [OPERATION.]throughput<RATE or [OPERATION.]errors>SHARE, such as get.throughput<1GiB/s, \
+                  stat.throughput<5000/s or errors>0.1%",
+        };
+        let at = text.find(['<', '>']).ok_or_else(fail)?;
+        let (left, bound) = (text[..at].trim(), text[at + 1..].trim());
+        let (workload, figure) = left.rsplit_once('.').map_or((None, left), |(name, figure)| (Some(name), figure));
+        let fails = match (figure, &text[at..=at]) {
+            ("throughput", "<") => Fails::ThroughputBelow(bound.parse().map_err(|_| fail())?),
+            ("errors", ">") if matches!(bound, "0" | "0%") => Fails::ErrorsAbove(0.0),
+            ("errors", ">") => Fails::ErrorsAbove(bound.parse::<Share>().map_err(|_| fail())?.0),
+            _ => return Err(fail()),
+        };
+        let workload = workload.map(|name| name.trim().to_ascii_lowercase());
+        if workload.as_ref().is_some_and(|name| name.is_empty() || !name.bytes().all(|b| b.is_ascii_lowercase())) {
+            return Err(fail());
+        }
+        Ok(Threshold { workload, fails, text: text.trim().to_owned() })
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_read_as_they_are_said() {
+        let gib = Rate::Bytes(1_073_741_824.0);
+        for (text, workload, fails) in [
+            ("get.throughput<1GiB/s", Some("get"), Fails::ThroughputBelow(gib)),
+            (" PUT.throughput < 1GiB/s ", Some("put"), Fails::ThroughputBelow(gib)),
+            ("throughput<5k/s", None, Fails::ThroughputBelow(Rate::Requests(5e3))),
+            ("errors>0.1%", None, Fails::ErrorsAbove(0.001)),
+            ("mixed.errors>0", Some("mixed"), Fails::ErrorsAbove(0.0)),
+        ] {
+            let read: Threshold = text.parse().unwrap();
+            assert_eq!((read.workload.as_deref(), read.fails), (workload, fails), "{text}");
+            assert_eq!(read.to_string(), text.trim());
+        }
+    }
+
+    #[test]
+    fn what_is_no_threshold_says_what_one_is() {
+        for text in [
+            "",
+            "get.throughput",
+            "get.throughput>1GiB/s",
+            "errors<1%",
+            "errors>150%",
+            "p99<5ms",
+            ".errors>1%",
+            "<",
+            "é>1",
+        ] {
+            let told = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(told.contains("get.throughput<1GiB/s"), "{text}: {told}");
+        }
+    }
+}

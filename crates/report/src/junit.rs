@@ -1,0 +1,65 @@
+//! A view as JUnit's XML, for what shows tests: a case for the requests of the run, one for its own thresholds, and one
+//! for each that it is held against afterwards.
+
+use std::fmt::Write as _;
+
+use linerate_analysis::findings::{requests_failed, threshold_missed};
+use linerate_analysis::thresholds::Held;
+use linerate_analysis::view::View;
+
+use crate::words;
+
+/// A suite of the name of the run's title, or of the run. Its cases fail where the run ended with an exit code for the
+/// same reason, or a threshold is missed.
+#[must_use]
+pub fn junit(view: &View, held: &[Held]) -> String {
+    let run = &view.run;
+    let grave = |finding: Option<&linerate_record::finding::Finding>| {
+        finding.map(|found| format!("{}: {}", found.claim, found.evidence))
+    };
+    let mut cases = vec![case("run", "requests succeed", grave(requests_failed(view)))];
+    if run.asked.slo.is_some() || run.asked.abort_if.is_some() {
+        cases.push(case("run", "bounds of the run are kept", grave(threshold_missed(view))));
+    }
+    for one in held {
+        let series = view.series.get(one.series);
+        let label = series.map_or_else(String::new, |s| words::series_label(&s.workload, &s.size));
+        cases.push(case(&label, &format!("not {}", one.threshold), one.missed.then(|| one.told.clone())));
+    }
+    let failures = cases.iter().filter(|case| case.contains("<failure")).count();
+    let (tests, name) = (cases.len(), escaped(run.title.as_ref().unwrap_or(&run.id)));
+    let seconds = run.elapsed_ms as f64 / 1e3;
+    let time = words::utc_exact(run.started_unix_ms);
+    let counts = format!("tests=\"{tests}\" failures=\"{failures}\"");
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"{name}\" {counts} \
+         errors=\"0\" skipped=\"0\" time=\"{seconds}\" timestamp=\"{time}\">\n{}</testsuite>\n</testsuites>\n",
+        cases.concat()
+    )
+}
+
+fn case(class: &str, name: &str, failure: Option<String>) -> String {
+    let (class, name) = (escaped(class), escaped(name));
+    let mut text = format!("<testcase classname=\"linerate.{class}\" name=\"{name}\"");
+    let _ = match failure {
+        Some(why) => writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&why)),
+        None => writeln!(text, "/>"),
+    };
+    text
+}
+
+/// Text as an attribute has it. XML 1.0 has no other control characters, escaped or not.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

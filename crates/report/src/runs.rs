@@ -1,0 +1,71 @@
+//! A list of runs: when, what, against what, and what came of it.
+
+use linerate_analysis::view::{Bound, Measure, Series, View};
+use linerate_record::units::{bytes_per_s_iec, count};
+
+use crate::terminal::{clean, cut};
+use crate::words;
+
+/// Columns of what a row begins with.
+const STARTED: usize = 16;
+const RUN: usize = 28;
+const TARGET: usize = 20;
+const SERIES: usize = 15;
+
+/// The names above the columns.
+#[must_use]
+pub fn header() -> String {
+    line("started (UTC)", "run", "target", "series", "best throughput")
+}
+
+/// A run: a line for each of its series.
+#[must_use]
+pub fn row(path: &str, view: &View) -> String {
+    let run = &view.run;
+    let named = run.title.as_ref().map_or_else(|| path.to_owned(), |title| format!("{path} {title}"));
+    let target = words::place(&run.target);
+    let state = if run.complete { "" } else { ", incomplete" };
+    if view.series.is_empty() {
+        return line(&started(run.started_unix_ms), &named, &target, "", &format!("nothing measured{state}"));
+    }
+    let rows = view.series.iter().enumerate().map(|(i, series)| {
+        let label = words::series_label(&series.workload, &series.size);
+        let told = format!("{}{state}", headline(series));
+        let first = i == 0;
+        let begun = if first { started(run.started_unix_ms) } else { String::new() };
+        let (named, target) = if first { (named.as_str(), target.as_str()) } else { ("", "") };
+        line(&begun, named, target, &label, &told)
+    });
+    rows.collect()
+}
+
+/// A folder that is a run and cannot be read.
+#[must_use]
+pub fn broken(path: &str, started_unix_ms: u64, why: &str) -> String {
+    line(&started(started_unix_ms), path, "", "", why)
+}
+
+/// The best throughput and what bound it.
+fn headline(series: &Series) -> String {
+    let Some((best, point)) = series.best().zip(series.typical()) else { return "nothing measured".to_owned() };
+    let figure = match series.measure {
+        Measure::Bytes => bytes_per_s_iec(best.mean),
+        Measure::Requests => format!("{} req/s", count(best.mean)),
+    };
+    let bound = match series.limit.as_ref().map(|limit| limit.bound) {
+        Some(Bound::Disturbed) => ", disturbed".to_owned(),
+        Some(bound) => format!(", bound by: {}", words::bound(bound)),
+        None => String::new(),
+    };
+    format!("{figure} {} at {}{bound}", words::plus_minus(&best), words::load(point))
+}
+
+fn started(unix_ms: u64) -> String {
+    words::utc(unix_ms).chars().take(STARTED).collect()
+}
+
+fn line(started: &str, run: &str, target: &str, series: &str, told: &str) -> String {
+    // The name is what other commands want, so that it is never cut.
+    let (run, target, series) = (clean(run), cut(&clean(target), TARGET), cut(&clean(series), SERIES));
+    format!(" {started:<STARTED$}  {run:<RUN$}  {target:<TARGET$}  {series:<SERIES$}  {}\n", clean(told))
+}
