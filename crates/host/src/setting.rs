@@ -25,7 +25,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use linerate_record::journal::{Beside, Device};
-use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space, same};
+use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space, fits, same};
 
 use crate::root::Root;
 pub use beside::told as told_beside;
@@ -281,14 +281,17 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What cannot be a value of this kind of setting, and why. Of files only the kernel knows.
-pub(crate) fn fitting_value(locator: &Locator, value: &str) -> Result<(), String> {
-    let fits = match locator {
+/// What cannot be a value of this setting, and why: by its kind, and by what is there now where that can be read. What
+/// the kernel takes of the rest, only it knows.
+pub(crate) fn fitting_value(root: &Root, knob: &Knob, place: &Place, value: &str) -> Result<(), String> {
+    let fits_kind = match knob.locator {
         Locator::Mtu | Locator::Ring { .. } | Locator::Channels => spot::number(value).map(drop),
         Locator::Offload { .. } => spot::switch(value).map(drop),
         _ => Ok(()),
     };
-    fits.map_err(|error| error.to_string())
+    fits_kind.map_err(|error| error.to_string())?;
+    let Setting { value: now, choices, .. } = read(root, knob, place);
+    now.map_or(Ok(()), |now| fits(&knob.locator, &now, &choices, value))
 }
 
 /// Why changing a setting to a value could not be taken back; `None` where it can, or nothing would change.

@@ -9,6 +9,7 @@ mod points;
 mod setup;
 mod steps;
 mod stored;
+mod together;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::{folder, interrupt, progress, readings, report};
 use objects::Objects;
 use points::{Recorder, ceilings, measure};
 use setup::Setup;
+pub(crate) use together::check;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     interrupt::before_the_load()?;

@@ -26,7 +26,9 @@ use crate::knobs::KnobsFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::tune::TuneFlags;
 
-pub(crate) use choices::{ArrivalsFlag, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag};
+pub(crate) use choices::{
+    ArrivalsFlag, Given, GivenFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetKind, UniqueFlag, WriteFlag,
+};
 pub(crate) use reading::{ReportFlags, RunFormat, RunsFlags};
 pub(crate) use site::{ExplainFlags, PlanFlags, SiteFormat, quantity};
 
@@ -129,6 +131,9 @@ pub(crate) struct BenchFlags {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// Which of them were given, as the reader of the command line notes.
+    #[arg(skip)]
+    pub(crate) given: GivenFlags,
 }
 
 #[derive(Args, Debug)]

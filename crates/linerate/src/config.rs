@@ -12,7 +12,7 @@ use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
 use linerate_record::shown::MASK;
 use saphyr_parser::{Event, Parser, Span};
 
-use crate::cli::{Cli, Verb};
+use crate::cli::{Cli, Given, GivenFlags, Verb};
 use crate::failure::Failure;
 use crate::grid::Grid;
 use crate::{bounded, exposed, printing, warp};
@@ -50,14 +50,29 @@ const LISTS: [&str; 1] = ["host"];
 
 /// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
 pub(crate) fn command_line(args: Vec<OsString>) -> Result<Cli, Failure> {
-    let cli = parse(&args)?;
-    match &cli.verb {
-        Verb::Bench(flags) if flags.config.is_some() => {
-            let path = flags.config.clone().unwrap_or_default();
-            parse(&with_file(args, &path)?)
-        }
-        _ => Ok(cli),
+    let mut cli = parse(&args)?;
+    let Verb::Bench(flags) = &mut cli.verb else { return Ok(cli) };
+    let typed = given(&args, Given::Typed);
+    let Some(path) = flags.config.clone() else {
+        flags.given = typed;
+        return Ok(cli);
+    };
+    let words = with_file(args, &path)?;
+    let mut cli = parse(&words)?;
+    if let Verb::Bench(flags) = &mut cli.verb {
+        flags.given = given(&words, Given::InFile);
+        flags.given.0.extend(typed.0);
     }
+    Ok(cli)
+}
+
+/// The flags of bench that stand on a command line, by their ids.
+pub(crate) fn given(words: &[OsString], by: Given) -> GivenFlags {
+    let matches = Cli::command().try_get_matches_from(words).ok();
+    let bench = matches.as_ref().and_then(|matches| matches.subcommand_matches("bench"));
+    let ids = bench.into_iter().flat_map(|bench| bench.ids().map(move |id| (bench, id.as_str())));
+    let typed = ids.filter(|(bench, id)| bench.value_source(id) == Some(ValueSource::CommandLine));
+    GivenFlags(typed.map(|(_, id)| (id.to_owned(), by)).collect())
 }
 
 fn parse(args: &[OsString]) -> Result<Cli, Failure> {
@@ -87,6 +102,18 @@ pub(crate) fn refusal(error: &clap::Error) -> String {
         }
         _ => text.to_owned(),
     }
+}
+
+/// The same in one line, with what is meant where clap knows it, for a command line in which this is one of several.
+pub(crate) fn refusal_in_a_line(error: &clap::Error) -> String {
+    if let Some(text) = warp::explain(error) {
+        return text;
+    }
+    let text = refusal(error);
+    let hints = text.lines().skip(1).map(str::trim);
+    let hint = hints.filter_map(|line| line.strip_prefix("tip: ").or(line.starts_with('[').then_some(line)));
+    let first = text.lines().next().unwrap_or_default().trim();
+    std::iter::once(first).chain(hint).collect::<Vec<_>>().join("; ")
 }
 
 /// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.

@@ -37,6 +37,9 @@ pub(crate) mod code {
 pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
+    /// Several of the kind of [`Failure::Usage`].
+    #[error("{} mistakes\n  {}", .0.len(), .0.join("\n  "))]
+    Mistakes(Vec<String>),
     #[error(transparent)]
     Hosts(#[from] HostsError),
     #[error(transparent)]
@@ -99,9 +102,26 @@ impl Failure {
         Failure::Usage(text.to_string())
     }
 
+    /// One mistake, or several.
+    pub(crate) fn of_mistakes(mut mistakes: Vec<String>) -> Self {
+        match mistakes.len() {
+            1 => Failure::Usage(mistakes.remove(0)),
+            _ => Failure::Mistakes(mistakes),
+        }
+    }
+
+    /// What is wrong, one by one.
+    pub(crate) fn mistakes(self) -> Vec<String> {
+        match self {
+            Failure::Mistakes(mistakes) => mistakes,
+            other => vec![other.to_string()],
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Usage(_) | Failure::NotARun { .. } | Failure::Name(_) | Failure::Tls(_) => code::USAGE,
+            Failure::Usage(_) | Failure::Mistakes(_) | Failure::NotARun { .. } => code::USAGE,
+            Failure::Name(_) | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
             Failure::Bucket(BucketError::Stopped) => code::INTERRUPTED,

@@ -94,10 +94,14 @@ pub(crate) struct Grid {
 impl Grid {
     /// Reads the grid from the flags.
     pub(crate) fn parse(work: &Work) -> Result<Self, Failure> {
-        let grid = Grid {
-            workloads: workloads(&work.op, &mix(work)?)?,
-            sizes: sizes::parse_list(&work.obj_size).map_err(Failure::usage)?,
-            levels: levels(work)?,
+        let workloads = mix(work).and_then(|mix| workloads(&work.op, &mix));
+        let sizes = sizes::parse_list(&work.obj_size).map_err(Failure::usage);
+        let grid = match (workloads, sizes, levels(work)) {
+            (Ok(workloads), Ok(sizes), Ok(levels)) => Grid { workloads, sizes, levels },
+            (workloads, sizes, levels) => {
+                let wrong = [workloads.err(), sizes.err(), levels.err()].into_iter().flatten();
+                return Err(Failure::of_mistakes(wrong.flat_map(Failure::mistakes).collect()));
+            }
         };
         let per_series = match &grid.levels {
             Levels::Given(all) => all.len(),

@@ -11,7 +11,7 @@ use linerate_record::finding::FindingKind;
 use linerate_record::run::{Ended, Op};
 use running::{ACCESS_KEY, SECRET_KEY};
 use running::{
-    Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, view, words,
+    Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
 };
 use tempfile::tempdir;
 
@@ -39,7 +39,7 @@ fn every_operation_and_payload_is_verified_and_leaves_nothing() {
     ] {
         let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
         let target = Served::embedded(drive.path());
-        let host = format!("--host {} --concurrent 5 --verify {SHORT} {flags}", target.address);
+        let host = format!("--host {} --concurrent 5 {} {SHORT} {flags}", target.address, verify(flags));
         let view = bench_view(out.path(), &host);
         assert!(view.run.complete && view.findings.iter().all(|f| f.kind != FindingKind::RequestErrors), "{flags}");
         for point in points(&view) {

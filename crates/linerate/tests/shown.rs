@@ -150,7 +150,7 @@ const PLACES: [(&str, bool, bool); 14] = [
     ("knobs FORM", false, false),
     ("plan FORM", false, false),
     ("compare FORM other", false, false),
-    ("tune diff --set vm.swappiness=FORM", true, false),
+    ("tune diff --set net.core.default_qdisc=FORM", true, false),
     ("audit --netns FORM/x", true, false),
     ("audit --netns FORM/x --format json", true, true),
     ("audit --netns FORM/x --format html", true, false),
@@ -218,7 +218,7 @@ fn figures_names_of_fields_and_words_stay_whatever_the_keys_are() {
     for line in ["completions bash", "man", "plan --example", "plan --schema"] {
         assert_eq!(of("linerate", "description", line), of("short", "keys", line), "{line}");
     }
-    let text = of("minioadmin", "minioadmin", "tune diff --set vm.swappiness=minioadm");
+    let text = of("minioadmin", "minioadmin", "tune diff --set net.core.default_qdisc=minioadm");
     assert!(text.contains("minioadm\""), "a part of a key is none: {text}");
 }
 

@@ -396,3 +396,105 @@ fn knobs_are_told_as_a_table_in_full_and_as_json() {
     let (code, error) = told(&["--profile", "fast"]);
     assert!(code == Some(2) && error.contains("s3-storage-node"), "{error}");
 }
+
+/// What a command line that is wrong says, which leaves nothing behind.
+fn refused(flags: &str) -> String {
+    let place = tempdir().expect("a folder");
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b").current_dir(place.path());
+    let output = command.args(words(flags)).output().expect("linerate runs");
+    assert_eq!(output.status.code(), Some(2), "{flags}: {}", shown(&output));
+    assert!(files_below(place.path()).is_empty(), "{flags} left something");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_flag_that_would_do_nothing_is_refused_with_what_it_is_for() {
+    for (flags, part) in [
+        ("--op get --mix get=1,put=1", "--mix gives the weights of --op mixed"),
+        ("--op get --get-distrib 3", "--get-distrib is a weight of --op mixed"),
+        ("--op put --range-size 1KiB", "--range-size is for GET"),
+        ("--op put --verify", "--verify compares what GET reads"),
+        ("--op put --target-memory 1GiB", "--target-memory is held against what GET reads"),
+        ("--op get --part.size 8MiB", "--part.size cuts uploads in parts"),
+        ("--op get --part.concurrent 2", "--part.concurrent is of uploads in parts"),
+        ("--op put --write multipart", "--write says how objects to read are written"),
+        ("--op get --canary-rate 7", "--canary-rate paces the canary of --abort-if"),
+        ("--op get --concurrent 2 --max-concurrent 9", "--max-concurrent bounds the search"),
+        ("--op get --rate 50/s --max-concurrent 9", "--max-concurrent bounds the search"),
+        ("--op get --rate 50/s --precision 5%", "--precision ends points of a closed loop"),
+        ("--op delete --warmup 1s", "--warmup is for what can be done again"),
+        ("--target null --drive .", "--drive is for --target embedded"),
+        ("--target null --anonymous", "--anonymous is for --host"),
+    ] {
+        let said = refused(&format!("bench {flags}"));
+        assert!(said.contains(part), "{flags}: {said}");
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_command_line_are_told_at_once() {
+    let bench = "bench --op get,copy --obj.size 4XB --concurrent 0 --timeout 0s --bucket x --target null --verify";
+    let said = refused(bench);
+    assert!(said.starts_with("error: 6 mistakes\n"), "{said}");
+    for part in ["\"copy\"", "4XB", "concurrency \"0\"", "--timeout", "3 to 63", "stores nothing"] {
+        assert!(said.lines().any(|line| line.starts_with("  ") && line.contains(part)), "{part}: {said}");
+    }
+    let said = refused("bench --op put --mix get=1 --canary-rate 7 --part.concurrent 3 --objects 5");
+    assert!(said.starts_with("error: 3 mistakes\n") && !said.contains("--objects"), "{said}");
+}
+
+#[test]
+fn a_flag_without_effect_that_misleads_nobody_is_told_and_taken() {
+    let home = tempdir().unwrap();
+    let output = run(home.path(), &[], &format!("{SHORT} --op put --target null"));
+    assert!(output.status.success(), "{}", shown(&output));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("note: --objects has no effect: it counts what is written beforehand"), "{said}");
+}
+
+#[test]
+fn a_dry_run_of_an_experiment_refuses_what_bench_would() {
+    let experiment = |more: &[&str]| {
+        let words = ["experiment", "--dry-run", "--with", "a=--threads 1", "--with"];
+        let output = linerate().args(words).args(more).output().expect("linerate runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (more, parts) in [
+        (&["b=--paylod unsigned"][..], &["arm \"b\"", "'--paylod'", "similar argument exists: '--payload'"][..]),
+        (&["b=--threads 2", "--", "--paylod", "x"], &["'--paylod'"]),
+        (&["b=--mix get=1"], &["arm \"b\"", "--mix gives the weights"]),
+        (
+            &["b=--md5", "--with", "c=--threads x"],
+            &["2 mistakes", "\"--md5\" is a flag of warp", "arm \"b\"", "arm \"c\""],
+        ),
+    ] {
+        let (code, said) = experiment(more);
+        assert_eq!(code, Some(2), "{more:?}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{more:?}: {said}");
+    }
+    let said = experiment(&["b=--threads 2", "--", "--paylod", "x"]).1;
+    assert!(!said.contains("arm \""), "what all arms have is told once: {said}");
+    assert_eq!(experiment(&["b=--threads 2"]).0, Some(0));
+}
+
+#[test]
+fn values_that_cannot_be_are_refused_before_a_file_is_written_all_at_once() {
+    let said = refused(
+        "tune diff -o changes.json --set vm.swappiness=banana --set net.core.somaxconn=4097 --set vm.nonsense=1 \
+         --set net.ipv4.tcp_rmem=33554432",
+    );
+    assert!(said.starts_with("error: 3 mistakes\n") && !said.contains("somaxconn"), "{said}");
+    for part in ["\"banana\" is not a whole number", "\"vm.nonsense=1\"", "give 3 whole numbers, as in"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn nothing_that_the_kernel_ignores_is_among_changes() {
+    let output = linerate().args(["tune", "diff", "--profile", "source-003-full"]).output().expect("linerate runs");
+    let said = shown(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("tcp_low_latency: \"0\", \"1\" wanted: the kernel ignores it since Linux 4.14"), "{said}");
+    assert!(!said.contains("tcp_low_latency: \"0\" → \"1\""), "{said}");
+}

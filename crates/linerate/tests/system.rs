@@ -9,7 +9,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_analysis::view::View;
 use linerate_record::finding::FindingKind;
-use running::{bench_with, points, shown, view};
+use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, longest, missing, released,
     renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
@@ -143,7 +143,7 @@ fn every_operation() -> Result<(), Failed> {
         "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
         "--op get,list --obj.size 4096 --prefix a+b/ü&<>/",
     ] {
-        let flags = format!("--host {} --verify {flags}", minio.address);
+        let flags = format!("--host {} {} {flags}", minio.address, verify(flags));
         let view = with_figures(&minio, &flags)?;
         for point in points(&view) {
             assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
@@ -307,7 +307,7 @@ fn over_tls() -> Result<(), Failed> {
             // Parts take their time in a build that is not optimised.
             let (seconds, objects) = if *work == parts { ("2500ms", 4) } else { ("800ms", 20) };
             let time = format!("--duration {seconds} --warmup 100ms --no-ceiling --objects {objects}");
-            let flags = format!("{host} --concurrent 4 --verify {time} {mode} {work}");
+            let flags = format!("{host} --concurrent 4 {} {time} {mode} {work}", verify(work));
             let view = minio.bench(out.path(), &flags)?;
             for point in points(&view) {
                 assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);

@@ -6,7 +6,9 @@ mod running;
 use std::net::{TcpListener, ToSocketAddrs as _};
 
 use linerate_record::finding::{FindingKind, Severity};
-use running::{ACCESS_KEY, SECRET_KEY, Served, bench, bench_view, bench_with, files_below, points, shown, view};
+use running::{
+    ACCESS_KEY, SECRET_KEY, Served, bench, bench_view, bench_with, files_below, points, shown, verify, view,
+};
 use tempfile::tempdir;
 
 /// Short points: the tests are about what is right, not about how fast.
@@ -27,8 +29,10 @@ fn every_operation_and_payload_is_verified_over_tls_and_leaves_nothing() {
     .enumerate()
     {
         let flags = format!(
-            "--host https://{} --ca-file {} --concurrent 5 --verify {SHORT} {flags}",
-            target.address, target.ca
+            "--host https://{} --ca-file {} --concurrent 5 {} {SHORT} {flags}",
+            target.address,
+            target.ca,
+            verify(flags)
         );
         let view = bench_view(&out.path().join(i.to_string()), &flags);
         for point in points(&view) {

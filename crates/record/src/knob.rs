@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use value::{same, same_in};
+pub use value::{fits, same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
 /// host says.

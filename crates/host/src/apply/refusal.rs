@@ -35,7 +35,7 @@ pub fn refusal(
         return Err(format!("{owner}, and linerate leaves it alone"));
     }
     allowed_value(value)?;
-    fitting_value(&knob.locator, value)?;
+    fitting_value(root, knob, place, value)?;
     irreversible(root, knob, place, value).map_or(Ok(knob), Err)
 }
 

@@ -11,10 +11,8 @@ use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Heed, Keeping};
 use linerate_load::clock::Clock;
 use linerate_load::hosts::{Host, labels};
-use linerate_load::naming::{check_bucket, check_prefix};
 use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sys::process_cpu_ns;
 use linerate_load::tls::{Negotiated, Tls, Trust};
 use linerate_record::run::{
     Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
@@ -22,7 +20,7 @@ use linerate_record::run::{
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::objects::{cleaning, place};
-use super::{bodies, kept, parts};
+use super::{bodies, kept, parts, together};
 use crate::child::{self, TargetProcess};
 use crate::clean::aim::bucket_note;
 use crate::cli::{
@@ -78,8 +76,10 @@ pub(crate) struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     pub(crate) fn make(flags: &'a BenchFlags) -> Result<Self, Failure> {
-        let grid = Grid::parse(&flags.work)?;
-        check_together(flags, &grid)?;
+        let (grid, notes) = together::check(flags)?;
+        if !flags.output.quiet {
+            notes.iter().for_each(|note| say(&format!("note: {note}")));
+        }
         let (id, folder) = name_folder(flags, &grid)?;
         folder::require_free(&folder)?;
         allow_open_files();
@@ -478,14 +478,6 @@ fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
 
 /// Starts a target of linerate's own, which proves itself to it.
 fn aim_at_own(target: &TargetChoice) -> Result<Aim, Failure> {
-    for (given, flag) in [(target.ca_file.is_some(), "--ca-file"), (target.resolve_host, "--resolve-host")] {
-        if given {
-            return Err(Failure::usage(format!("{flag} is for --host, and linerate's own target would be loaded")));
-        }
-    }
-    if target.insecure && !target.tls {
-        return Err(Failure::usage("--insecure is for TLS: give --tls too, or https:// in --host"));
-    }
     let kind = target.target.unwrap_or(TargetKind::Embedded);
     let credentials = credentials::ephemeral()?;
     let mut process = child::start(kind, target.drive.as_deref(), Some(&credentials), target.tls)?;
@@ -493,43 +485,7 @@ fn aim_at_own(target: &TargetChoice) -> Result<Aim, Failure> {
     Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) })
 }
 
-/// Flags that are right one by one and wrong together.
-fn check_together(flags: &BenchFlags, grid: &Grid) -> Result<(), Failure> {
-    let work = &flags.work;
-    let writes = grid.workloads.iter().any(|w| !matches!(w.name.as_str(), "get" | "stat" | "list"));
-    if work.list_existing && writes {
-        return Err(Failure::usage("--list-existing only reads: use it with --op get, stat or list"));
-    }
-    if work.verify && work.list_existing {
-        return Err(Failure::usage("--verify needs objects that the run wrote: drop --list-existing or --verify"));
-    }
-    if work.verify && flags.target.target == Some(TargetKind::Null) {
-        return Err(Failure::usage("--verify has nothing to compare with on --target null, which stores nothing"));
-    }
-    if work.arrivals.is_some() && !work.is_open() {
-        return Err(Failure::usage("--arrivals spaces the requests of an open loop: add --rate or --slo"));
-    }
-    if flags.keys.anonymous && payload(work.payload).is_chunked() {
-        let name = name_of(work.payload);
-        return Err(Failure::usage(format!("--payload {name} needs credentials: drop --anonymous, or use unsigned")));
-    }
-    parts::check(work, grid)?;
-    bodies::check(work, grid)?;
-    if work.timeout < Duration::from_millis(1) {
-        return Err(Failure::usage(format!("--timeout {:?} fails every request: give 1ms or more", work.timeout)));
-    }
-    if let Some(pid) = flags.target.target_pid.filter(|&pid| process_cpu_ns(pid).is_err()) {
-        return Err(Failure::usage(format!("--target-pid {pid} is no process that can be looked at on this machine")));
-    }
-    if work.range_size.is_some_and(|r| r.0 == 0) {
-        return Err(Failure::usage("--range-size 0 reads nothing: give a length such as 64KiB"));
-    }
-    check_bucket(&flags.target.bucket, lookup(flags.target.lookup))?;
-    check_prefix(&flags.target.prefix)?;
-    Ok(())
-}
-
-const fn lookup(flag: LookupFlag) -> Lookup {
+pub(super) const fn lookup(flag: LookupFlag) -> Lookup {
     match flag {
         LookupFlag::Path => Lookup::Path,
         LookupFlag::Host => Lookup::VirtualHost,
@@ -548,7 +504,7 @@ fn local(process: &TargetProcess) -> Host {
     Host { authority: process.address.to_string(), address: process.address }
 }
 
-const fn payload(flag: PayloadFlag) -> Payload {
+pub(super) const fn payload(flag: PayloadFlag) -> Payload {
     match flag {
         PayloadFlag::Signed => Payload::Signed,
         PayloadFlag::Unsigned => Payload::Unsigned,

@@ -1,4 +1,6 @@
-//! What flags with a choice may say.
+//! What flags with a choice may say, and who gave a flag.
+
+use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 
@@ -65,4 +67,23 @@ pub(crate) enum UniqueFlag {
     Tail,
     /// Every 4 KiB block.
     Full,
+}
+
+/// Who gave a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// It stands on the command line.
+    Typed,
+    /// A file of flags has it.
+    InFile,
+}
+
+/// Flags that were given, by their ids, and who gave each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenFlags(pub(crate) BTreeMap<String, Given>);
+
+impl GivenFlags {
+    pub(crate) fn get(&self, id: &str) -> Option<Given> {
+        self.0.get(id).copied()
+    }
 }

@@ -38,6 +38,7 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     reach::require_restart(&lineup.arms, flags.arms.restart.is_some())?;
     // What cannot be a design is told before anything is touched.
     let design = plan(flags, &lineup.arms, 0, Vec::new())?;
+    require_flags(flags, &lineup.arms)?;
     if flags.dry_run {
         report::print(&planned(&lineup, &design, flags))?;
         return Ok(ExitCode::SUCCESS);
@@ -308,6 +309,25 @@ fn flags_of_all(flags: &ConductFlags, arms: &[Planned]) -> Result<Vec<String>, F
     }
     shared.extend(with(endpoint::of_environment()));
     Ok(shared)
+}
+
+/// Refuses flags of bench that bench would refuse, those of every arm at once; what is wrong with all is told once.
+fn require_flags(flags: &ConductFlags, arms: &[Planned]) -> Result<(), Failure> {
+    let host = flags.host.iter().flat_map(|host| ["--host".to_owned(), host.clone()]);
+    let shared: Vec<String> = flags.flags.iter().cloned().chain(host).collect();
+    let of_arm = |arm: &Planned| {
+        let all: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
+        bench_flags(&flags.load, &all).err().map(Failure::mistakes).unwrap_or_default()
+    };
+    let each: Vec<Vec<String>> = arms.iter().map(of_arm).collect();
+    let is_of_all = |why: &String| each.iter().all(|wrong| wrong.contains(why));
+    let of_all = each.first().into_iter().flatten().filter(|why| is_of_all(why)).cloned();
+    let own = arms.iter().zip(&each).flat_map(|(arm, wrong)| {
+        let own = wrong.iter().filter(|why| !is_of_all(why));
+        own.map(|why| format!("arm {:?}: {why}", arm.name))
+    });
+    let mistakes: Vec<String> = of_all.chain(own).collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(Failure::of_mistakes(mistakes)) }
 }
 
 fn folder_path(flags: &ConductFlags) -> Result<PathBuf, Failure> {

@@ -1,5 +1,6 @@
 //! The load of a cell: a `linerate bench` in a process of its own, so that every cell has new connections.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -14,10 +15,10 @@ use clap::Parser as _;
 use linerate_record::units::Bytes;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::cli::{BenchFlags, Cli, Verb};
+use crate::bench;
+use crate::cli::{BenchFlags, Cli, Given, Verb};
 use crate::config;
 use crate::failure::Failure;
-use crate::grid::Grid;
 use crate::{interrupt, printing};
 
 /// Flags of bench that every cell is given by the experiment.
@@ -123,12 +124,17 @@ pub(super) fn bench_flags(load: &Load, flags: &[String]) -> Result<Box<BenchFlag
         let fix = "use --load, --settle, --measure and --output of the experiment";
         return Err(Failure::usage(format!("{flag} is the experiment's to give: {fix}")));
     }
-    let words =
-        ["linerate".to_owned(), "bench".to_owned()].into_iter().chain(of_load(load)).chain(flags.iter().cloned());
-    let cli = Cli::try_parse_from(words)
-        .map_err(|error| Failure::usage(format!("flags of bench: {}", config::refusal(&error))))?;
-    let Verb::Bench(flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
-    Grid::parse(&flags.work)?;
+    let words: Vec<OsString> = ["linerate".to_owned(), "bench".to_owned()]
+        .into_iter()
+        .chain(of_load(load))
+        .chain(flags.iter().cloned())
+        .map(OsString::from)
+        .collect();
+    let cli = Cli::try_parse_from(&words)
+        .map_err(|error| Failure::usage(format!("flags of bench: {}", config::refusal_in_a_line(&error))))?;
+    let Verb::Bench(mut flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
+    flags.given = config::given(&words, Given::Typed);
+    bench::check(&flags)?;
     Ok(flags)
 }
 

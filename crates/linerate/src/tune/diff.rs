@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use linerate_host::apply::{machine_hash, refusal};
 use linerate_host::{Asked, Root, setting};
 use linerate_model::audit::site_of;
-use linerate_model::knobs::{self, KNOBS, Row, advise};
+use linerate_model::knobs::{self, KNOBS, Row, advise, works};
 use linerate_model::profiles::{Pick, Profile, Value};
 use linerate_record::knob::{
     CHANGES_SCHEMA, Change, ChangeSet, Knob, Place, Scope, Setting, Snapshot, Space, Standing, same,
@@ -33,10 +33,7 @@ pub(crate) struct Found {
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let (root, space) = (flags.place.root(), flags.place.space());
     let stood = stands(&root, &space)?;
-    let mut found = Found::default();
-    for text in &flags.set {
-        found.changes.extend(by_hand(&root, &space, text, false)?.1);
-    }
+    let mut found = Found { changes: all_by_hand(&root, &space, &flags.set)?, left_out: Vec::new() };
     let profile = match (&flags.profile, flags.set.is_empty()) {
         (Some(name), _) => Some(profile_named(name)?),
         (None, true) => Some(profile_named(PROFILE)?),
@@ -64,6 +61,25 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     }
     report::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The changes that lead to values given by hand; all that is wrong with them is told at once.
+fn all_by_hand(root: &Root, space: &Space, given: &[String]) -> Result<Vec<Change>, Failure> {
+    let (mut changes, mut mistakes) = (Vec::new(), Vec::new());
+    let mut seen: Vec<Place> = Vec::new();
+    for text in given {
+        match by_hand(root, space, text, false) {
+            Ok((place, _)) if seen.contains(&place) => {
+                mistakes.push(format!("invalid change {text:?}: {place} is set before: set each once"));
+            }
+            Ok((place, change)) => {
+                seen.push(place);
+                changes.extend(change);
+            }
+            Err(failure) => mistakes.extend(failure.mistakes()),
+        }
+    }
+    if mistakes.is_empty() { Ok(changes) } else { Err(Failure::of_mistakes(mistakes)) }
 }
 
 /// What stands behind the spaces of changes: apply refuses where it is something else. A setting that the whole machine
@@ -129,12 +145,27 @@ fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>,
     for (pick, row) in rows {
         let settings = snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
         for setting in settings {
+            if let Some(left) = without_effect(pick, &row.knob, &snapshot, setting) {
+                found.left_out.push((setting.place.clone(), left));
+                continue;
+            }
             let by_hand = found.changes.iter().any(|change| change.place == setting.place);
             if let Some((new, why)) = wanted(pick, row, &snapshot, &site, setting).filter(|_| !by_hand) {
                 judged(root, &row.knob, setting, new, why, found);
             }
         }
     }
+}
+
+/// What a profile wants of a setting that this kernel has and ignores, and since when; `None` where it does not, or it
+/// is so already.
+fn without_effect(pick: &Pick, knob: &Knob, snapshot: &Snapshot, setting: &Setting) -> Option<String> {
+    let (Value::Literal(new), Some(prior)) = (pick.value, &setting.value) else { return None };
+    if works(knob, snapshot) || same(&knob.locator, prior, new) {
+        return None;
+    }
+    let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));
+    Some(format!("{prior:?}, {new:?} wanted: the kernel ignores it{since}"))
 }
 
 fn wanted(pick: &Pick, row: &Row, snapshot: &Snapshot, site: &Site, setting: &Setting) -> Option<(String, String)> {

@@ -32,6 +32,11 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
 }
 
+/// `--verify` where a load reads what can be compared.
+pub(crate) fn verify(flags: &str) -> &'static str {
+    if flags.contains("get") || flags.contains("mixed") { "--verify" } else { "" }
+}
+
 /// `linerate bench` with flags, an output folder and keys in its environment.
 pub(crate) fn bench_command(folder: &Path, flags: &str, keys: &[(&str, String)]) -> Command {
     let mut command = linerate();

@@ -43,6 +43,44 @@ pub fn same_in(file: &str, one: &str, other: &str) -> bool {
     }
 }
 
+/// Refuses what cannot be a value of the setting at a locator, by what it is now and what it can be: a word where there
+/// are numbers, another count of them, none of its choices. What the kernel takes beyond that, only it knows.
+///
+/// # Errors
+/// The reason, with what to give.
+pub fn fits(locator: &Locator, now: &str, choices: &[String], new: &str) -> Result<(), String> {
+    let file = match locator {
+        Locator::Sysctl { name } => name,
+        Locator::Sysfs { path } => path,
+        _ => return Ok(()),
+    };
+    let new = new.trim();
+    if !choices.is_empty() {
+        let is_one = choices.iter().any(|choice| choice == new);
+        return if is_one { Ok(()) } else { Err(format!("{new:?} is none of {}", choices.join(", "))) };
+    }
+    let is_each = |text: &str, is_part: fn(&str) -> bool| text.split_whitespace().all(is_part);
+    match kind(file) {
+        Kind::Masks if !is_each(new, is_mask) => Err(format!("{new:?} is no mask of processors: give one such as ff")),
+        Kind::Ports if ports(new).is_none() => {
+            Err(format!("{new:?} is no list of ports: give one such as 9000,30000-30100"))
+        }
+        Kind::Masks | Kind::Ports => Ok(()),
+        Kind::Words => {
+            let is_number = |word: &str| word.parse::<i128>().is_ok();
+            let numbers = now.split_whitespace().count();
+            if numbers == 0 || !is_each(now, is_number) {
+                return Ok(());
+            }
+            if is_each(new, is_number) && new.split_whitespace().count() == numbers {
+                return Ok(());
+            }
+            let what = if numbers == 1 { "a whole number".to_owned() } else { format!("{numbers} whole numbers") };
+            Err(format!("{new:?} is not {what}: give {what}, as in {:?}", plain(now, Cow::Borrowed)))
+        }
+    }
+}
+
 fn kind(file: &str) -> Kind {
     match file.rsplit(['/', '.']).next() {
         Some("rps_cpus" | "xps_cpus" | "xps_rxqs") => Kind::Masks,
@@ -55,15 +93,24 @@ fn plain<'t>(text: &'t str, word_as: impl Fn(&'t str) -> Cow<'t, str>) -> String
     text.split_whitespace().map(word_as).collect::<Vec<_>>().join(" ")
 }
 
+/// The name of a mask's queue, where it has one, and its groups.
+fn groups(word: &str) -> (&str, Vec<&str>) {
+    let (name, bits) = word.split_once('=').unwrap_or(("", word));
+    (name, bits.split(',').collect())
+}
+
+fn is_mask(word: &str) -> bool {
+    let (_, groups) = groups(word);
+    let is_group = |group: &&str| !group.is_empty() && group.chars().all(|digit| digit.is_ascii_hexdigit());
+    groups.iter().all(is_group) && groups.iter().skip(1).all(|group| group.len() <= GROUP_DIGITS)
+}
+
 /// A mask without what may stand before or between its digits. What is no mask stays as it is.
 fn mask(word: &str) -> Cow<'_, str> {
-    let (name, bits) = word.split_once('=').unwrap_or(("", word));
-    let groups: Vec<&str> = bits.split(',').collect();
-    let is_group = |group: &&str| !group.is_empty() && group.chars().all(|digit| digit.is_ascii_hexdigit());
-    let is_mask = groups.iter().all(is_group) && groups.iter().skip(1).all(|group| group.len() <= GROUP_DIGITS);
-    if !is_mask {
+    if !is_mask(word) {
         return Cow::Borrowed(word);
     }
+    let (name, groups) = groups(word);
     let digits: String = groups.iter().map(|group| format!("{group:0>GROUP_DIGITS$}")).collect();
     let digits = digits.trim_start_matches('0').to_ascii_lowercase();
     Cow::Owned(format!("{name}={}", if digits.is_empty() { "0" } else { &digits }))
@@ -139,5 +186,35 @@ mod tests {
         }
         assert!(same_in("class/net/eth0/queues/tx-3/xps_cpus", "00000000,00000001", "1"));
         assert!(same_in("net/ipv4/ip_local_reserved_ports", "1,2", "1-2"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_value_is_told_by_what_is_there() {
+        let scheduler = Locator::Sysfs { path: "block/{disk}/queue/scheduler" };
+        let choices = ["none".to_owned(), "mq-deadline".to_owned()];
+        let swappiness = Locator::Sysctl { name: "vm.swappiness" };
+        let qdisc = Locator::Sysctl { name: "net.core.default_qdisc" };
+        for (locator, now, choices, new, why) in [
+            (swappiness, "60", &[][..], "10", ""),
+            (swappiness, "60", &[], " -1 ", ""),
+            (swappiness, "60", &[], "banana", "\"banana\" is not a whole number"),
+            (swappiness, "60", &[], "1 2", "not a whole number"),
+            (swappiness, "60", &[], "", "not a whole number"),
+            (RMEM, "4096\t131072\t6291456", &[], "4096 131072 33554432", ""),
+            (RMEM, "4096\t131072\t6291456", &[], "33554432", "3 whole numbers, as in \"4096 131072 6291456\""),
+            (qdisc, "pfifo_fast", &[], "fq", ""),
+            (qdisc, "", &[], "fq", ""),
+            (scheduler, "none", &choices, "mq-deadline", ""),
+            (scheduler, "none", &choices, "bfq", "\"bfq\" is none of none, mq-deadline"),
+            (RPS, "0", &[], "ffffffff,00000003", ""),
+            (RPS, "0", &[], "rx-0=3 rx-1=c", ""),
+            (RPS, "0", &[], "all", "no mask of processors"),
+            (PORTS, "", &[], "9000,30000-30100", ""),
+            (PORTS, "80", &[], "http", "no list of ports"),
+            (Locator::Mtu, "1500", &[], "banana", ""),
+        ] {
+            let told = fits(&locator, now, choices, new).err().unwrap_or_default();
+            assert!(told.contains(why) && told.is_empty() == why.is_empty(), "{now:?} {new:?}: {told}");
+        }
     }
 }
