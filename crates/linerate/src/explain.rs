@@ -1,16 +1,18 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
+mod evidence;
+
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_analysis::view::{Measure, Series, View};
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Observations, Observed, Quantity};
-use linerate_record::units::{ByteRate, Bytes};
+use linerate_record::units::ByteRate;
 
 use crate::bounded;
 use crate::cli::{ExplainFlags, SiteFormat, quantity};
 use crate::failure::Failure;
+use crate::progress::say;
 use crate::{plan, report};
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
@@ -18,10 +20,17 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let mut figures = flags.observed.clone();
     let mut object_bytes = flags.obj_size.map(|size| size.0);
     if let Some(folder) = &flags.run {
-        let (size, of_run) =
-            best_of(&report::view_of(folder)?, object_bytes).ok_or_else(|| nothing_in(folder, flags))?;
+        let view = report::view_of(folder)?;
+        let refused = |why: &[String]| Failure::usage(format!("{}: {}", folder.display(), why.join("; ")));
+        evidence::of_run(&view, &site).map_err(|why| refused(&[why]))?.iter().for_each(|note| say(note));
+        let size = object_bytes.or_else(|| evidence::largest(&view)).ok_or_else(|| nothing_in(folder, flags))?;
+        let found = evidence::figures(&view, &site, size).ok_or_else(|| nothing_in(folder, flags))?;
+        if found.figures.is_empty() {
+            return Err(refused(&found.refused));
+        }
+        found.refused.iter().for_each(|why| say(&format!("note: left out: {why}")));
         object_bytes = Some(size);
-        figures.extend(of_run);
+        figures.extend(found.figures);
     }
     if let Some(path) = &flags.nodes {
         figures.extend(of_nodes(path)?);
@@ -40,26 +49,6 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         SiteFormat::Html => linerate_report::explanation::html(&explanation),
     };
     plan::put_out(&rendered, flags.output.as_deref())
-}
-
-/// The best GET and PUT of a run at one size of objects: the one asked for, or its largest.
-fn best_of(view: &View, asked_bytes: Option<u64>) -> Option<(u64, Vec<Observed>)> {
-    let size = |series: &Series| series.size.parse::<Bytes>().ok().map(|bytes| bytes.0);
-    let known = |series: &&Series| {
-        series.measure == Measure::Bytes
-            && !series.points.is_empty()
-            && ["get", "put"].contains(&series.workload.as_str())
-    };
-    let chosen = asked_bytes.or_else(|| view.series.iter().filter(known).filter_map(size).max())?;
-    let of_size = view.series.iter().filter(known).filter(|series| size(series) == Some(chosen));
-    let figures: Vec<Observed> = of_size
-        .filter_map(|series| {
-            let what = if series.workload == "get" { Quantity::Get } else { Quantity::Put };
-            let best = series.points.iter().map(|point| point.bytes_per_s.mean).reduce(f64::max)?;
-            (best > 0.0).then_some(Observed { what, bytes_per_s: best, error_share: None })
-        })
-        .collect();
-    if figures.is_empty() { None } else { Some((chosen, figures)) }
 }
 
 fn nothing_in(folder: &Path, flags: &ExplainFlags) -> Failure {

@@ -164,13 +164,12 @@ fn two_causes_that_fit_equally_are_both_told_with_what_tells_them_apart() {
 }
 
 #[test]
-fn a_run_gives_its_best_at_its_largest_size() {
+fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     let folder = tempdir().unwrap();
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/warp-get.csv.zst");
     let path = folder.path().join("run");
-    let bench = "--target null --op get --obj.size 4KiB,64KiB --concurrent 2 --duration 300ms --warmup 0s --no-ceiling";
-    let view = running::bench_view(&path, bench);
-    let largest = view.series.iter().find(|series| series.size == "64KiB").expect("it was measured");
-    let best = largest.points.iter().map(|point| point.bytes_per_s.mean).fold(0.0, f64::max);
+    printed(&format!("import warp {} -o {}", recorded.display(), path.display()));
+    let best = running::view(&path).series[0].best().unwrap().mean;
     let flags = format!("explain --site {} --run {} --format json", site("namespaces-4.yaml"), path.display());
     let explanation: Explanation = serde_json::from_str(&printed(&flags)).unwrap();
     let figures = &explanation.observations.figures;
@@ -179,4 +178,10 @@ fn a_run_gives_its_best_at_its_largest_size() {
     let output = run(&format!("{flags} --obj.size 1MiB"));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("no GET or PUT of 1 MiB"), "{}", shown(&output));
+    let own = folder.path().join("own");
+    let bench = "--target null --op get --obj.size 64KiB --concurrent 2 --duration 300ms --warmup 0s --no-ceiling";
+    running::bench_view(&own, bench);
+    let output = run(&format!("explain --site {} --run {}", site("namespaces-4.yaml"), own.display()));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("linerate's own null target"), "{}", shown(&output));
 }

@@ -87,8 +87,8 @@ pub(crate) struct ExplainFlags {
     /// `node3,1.2GiB/s`.
     #[arg(long, value_name = "FILE")]
     pub(crate) nodes: Option<PathBuf>,
-    /// Run folder of bench, whose best GET and PUT are taken at the size of objects that --obj.size names. [default
-    /// size: its largest]
+    /// Run folder of bench, whose best GET and PUT are taken at the size of objects that --obj.size names, unless they
+    /// are no evidence of the site: that is told with the reason. [default size: its largest]
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
     /// Standard error that each figure is taken to have, unless it states its own.
