@@ -8,6 +8,7 @@ use std::process::Output;
 
 use linerate_record::explanation::{Explanation, Quantity};
 use linerate_record::plan::Plan;
+use linerate_record::units::duration_ns;
 use running::{linerate, shown, words};
 use tempfile::tempdir;
 
@@ -45,6 +46,11 @@ fn every_example_is_planned_in_every_format() {
             assert!(!ceilings.is_empty() && ceilings.is_sorted(), "{path}: {ceilings:?}");
             let lowest = linerate_record::units::bytes_per_s_iec(ceilings[0]);
             assert!(text.contains(&format!("▸ at most {lowest}")), "{path}: {text}");
+            let knee = &work.curve.as_ref().expect("something limits it").knee;
+            assert!(
+                knee.share >= 0.9 && text.contains(&format!("{} each", duration_ns(knee.latency_ns))),
+                "{path}: {text}"
+            );
         }
         let why = printed(&format!("plan {path} --why"));
         let formulas = plan.works.iter().map(|work| work.ceilings.len()).sum::<usize>();

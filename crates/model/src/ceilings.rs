@@ -12,6 +12,7 @@ use linerate_record::site::Site;
 use crate::layout::Geometry;
 use crate::traffic::{Strain, Traffic, strained, traffic};
 
+mod alone;
 mod clients;
 mod cpu;
 mod drives;
@@ -23,6 +24,7 @@ mod network;
 mod pcie;
 mod wording;
 
+pub(crate) use alone::{Visit, visit};
 use wording::Wording;
 
 /// A ceiling, as numbers.

@@ -141,7 +141,7 @@ mod tests {
         let plan = |read_share| {
             let work = Work { object_bytes: site.data.object_bytes, read_share };
             let ceilings = ceilings(site, &geometry, &work);
-            WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None }
+            WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None, curve: None }
         };
         findings(site, &layout(site).unwrap(), &[plan(1.0), plan(0.0)])
     }

@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use linerate_record::plan::{PLAN_SCHEMA, Plan, Work, WorkPlan};
 use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
-use crate::ceilings::{ceilings, strained_limits};
+use crate::ceilings::{ceilings, limits, strained_limits};
+use crate::curve::{course, curve};
 use crate::error::ModelError;
 use crate::findings::findings;
 use crate::layout::{Geometry, degraded, geometry, layout, pools};
@@ -48,9 +49,11 @@ pub fn plan(site: &Site, asked: &Asked) -> Result<Plan, ModelError> {
     let mut plans = Vec::new();
     let works = works(site, asked)?;
     for &work in &works {
+        let course = course(site, &geometry, &work, &limits(site, &geometry, &work));
         plans.push(WorkPlan {
             work,
             ceilings: ceilings(site, &geometry, &work),
+            curve: course.map(|course| curve(site, &course)),
             spread: spreads::of_work(&spread, &work),
             degraded_bytes_per_s: degraded_bytes_per_s(site, &geometry, &work)?,
         });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::site::{
     Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash,
+    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// Sixteen nodes of twelve NVMe drives, two bonds of two 100 Gb/s ports, MinIO: nothing is the matter with it.
@@ -34,7 +34,14 @@ pub(crate) fn site() -> Site {
             local_shards: false,
         },
         entry: Entry::ClientSide,
-        data: Data { stored_bytes: 0, growth_per_year: 0.0, retention_years: 0.0, object_bytes: 4 << 20, buckets: 1 },
+        data: Data {
+            stored_bytes: 0,
+            growth_per_year: 0.0,
+            retention_years: 0.0,
+            object_bytes: 4 << 20,
+            buckets: 1,
+            variability: VARIABILITY,
+        },
         goals: Goals::default(),
         assumed: BTreeMap::new(),
     }

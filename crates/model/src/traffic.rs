@@ -14,6 +14,7 @@ use crate::layout::Geometry;
 mod objects;
 mod passes;
 
+pub(crate) use objects::shards_read;
 pub use objects::{Footprint, footprint};
 pub use passes::Passes;
 
@@ -116,6 +117,14 @@ pub(crate) fn strained(site: &Site, geometry: &Geometry, work: &Work, strain: St
             .map(|(reads, writes)| reads.iter().zip(&writes).map(|(a, b)| mix(a, b)).collect()),
         clients: read.clients.scaled(r).plus(write.clients.scaled(w)),
     }
+}
+
+/// What the node that takes and serves a request moves for it, per client byte: a node of each group, in the site's
+/// order.
+pub(crate) fn serving(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool) -> Vec<NodeTraffic> {
+    let foot = footprint(&site.engine, geometry, object_bytes, reads);
+    let of = |holds: f64| node(site, geometry, &foot, path(site), Place { holds, serves: 1.0, takes: 1.0 }, 0.0, reads);
+    placement(site).into_iter().map(|holds| of(holds.min(1.0))).collect()
 }
 
 fn weighted(site: &Site, geometry: &Geometry, object_bytes: u64, reads: bool, strain: Strain) -> Traffic {

@@ -102,6 +102,41 @@ pub struct WorkPlan {
     pub spread: Vec<Spread>,
     /// The lowest ceiling with one failed node being healed; absent where the layout cannot.
     pub degraded_bytes_per_s: Option<f64>,
+    /// Throughput and latency over requests in flight; absent where nothing limits the work.
+    #[serde(default)]
+    pub curve: Option<Curve>,
+}
+
+/// Throughput and latency over requests in flight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Squared coefficient of variation of what a request takes of the resource that binds.
+    pub variability: f64,
+    /// What one request takes that is alone.
+    pub alone_ns: f64,
+    /// What a request that is alone is longest at.
+    pub alone_by: Resource,
+    /// Alike stations of the resource that binds: nodes, clients, racks, or one.
+    pub stations: u32,
+    /// The fewest requests in flight that reach so much of the ceiling as is called the knee.
+    pub knee: CurvePoint,
+    /// Where the site describes clients: all connections that they keep busy.
+    pub clients: Option<CurvePoint>,
+    /// By requests in flight, ascending, beyond the knee.
+    pub points: Vec<CurvePoint>,
+}
+
+/// What so many requests in flight give.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Requests in flight, of all clients together.
+    pub in_flight: u64,
+    /// Client bytes per second of the whole site.
+    pub bytes_per_s: f64,
+    /// The same as a share of the ceiling.
+    pub share: f64,
+    /// What a request takes on average.
+    pub latency_ns: f64,
 }
 
 /// How a link of several members fills, over random flows.

@@ -1,4 +1,4 @@
-// Draws the curve over the number of nodes from the columns in #view; nothing where a page has no curve.
+// Draws the curves over requests in flight and over the number of nodes from the columns in #view, where there are such.
 (() => {
   "use strict";
 
@@ -38,8 +38,28 @@
     }, [nodes, ...lines.map(([, values]) => values)]);
   };
 
+  // Throughput by requests in flight, dashed: the ceiling, and where the knee is.
+  const course = (host, { in_flight: flights, bytes_per_s: rates, ceiling_bytes_per_s: ceiling, knee }) => {
+    const last = flights[flights.length - 1];
+    draw(host, {
+      scales: { x: { time: false, distr: 3, log: 2, range: () => [0.9, last * 1.1] }, y: fromZero },
+      axes: [axis({ size: 26 }), yAxis(bytesPerS, { incrs: binary })],
+      series: [
+        { label: "in flight", value: reading(String) },
+        { label: "predicted", stroke: color(0), width: 2, value: reading(bytesPerS), points: { show: false } },
+        { label: "ceiling", stroke: ink("muted"), width: 1.5, dash: [5, 4], value: reading(bytesPerS), points: { show: false } },
+      ],
+      hooks: { drawClear: [bendLines([knee])] },
+    }, [flights, rates, flights.map(() => ceiling)]);
+  };
+
   page.stand(() => {
-    const { scaling } = data;
+    const { scaling, curves } = data;
+    if (curves?.length) {
+      const into = byId("curve-charts");
+      into.replaceChildren();
+      for (const each of curves) course(figure(into, each.title, "client bytes per second over requests in flight", 320), each);
+    }
     if (!scaling?.nodes.length) return;
     const into = byId("scaling-charts");
     into.replaceChildren();

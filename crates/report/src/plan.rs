@@ -3,9 +3,11 @@
 use std::iter;
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{Ceiling, LayoutChoice, LayoutPlan, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan};
+use linerate_record::plan::{
+    Ceiling, Curve, LayoutChoice, LayoutPlan, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan,
+};
 use linerate_record::site::{Protection, Site};
-use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec};
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 
 use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint, width};
 use crate::words::{self, ABSENT, model};
@@ -91,7 +93,28 @@ fn work_lines(plan: &Plan, work: &WorkPlan, why: bool, look: Look) -> String {
         text.push_str(&paint(Ink::Dim, &hanging("   …", 5, &told, Look { color: false, ..look }), look));
     }
     text.push_str(&verdict(plan, work, binds, look));
+    if let Some(curve) = work.curve.as_ref().filter(|_| why) {
+        text.push_str(&curve_table(curve, look));
+    }
     text
+}
+
+/// Throughput and latency over requests in flight.
+fn curve_table(curve: &Curve, look: Look) -> String {
+    let row = |cells: [&str; 4]| {
+        let [in_flight, rate, share, latency] = cells;
+        format!("   {in_flight:>13} {rate:>11} {share:>7} {latency:>9}\n")
+    };
+    let mut text = paint(Ink::Dim, row(["in flight", "throughput", "of it", "each"]).trim_end(), look) + "\n";
+    for point in &curve.points {
+        text.push_str(&row([
+            &words::grouped(point.in_flight),
+            &bytes_per_s_iec(point.bytes_per_s),
+            &words::percent(point.share),
+            &duration_ns(point.latency_ns),
+        ]));
+    }
+    text + &hanging("   by", 9, &model::curve_rests_on(curve), look)
 }
 
 fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: Look) -> String {
@@ -100,6 +123,9 @@ fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: Look) -> String 
     text.push_str(&hanging("   why", 9, &model::demand(binds), look));
     if model::rests_on_assumed(binds) {
         text.push_str(&hanging("   given", 9, &format!("{}, which nobody stated", model::assumed_inputs(binds)), look));
+    }
+    if let Some(curve) = &work.curve {
+        text.push_str(&hanging("   knee", 9, &model::curve(curve, &plan.site), look));
     }
     if let Some(degraded) = work.degraded_bytes_per_s {
         let told = format!("{} while one failed node is being healed", model::rate(degraded));

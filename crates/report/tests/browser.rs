@@ -30,7 +30,7 @@ fn main() {
         Trial::test(title, move || drawn_and_agreeing(name, &view(), charts)).with_ignored_flag(skipped)
     });
     let sheets =
-        [("plan", plan as fn() -> Sheet, 2, 100), ("bare_plan", bare_plan, 0, 0), ("explanation", explanation, 0, 40)]
+        [("plan", plan as fn() -> Sheet, 5, 100), ("bare_plan", bare_plan, 0, 0), ("explanation", explanation, 0, 40)]
             .into_iter()
             .map(|(name, sheet, charts, figures)| {
                 let title = format!("the_page_of_the_{name}_draws_and_agrees_with_json (needs chromium)");

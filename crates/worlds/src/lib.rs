@@ -5,10 +5,11 @@
 //! for, whence that is known, and how one of its kind is drawn. What is drawn is a [`Target`] with its truth; each
 //! visit of it is a [`Course`], the pace at which it serves over time. [`Closed`] and [`open`] make of a course what
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
-//! two arms in which something beside the arm makes a difference. A [`Series`] is no made-up world: an hour of a real
-//! server.
+//! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
+//! over requests in flight. A [`Series`] is no made-up world: an hour of a real server.
 
 mod closed;
+mod cluster;
 mod course;
 mod curves;
 mod dice;
@@ -19,6 +20,7 @@ mod trials;
 mod worlds;
 
 pub use closed::{Closed, Seen};
+pub use cluster::{Asked, Cluster, objects_per_link_time};
 pub use course::{Course, STEP_MS};
 pub use curves::{CURVES, Curve, CurveKind};
 pub use dice::Dice;

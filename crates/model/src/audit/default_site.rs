@@ -6,7 +6,7 @@ use linerate_record::knob::Snapshot;
 use linerate_record::machine;
 use linerate_record::site::{
     BondMode, Clients, Data, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, NodeGroup, Pcie, Plane, Planes,
-    Product, Protection, Site, SwitchHash, TransmitHash,
+    Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// Clients that are assumed, each with as many connections.
@@ -63,7 +63,14 @@ pub fn site_of(snapshot: &Snapshot) -> Site {
             local_shards: false,
         },
         entry: Entry::ClientSide,
-        data: Data { stored_bytes: 0, growth_per_year: 0.0, retention_years: 0.0, object_bytes: 64 << 20, buckets: 0 },
+        data: Data {
+            stored_bytes: 0,
+            growth_per_year: 0.0,
+            retention_years: 0.0,
+            object_bytes: 64 << 20,
+            buckets: 0,
+            variability: VARIABILITY,
+        },
         goals: Goals::default(),
         assumed,
     }

@@ -40,7 +40,7 @@ fn limits(case: &Case, out: &mut Vec<Limit>) {
 }
 
 /// Nanoseconds of a core per client byte.
-fn demand_ns(passes: &Passes) -> f64 {
+pub(super) fn demand_ns(passes: &Passes) -> f64 {
     COSTS.iter().map(|cost| (cost.amount)(passes) / cost.bytes_per_s * NS_PER_S).sum()
 }
 

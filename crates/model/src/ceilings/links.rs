@@ -78,6 +78,14 @@ pub(super) fn speed_bits_per_s(group: &NodeGroup, link: &str, direction: Directi
     fastest(bond.mode, ports, direction, nics().map(|nic| (nic.ports, nic.speed_bits_per_s)))
 }
 
+/// Bits per second of one member of a link, the fastest: what one flow can have. 0 for a name that the group does not
+/// have.
+pub(super) fn port_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
+    let bond = group.bonds.iter().find(|bond| bond.name == link);
+    let behind = |name: &String| bond.map_or(*name == link, |bond| bond.nics.contains(name));
+    group.nics.iter().filter(|nic| behind(&nic.name)).map(|nic| nic.speed_bits_per_s).fold(0.0, f64::max)
+}
+
 fn fastest(mode: BondMode, ports: u32, direction: Direction, nics: impl Iterator<Item = (u32, f64)>) -> f64 {
     let mut left = usable_members(mode, ports, direction);
     let mut speeds: Vec<(u32, f64)> = nics.collect();

@@ -57,7 +57,7 @@ mod tests {
         let geometry = crate::layout::geometry(&site).unwrap();
         let work = linerate_record::plan::Work { object_bytes: 4 << 20, read_share: 1.0 };
         let ceilings = crate::ceilings::ceilings(&site, &geometry, &work);
-        let plan = WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None };
+        let plan = WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None, curve: None };
         let path = plan.ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
         let found = told(&path);
         assert!(found.iter().any(|finding| finding.evidence.contains(&path)), "{path}: {found:?}");

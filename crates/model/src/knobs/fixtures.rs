@@ -6,7 +6,7 @@ use linerate_record::knob::{DeviceClass, Devices, Disk, Mount, Place, Setting, S
 use linerate_record::machine::{Bond, Machine, Nic};
 use linerate_record::site::{
     BondMode, Clients, Data, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, NodeGroup, Pcie, Plane, Planes,
-    Product, Protection, Site, SwitchHash, TransmitHash,
+    Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 use super::{Row, advise};
@@ -92,7 +92,14 @@ pub(crate) fn site() -> Site {
             local_shards: false,
         },
         entry: Entry::ClientSide,
-        data: Data { stored_bytes: 0, growth_per_year: 0.0, retention_years: 0.0, object_bytes: 64 << 20, buckets: 0 },
+        data: Data {
+            stored_bytes: 0,
+            growth_per_year: 0.0,
+            retention_years: 0.0,
+            object_bytes: 64 << 20,
+            buckets: 0,
+            variability: VARIABILITY,
+        },
         goals: Goals::default(),
         assumed: BTreeMap::new(),
     }

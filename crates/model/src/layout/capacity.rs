@@ -120,6 +120,7 @@ mod tests {
             retention_years: 0.0,
             object_bytes: 1 << 20,
             buckets: 0,
+            variability: linerate_record::site::VARIABILITY,
         };
         for (stored, growth, usable, years) in [
             (100, 1.0, 800, Some(3.0)),

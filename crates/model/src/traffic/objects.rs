@@ -54,7 +54,7 @@ pub struct Footprint {
 /// option, `RUSTFS_GET_LOCKSTEP_DATA_SHARDS_ONLY_ENABLE`, off by default); where the site says that it prefers local
 /// shards, it is taken to stop at k. Inline data comes with the metadata, which is asked of every drive of the set
 /// (`getObjectFileInfo` in MinIO's `cmd/erasure-object.go`). Garage asks one node.
-pub(super) fn shards_read(engine: &Engine, geometry: &Geometry, inline: bool) -> f64 {
+pub(crate) fn shards_read(engine: &Engine, geometry: &Geometry, inline: bool) -> f64 {
     let all = match engine.product {
         Product::Minio => inline,
         Product::Rustfs => inline || !engine.local_shards,

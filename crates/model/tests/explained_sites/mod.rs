@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::{
     Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash,
+    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// A site of nodes with twelve NVMe drives and a bond of two ports for each of two planes.
@@ -26,7 +26,14 @@ pub(crate) fn site(name: &str, nodes: u32, speed_bits_per_s: f64, mtu_bytes: u32
             local_shards: false,
         },
         entry: Entry::ClientSide,
-        data: Data { stored_bytes: 0, growth_per_year: 0.0, retention_years: 0.0, object_bytes: 64 << 20, buckets: 1 },
+        data: Data {
+            stored_bytes: 0,
+            growth_per_year: 0.0,
+            retention_years: 0.0,
+            object_bytes: 64 << 20,
+            buckets: 1,
+            variability: VARIABILITY,
+        },
         goals: Goals::default(),
         assumed: BTreeMap::new(),
     }

@@ -11,7 +11,7 @@ use super::reading::{Item, Map, below};
 use super::value::{Protected, Value};
 use super::{
     Bond, BondMode, Clients, Data, Drives, Engine, Entry, Fabric, Goals, Kernel, Nic, NodeGroup, Pcie, Plane, Planes,
-    Product, Protection, Site, TrafficPolicy,
+    Product, Protection, Site, TrafficPolicy, VARIABILITY,
 };
 
 /// What the only group is called that has no name.
@@ -392,6 +392,7 @@ fn data(map: Option<&Map>) -> Data {
         retention_years: number(map, "retention").unwrap_or(0.0),
         object_bytes: bytes(map, "object_size").unwrap_or(0),
         buckets: whole(map, "buckets").unwrap_or(0),
+        variability: number(map, "variability").unwrap_or(VARIABILITY),
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) enum Quantity {
     Growth,
     /// `3` or `3:1`.
     Ratio,
+    /// `0.5`.
+    Plain,
 }
 
 /// What holds unless the key is stated.
@@ -67,7 +69,7 @@ pub(super) enum Unless {
     Empty,
 }
 
-use Quantity::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Ratio, Time, Years};
+use Quantity::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Plain, Ratio, Time, Years};
 use Shape::{Kernel, Mapping, Name, Names, OneOrMany, Protection, Short, Switch, Whole, Words};
 use Unless::{Absent, Empty, Follows, Required, Value};
 
@@ -392,6 +394,13 @@ const DATA: &[Key] = &[
         "Mean size of an object.",
     ),
     key("buckets", Whole(1, 10_000_000), Absent("not described"), "Buckets."),
+    key(
+        "variability",
+        quantity(Plain, 0.0, 1.0),
+        Value("0.5", "what curves that were measured of MinIO fit"),
+        "How much requests differ in what they take of the resource that binds: 0 not at all, 1 exponentially \
+         (squared coefficient of variation).",
+    ),
 ];
 
 const GOALS: &[Key] = &[

@@ -77,6 +77,7 @@ fn value(shape: &Shape) -> String {
                 Quantity::Years => "`3y`, `18mo`, `90d`",
                 Quantity::Growth => "`30%`",
                 Quantity::Ratio => "`3:1`",
+                Quantity::Plain => "`0.5`",
             };
             example.to_owned()
         }

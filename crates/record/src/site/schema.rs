@@ -108,5 +108,6 @@ fn quantity(kind: Quantity) -> Value {
         Quantity::Years => text("(y|mo|d)"),
         Quantity::Growth => either("%?"),
         Quantity::Ratio => either("(:1)?"),
+        Quantity::Plain => either(""),
     }
 }

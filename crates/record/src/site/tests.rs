@@ -46,6 +46,7 @@ fn a_uniform_cluster_is_a_few_lines_and_the_rest_is_named_as_assumed() {
         "engine.internal_tls",
         "entry.path",
         "data.object_size",
+        "data.variability",
     ] {
         assert!(site.is_assumed(path), "{path} of {:#?}", site.assumed);
     }

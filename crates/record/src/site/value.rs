@@ -142,6 +142,7 @@ fn quantity(kind: Quantity, text: &str) -> Result<f64, &'static str> {
             .ok_or("write years, months or days, such as 3y, 18mo or 90d"),
         Quantity::Growth => after(&[("%", 0.01), ("", 1.0)]).ok_or("write a share a year, such as 30% or 0.3"),
         Quantity::Ratio => after(&[(":1", 1.0), ("", 1.0)]).ok_or("write a ratio, such as 3:1 or 3"),
+        Quantity::Plain => after(&[("", 1.0)]).ok_or("write a number, such as 0.5"),
     }
 }
 
@@ -156,6 +157,7 @@ fn shown(kind: Quantity, number: f64) -> String {
         Quantity::Years => format!("{number}y"),
         Quantity::Growth => format!("{}%", number * 100.0),
         Quantity::Ratio => format!("{number}:1"),
+        Quantity::Plain => format!("{number}"),
     }
 }
 
@@ -175,6 +177,7 @@ mod tests {
             (Quantity::Years, "18mo", 1.5),
             (Quantity::Growth, "30 %", 0.3),
             (Quantity::Ratio, "3:1", 3.0),
+            (Quantity::Plain, "0.25", 0.25),
         ] {
             let read = quantity(kind, text).expect(text);
             assert!((read / number - 1.0).abs() < 1e-12, "{text}: {read}");
@@ -188,6 +191,7 @@ mod tests {
             (Quantity::Years, "3"),
             (Quantity::Growth, "nan"),
             (Quantity::Ratio, "inf"),
+            (Quantity::Plain, "50%"),
         ] {
             assert!(quantity(kind, text).is_err(), "{text}");
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use linerate_record::plan::{Ceiling, LayoutPlan, Plan, PlanFinding, Sizing, WorkPlan};
 use linerate_record::site::Site;
-use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec};
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 use serde_json::json;
 
 use super::PLAN_SCRIPT;
@@ -12,7 +12,8 @@ use super::markup::{self, escaped, table};
 use super::sheet::{self, ASSUMED, Row, Section, exact, named};
 use crate::words::{self, model};
 
-/// The page: a verdict per work, findings, every ceiling with its formula, the curve over nodes, the layout, the site.
+/// The page: a verdict per work, findings, every ceiling with its formula, the curves over requests
+/// in flight and over nodes, the layout, the site.
 pub(crate) fn page(plan: &Plan) -> String {
     let site = &plan.site;
     let header = sheet::header(
@@ -30,6 +31,7 @@ pub(crate) fn page(plan: &Plan) -> String {
         ("verdict", "What it can do", format!("<div class=\"cards\">{cards}</div>")),
         ("findings", "Findings", findings(&plan.findings)),
         ("ceilings", "Every ceiling", works().map(|(i, work)| ceilings(site, i, work)).collect()),
+        ("curve", "Over requests in flight", curves(plan)),
         ("scaling", "Over the number of nodes", scaling(plan)),
         ("sizing", "What is needed", plan.sizing.as_ref().map_or_else(String::new, sizing)),
         ("layout", "Layout", layout(plan)),
@@ -41,18 +43,30 @@ pub(crate) fn page(plan: &Plan) -> String {
 
 /// What the script draws.
 fn charts(plan: &Plan) -> String {
-    let Some(scaling) = &plan.scaling else { return json!({}).to_string() };
-    let points = &scaling.points;
-    let limits = |i: usize| points.iter().map(|p| p.limits_bytes_per_s.get(i)).collect::<Vec<_>>();
-    let works = plan.works.iter().enumerate().map(|(i, work)| json!([model::work_alone(&work.work), limits(i)]));
-    let document = json!({
-        "scaling": {
+    let curve = |work: &WorkPlan| {
+        let (curve, ceiling) = (work.curve.as_ref()?, work.ceilings.first()?);
+        let points = &curve.points;
+        Some(json!({
+            "title": model::work(&work.work),
+            "in_flight": points.iter().map(|point| point.in_flight).collect::<Vec<_>>(),
+            "bytes_per_s": points.iter().map(|point| point.bytes_per_s).collect::<Vec<_>>(),
+            "ceiling_bytes_per_s": ceiling.limit_bytes_per_s,
+            "knee": curve.knee.in_flight,
+        }))
+    };
+    let mut document = json!({ "curves": plan.works.iter().filter_map(curve).collect::<Vec<_>>() });
+    if let Some(scaling) = &plan.scaling {
+        let points = &scaling.points;
+        let limits = |i: usize| points.iter().map(|p| p.limits_bytes_per_s.get(i)).collect::<Vec<_>>();
+        let works = plan.works.iter().enumerate().map(|(i, work)| json!([model::work_alone(&work.work), limits(i)]));
+        let usable = points.iter().map(|p| Some(p.usable_bytes).filter(|&bytes| bytes > 0));
+        document["scaling"] = json!({
             "nodes": points.iter().map(|p| p.nodes).collect::<Vec<_>>(),
             "works": works.collect::<Vec<_>>(),
-            "usable_bytes": points.iter().map(|p| Some(p.usable_bytes).filter(|&bytes| bytes > 0)).collect::<Vec<_>>(),
+            "usable_bytes": usable.collect::<Vec<_>>(),
             "bends": scaling.bends.iter().map(|bend| bend.nodes).collect::<Vec<_>>(),
-        },
-    });
+        });
+    }
     document.to_string()
 }
 
@@ -172,6 +186,32 @@ fn formula(site: &Site, ceiling: &Ceiling) -> String {
         rows.collect::<String>(),
         named("Source", &ceiling.source)
     )
+}
+
+fn curves(plan: &Plan) -> String {
+    let tables: String = plan.works.iter().enumerate().filter_map(|(i, work)| curve(&plan.site, i, work)).collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    format!("<div class=\"pair js-only\" id=\"curve-charts\"></div>\n{tables}")
+}
+
+const CURVE_HEADS: [&str; 4] = ["In flight", "Throughput", "Of the ceiling", "Latency|of one request, on average"];
+
+fn curve(site: &Site, i: usize, work: &WorkPlan) -> Option<String> {
+    let curve = work.curve.as_ref()?;
+    let rows = curve.points.iter().enumerate().map(|(k, point)| {
+        let path = |field: &str| format!("works.{i}.curve.points.{k}.{field}");
+        Row::default()
+            .name_figure(&path("in_flight"), point.in_flight, &words::grouped(point.in_flight))
+            .figure(&path("bytes_per_s"), point.bytes_per_s, &bytes_per_s_iec(point.bytes_per_s))
+            .figure(&path("share"), point.share, &words::percent(point.share))
+            .figure(&path("latency_ns"), point.latency_ns, &duration_ns(point.latency_ns))
+            .whole()
+    });
+    let table = table(&model::work(&work.work), &CURVE_HEADS, &rows.collect::<String>());
+    let told = [model::curve(curve, site), model::curve_rests_on(curve)].join("; ");
+    Some(format!("<p class=\"hint\">{}</p>\n{table}", escaped(&told)))
 }
 
 fn scaling(plan: &Plan) -> String {

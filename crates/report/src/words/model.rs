@@ -1,9 +1,11 @@
 //! How sites, plans and explanations read.
 
 use linerate_record::explanation::{Hypothesis, Observations, Quantity, Residual, Separator};
-use linerate_record::plan::{Ceiling, Input, LayoutPlan, Plan, Resource, ScalePoint, Spread, Tolerance, Work};
+use linerate_record::plan::{
+    Ceiling, Curve, CurvePoint, Input, LayoutPlan, Plan, Resource, ScalePoint, Spread, Tolerance, Work,
+};
 use linerate_record::site::{Clients, Entry, NodeGroup, Plane, Product, Protection, Site, TrafficPolicy};
-use linerate_record::units::{Bytes, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count};
+use linerate_record::units::{Bytes, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count, duration_ns};
 use serde_json::{Value, json};
 
 use super::{ABSENT, change, decimal, grouped, percent, plural};
@@ -120,6 +122,41 @@ pub(crate) fn moved(ceiling: &Ceiling) -> String {
         "op/s" => format!("{demand} op"),
         _ => demand,
     }
+}
+
+/// The knee, and what it takes: `90 % of it takes 495 requests in flight, 12.4 ms each (71 on each of 7 clients)`.
+pub(crate) fn curve(curve: &Curve, site: &Site) -> String {
+    let CurvePoint { in_flight, share, latency_ns, .. } = curve.knee;
+    let mut told = format!(
+        "{} of it takes {} in flight, {} each",
+        percent(share),
+        plural(in_flight, "request"),
+        duration_ns(latency_ns)
+    );
+    if let Some(own) = &curve.clients {
+        let (clients, each) = (u64::from(site.clients.count), u64::from(site.clients.connections));
+        told.push_str(&format!(
+            ", {} on each of {}; the site's {} × {} = {} give {}",
+            grouped(in_flight.div_ceil(clients)),
+            plural(clients, "client"),
+            grouped(clients),
+            grouped(each),
+            grouped(own.in_flight),
+            percent(own.share)
+        ));
+    }
+    told
+}
+
+/// What a curve rests on.
+pub(crate) fn curve_rests_on(curve: &Curve) -> String {
+    format!(
+        "one request alone takes {}, longest at: {}; cv² {}, {}",
+        duration_ns(curve.alone_ns),
+        resource(curve.alone_by),
+        decimal(curve.variability),
+        plural(u64::from(curve.stations), "station")
+    )
 }
 
 /// Why a ceiling is where it is, in figures of one node or link.

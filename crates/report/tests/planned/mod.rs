@@ -6,12 +6,12 @@ use linerate_record::explanation::{
 };
 use linerate_record::finding::Severity;
 use linerate_record::plan::{
-    Bend, Ceiling, Input, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan, PlanFinding, PlanFindingKind, Resource,
-    ScalePoint, Scaling, Sizing, Spread, Tolerance, Work, WorkPlan,
+    Bend, Ceiling, Curve, CurvePoint, Input, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan, PlanFinding, PlanFindingKind,
+    Resource, ScalePoint, Scaling, Sizing, Spread, Tolerance, Work, WorkPlan,
 };
 use linerate_record::site::{
     Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Nic, NodeGroup,
-    Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash,
+    Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// What a site's file may hold, and no page may take as markup.
@@ -47,6 +47,7 @@ pub(crate) fn bare() -> Plan {
     plan.works[0].ceilings.clear();
     plan.works[0].spread.clear();
     plan.works[0].degraded_bytes_per_s = None;
+    plan.works[0].curve = None;
     plan.layout.alternatives.clear();
     (plan.scaling, plan.sizing) = (None, None);
     plan.findings.clear();
@@ -117,7 +118,14 @@ fn site() -> Site {
         },
         engine,
         entry: Entry::ClientSide,
-        data: Data { stored_bytes: 0, growth_per_year: 0.3, retention_years: 5.0, object_bytes: 64 << 20, buckets: 10 },
+        data: Data {
+            stored_bytes: 0,
+            growth_per_year: 0.3,
+            retention_years: 5.0,
+            object_bytes: 64 << 20,
+            buckets: 10,
+            variability: VARIABILITY,
+        },
         goals: Goals { get_bytes_per_s: Some(200.0 * GIB), ..Goals::default() },
         assumed: assumed.map(|(path, reason)| (path.to_owned(), reason.to_owned())).into(),
     }
@@ -207,6 +215,24 @@ fn work(read_share: f64, scale: f64) -> WorkPlan {
             why: "layer2 sends everything to one router by one member".to_owned(),
         }],
         degraded_bytes_per_s: Some(250.0 * scale * GIB),
+        curve: Some(curve(307.1 * scale * GIB)),
+    }
+}
+
+fn curve(ceiling_bytes_per_s: f64) -> Curve {
+    let at = |in_flight: u64| {
+        let share = in_flight as f64 / (in_flight as f64 + 55.0);
+        let bytes_per_s = share * ceiling_bytes_per_s;
+        CurvePoint { in_flight, bytes_per_s, share, latency_ns: in_flight as f64 * 6.7e16 / bytes_per_s }
+    };
+    Curve {
+        variability: 0.5,
+        alone_ns: 11.7e6,
+        alone_by: Resource::Cpu,
+        stations: 56,
+        knee: at(495),
+        clients: Some(at(140)),
+        points: [1, 4, 16, 64, 256, 1024].map(at).to_vec(),
     }
 }
 

@@ -1,0 +1,236 @@
+//! A storage cluster under a closed loop, piece by piece: nodes whose links carry one piece after the other.
+//!
+//! Each node has a link in and a link out; each takes a time of 1 for an object and serves in the order of arrival. An
+//! object is moved in pieces, which are passed on as they come. A request goes to any node; when its last piece has
+//! arrived, the next one begins.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::dice::Dice;
+
+/// Nodes of one drive each, and how objects are cut over all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Cluster {
+    /// Nodes, and shards of an object.
+    pub nodes: usize,
+    /// Shards that an object is read from.
+    pub data: usize,
+    /// Pieces in which an object is passed on.
+    pub pieces: usize,
+}
+
+/// What clients ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Any `data` shards go to the node that serves, and the object from there.
+    Get,
+    /// The object goes to the node that serves, and a shard from there to each node.
+    Put,
+}
+
+/// Objects that end in the time that a link takes for one, with so many requests in flight: over `requests`, after as
+/// many again for settling.
+#[must_use]
+pub fn objects_per_link_time(cluster: Cluster, asked: Asked, in_flight: usize, requests: usize, seed: u64) -> f64 {
+    let mut run = Run {
+        cluster,
+        asked,
+        dice: Dice::new(seed, 7),
+        links: vec![VecDeque::new(); 2 * cluster.nodes],
+        ends: BinaryHeap::new(),
+        sent: 0,
+        flights: Vec::new(),
+        now: 0.0,
+    };
+    for place in 0..in_flight {
+        run.flights.push(Flight::default());
+        run.begin(place);
+    }
+    let (mut ended, mut settled_at) = (0, 0.0);
+    while let Some(Reverse((Due(at), _, link))) = run.ends.pop() {
+        run.now = at;
+        if run.passed(link) {
+            ended += 1;
+            if ended == requests {
+                settled_at = at;
+            }
+            if ended == 2 * requests {
+                break;
+            }
+        }
+    }
+    requests as f64 / (run.now - settled_at)
+}
+
+/// A request in flight.
+#[derive(Clone, Default)]
+struct Flight {
+    /// The node that serves it.
+    at: usize,
+    /// Nodes that have its shards.
+    holders: Vec<usize>,
+    /// Shards of each piece that are still to come.
+    missing: Vec<usize>,
+    /// Pieces that have arrived.
+    arrived: usize,
+}
+
+/// A piece, or a shard of one, on a link.
+#[derive(Clone, Copy)]
+struct Part {
+    flight: usize,
+    piece: usize,
+    takes: f64,
+    /// The whole piece is between client and node; else the link that a shard goes on to.
+    whole: bool,
+    then: Option<usize>,
+}
+
+/// An instant, in times of a link, with an order.
+#[derive(Clone, Copy, PartialEq)]
+struct Due(f64);
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+struct Run {
+    cluster: Cluster,
+    asked: Asked,
+    dice: Dice,
+    /// Links out of each node, and then those in: what is on them, the first being moved.
+    links: Vec<VecDeque<Part>>,
+    /// When the first of a link has passed, in the order in which it was begun.
+    ends: BinaryHeap<Reverse<(Due, u64, usize)>>,
+    sent: u64,
+    flights: Vec<Flight>,
+    now: f64,
+}
+
+impl Run {
+    fn begin(&mut self, place: usize) {
+        let Cluster { nodes, data, pieces } = self.cluster;
+        let mut order: Vec<usize> = (0..nodes).collect();
+        for last in (1..nodes).rev() {
+            let other = (self.dice.unit() * (last + 1) as f64) as usize;
+            order.swap(last, other.min(last));
+        }
+        let at = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
+        order.truncate(if self.asked == Asked::Get { data } else { nodes });
+        let missing = vec![order.len(); pieces];
+        self.flights[place] = Flight { at, holders: order, missing, arrived: 0 };
+        for piece in 0..pieces {
+            match self.asked {
+                Asked::Get => self.shards(place, piece),
+                Asked::Put => self.whole(place, piece, nodes + at),
+            }
+        }
+    }
+
+    /// Sends the shards of a piece; one of the node itself is there at once.
+    fn shards(&mut self, place: usize, piece: usize) {
+        let Cluster { nodes, data, pieces } = self.cluster;
+        let (at, holders) = (self.flights[place].at, self.flights[place].holders.clone());
+        let takes = 1.0 / (data * pieces) as f64;
+        for holder in holders {
+            let (from, to) = if self.asked == Asked::Get { (holder, at) } else { (at, holder) };
+            if holder == at {
+                self.flights[place].missing[piece] -= 1;
+            } else {
+                self.put_on(from, Part { flight: place, piece, takes, whole: false, then: Some(nodes + to) });
+            }
+        }
+        if self.asked == Asked::Get && self.flights[place].missing[piece] == 0 {
+            self.whole(place, piece, at);
+        }
+    }
+
+    fn whole(&mut self, place: usize, piece: usize, link: usize) {
+        let takes = 1.0 / self.cluster.pieces as f64;
+        self.put_on(link, Part { flight: place, piece, takes, whole: true, then: None });
+    }
+
+    fn put_on(&mut self, link: usize, part: Part) {
+        self.links[link].push_back(part);
+        if self.links[link].len() == 1 {
+            self.move_first(link);
+        }
+    }
+
+    fn move_first(&mut self, link: usize) {
+        if let Some(part) = self.links[link].front() {
+            self.sent += 1;
+            self.ends.push(Reverse((Due(self.now + part.takes), self.sent, link)));
+        }
+    }
+
+    /// The first of a link has passed: whether that ended a request.
+    fn passed(&mut self, link: usize) -> bool {
+        let Some(part) = self.links[link].pop_front() else { return false };
+        self.move_first(link);
+        if let Some(next) = part.then {
+            self.put_on(next, Part { then: None, ..part });
+            return false;
+        }
+        match (self.asked, part.whole) {
+            (Asked::Put, true) => {
+                self.shards(part.flight, part.piece);
+                return false;
+            }
+            (_, true) => return self.arrived(part.flight),
+            (_, false) => self.flights[part.flight].missing[part.piece] -= 1,
+        }
+        if self.flights[part.flight].missing[part.piece] > 0 {
+            return false;
+        }
+        if self.asked == Asked::Get {
+            let at = self.flights[part.flight].at;
+            self.whole(part.flight, part.piece, at);
+            return false;
+        }
+        self.arrived(part.flight)
+    }
+
+    fn arrived(&mut self, place: usize) -> bool {
+        self.flights[place].arrived += 1;
+        let ended = self.flights[place].arrived == self.cluster.pieces;
+        if ended {
+            self.begin(place);
+        }
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_alone_takes_the_sum_of_its_links_for_one_piece() {
+        // Two nodes: the only shard comes from the node itself in half of the requests, else over two links.
+        let cluster = Cluster { nodes: 2, data: 1, pieces: 1 };
+        let rate = objects_per_link_time(cluster, Asked::Get, 1, 20_000, 1);
+        assert!((1.0 / rate - 2.0).abs() < 0.02, "{rate}");
+    }
+
+    #[test]
+    fn many_requests_reach_what_the_links_carry() {
+        // Out of each of four nodes go 1.75 bytes for a byte that is read, into each 2.5 for one that is written.
+        let cluster = Cluster { nodes: 4, data: 2, pieces: 8 };
+        for (asked, most) in [(Asked::Get, 4.0 / 1.75), (Asked::Put, 4.0 / 2.5)] {
+            let rate = objects_per_link_time(cluster, asked, 128, 4_000, 1);
+            assert!((0.95..1.02).contains(&(rate / most)), "{asked:?}: {rate} of {most}");
+        }
+    }
+}
