@@ -83,6 +83,7 @@ fn no_evidence(series: &Series, site: &Site) -> Option<String> {
         Some(Bound::Nic) if site.clients.count > 1 => {
             Some("the NIC of one client was the limit, and the site has several: load from all of them")
         }
+        Some(Bound::Disturbed) => Some("what else ran beside it disturbed it: measure again when that has ended"),
         Some(Bound::RateCap) => Some("--max-rate was the limit, and not the site"),
         Some(Bound::AskedRate) => Some("it kept up with --rate, and was not asked for more"),
         Some(Bound::Nic | Bound::Target) | None => None,
