@@ -5,9 +5,12 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use linerate_host::Root;
+use linerate_model::audit::site_of;
 use linerate_model::knobs::{self, KNOBS, Row, manual};
 use linerate_model::profiles::{self, PROFILES, Profile, Value};
-use linerate_record::knob::{Knob, Layer, Locator};
+use linerate_record::knob::{Knob, Layer, Locator, Snapshot, Space};
+use linerate_record::site::Site;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -25,7 +28,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct KnobsFlags {
-    /// A knob to show in full: its id, or a name that a source has it under. [default: a line for each]
+    /// A knob to show in full, with what is advised for this machine: its id, a name that a source has it under, or a
+    /// part of one. [default: a line for each]
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Only knobs of a layer.
@@ -74,14 +78,15 @@ impl ValueEnum for LayerFlag {
 /// Does what the flags ask for.
 pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
     let profile = flags.profile.as_deref().map(profile).transpose()?;
-    let rows = match &flags.id {
+    let (rows, is_table) = match &flags.id {
         Some(id) => named(id)?,
-        None => listed(flags.layer.map(|layer| layer.0), profile),
+        None => (listed(flags.layer.map(|layer| layer.0), profile), true),
     };
     let text = if flags.json {
         json(&rows, profile)
-    } else if flags.id.is_some() {
-        rows.iter().map(|row| whole(&row.knob)).collect::<Vec<_>>().join("\n")
+    } else if !is_table {
+        let advice = Advised::here();
+        rows.iter().map(|row| whole(row, &advice)).collect::<Vec<_>>().join("\n")
     } else {
         table(&rows, profile, std::io::stdout().is_terminal().then(|| report::look().width))
     };
@@ -96,19 +101,28 @@ fn profile(name: &str) -> Result<&'static Profile, Failure> {
     })
 }
 
-/// The row of an id, or those that sources have under a name, with or without what stands before its last dots.
-fn named(name: &str) -> Result<Vec<&'static Row>, Failure> {
+/// The row of an id, or those that sources have under a name, with or without what stands before its last dots, or
+/// those that have it somewhere in theirs; and whether they are so many that a line for each is what is wanted.
+fn named(name: &str) -> Result<(Vec<&'static Row>, bool), Failure> {
     if let Some(row) = knobs::find(name) {
-        return Ok(vec![row]);
+        return Ok((vec![row], false));
     }
     let rows = knobs::called(name);
     if !rows.is_empty() {
-        return Ok(rows);
+        return Ok((rows, false));
     }
     let short = format!(".{name}");
     let ends: Vec<&Row> = KNOBS.iter().filter(|row| is_end_of(&short, &row.knob)).collect();
     if !ends.is_empty() {
-        return Ok(ends);
+        return Ok((ends, false));
+    }
+    let part = name.to_lowercase();
+    let has =
+        |knob: &Knob| knob.id.contains(&part) || knob.also_called.iter().any(|n| n.to_lowercase().contains(&part));
+    let within: Vec<&Row> = KNOBS.iter().filter(|row| part.len() >= PART_LEAST && has(&row.knob)).collect();
+    if !within.is_empty() {
+        let are_many = within.len() > 1;
+        return Ok((within, are_many));
     }
     let near = knobs::nearest(name);
     let hint = if near.is_empty() {
@@ -117,6 +131,43 @@ fn named(name: &str) -> Result<Vec<&'static Row>, Failure> {
         format!("did you mean {}?", near.join(" or "))
     };
     Err(Failure::usage(format!("no knob is called {name:?}: {hint}")))
+}
+
+/// Fewer letters are in many names.
+const PART_LEAST: usize = 3;
+
+/// What is advised for this machine.
+struct Advised {
+    snapshot: Snapshot,
+    site: Site,
+}
+
+impl Advised {
+    fn here() -> Self {
+        let snapshot = crate::tune::diff::snapshot(&Root::live(), &Space::Host);
+        let site = site_of(&snapshot);
+        Advised { snapshot, site }
+    }
+
+    /// Of one knob: each value with the devices that it is for, and why.
+    fn of(&self, row: &Row) -> String {
+        let mut told: Vec<(String, String, Vec<String>)> = Vec::new();
+        let settings = self.snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
+        for setting in settings {
+            let Some(advice) = knobs::advise(row, &self.snapshot, &self.site, &setting.place) else { continue };
+            let device = setting.place.device.clone();
+            match told.iter_mut().find(|(value, why, _)| *value == advice.value && *why == advice.why) {
+                Some((_, _, devices)) => devices.extend(device),
+                None => told.push((advice.value, advice.why, device.into_iter().collect())),
+            }
+        }
+        let of = |devices: &[String]| {
+            if devices.is_empty() { String::new() } else { format!(" for {}", devices.join(", ")) }
+        };
+        let told = told.iter().map(|(value, why, devices)| format!("{value}{}: {why}", of(devices)));
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { "nothing for this machine: leave it as it is".to_owned() } else { told.join("; ") }
+    }
 }
 
 fn is_end_of(short: &str, knob: &Knob) -> bool {
@@ -175,7 +226,8 @@ fn cut(line: &str, columns: Option<usize>) -> String {
 const WIDTH: usize = 100;
 
 /// A knob in full.
-fn whole(knob: &Knob) -> String {
+fn whole(row: &Row, advised: &Advised) -> String {
+    let knob = &row.knob;
     let mut text = format!("{}\n{}\n\n", knob.id, manual::wrapped(knob.summary, WIDTH, 0));
     let mut line = |what: &str, value: &str| {
         let _ = writeln!(text, "{what:<13} {}", manual::wrapped(value, WIDTH, 14));
@@ -184,6 +236,7 @@ fn whole(knob: &Knob) -> String {
     line("scope", &knob.scope.to_string());
     line("takes effect", &knob.takes_effect.to_string());
     line("default", knob.default);
+    line("advised here", &advised.of(row));
     if let Some(kernels) = manual::kernels(knob) {
         line("kernels", &kernels);
     }
@@ -278,10 +331,28 @@ mod tests {
             ("tcp_syn_backlog", "net.ipv4.tcp_max_syn_backlog"),
             ("ETCD_HEARTBEAT_INTERVAL", "etcd.heartbeat_interval"),
         ] {
-            let ids: Vec<&str> = named(name).unwrap().iter().map(|row| row.knob.id).collect();
+            let ids: Vec<&str> = named(name).unwrap().0.iter().map(|row| row.knob.id).collect();
             assert_eq!(ids, [id], "{name}");
         }
-        assert!(named("rp_filter").unwrap().len() > 1);
+        assert!(named("rp_filter").unwrap().0.len() > 1);
+    }
+
+    #[test]
+    fn a_part_of_a_name_finds_every_knob_that_has_it() {
+        let (rows, is_table) = named("rmem").unwrap();
+        let ids: Vec<&str> = rows.iter().map(|row| row.knob.id).collect();
+        assert!(is_table && ids.contains(&"net.core.rmem_max") && ids.contains(&"net.ipv4.tcp_rmem"), "{ids:?}");
+        assert_eq!(named("swappi").unwrap().0.iter().map(|row| row.knob.id).collect::<Vec<_>>(), ["vm.swappiness"]);
+        assert!(!named("swappi").unwrap().1 && named("qz").is_err());
+    }
+
+    #[test]
+    fn a_knob_in_full_says_what_is_advised() {
+        let advised = Advised::here();
+        let text = whole(knobs::find("net.core.rmem_max").unwrap(), &advised);
+        assert!(text.contains("\nadvised here  "), "{text}");
+        let text = whole(knobs::find("net.ipv4.tcp_low_latency").unwrap(), &advised);
+        assert!(text.contains("\nadvised here  nothing for this machine"), "{text}");
     }
 
     #[test]

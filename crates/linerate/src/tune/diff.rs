@@ -196,7 +196,7 @@ fn change(knob: &Knob, place: Place, prior: String, new: &str, why: String) -> C
 }
 
 /// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.
-fn snapshot(root: &Root, space: &Space) -> Snapshot {
+pub(crate) fn snapshot(root: &Root, space: &Space) -> Snapshot {
     let devices_only = Asked { knobs: &[], pids: &[], netns: None };
     let settings = setting::read_all(root, space, KNOBS.iter().map(|row| &row.knob));
     Snapshot { settings, ..linerate_host::snapshot(root, &devices_only) }
