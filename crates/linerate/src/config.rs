@@ -15,7 +15,8 @@ use saphyr_parser::{Event, Parser, Span};
 use crate::cli::{Cli, Given, GivenFlags, Verb};
 use crate::failure::Failure;
 use crate::grid::Grid;
-use crate::{bounded, exposed, printing, warp};
+use crate::progress::say;
+use crate::{bounded, brief, exposed, printing, warp};
 
 /// Largest file read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -78,8 +79,12 @@ pub(crate) fn given(words: &[OsString], by: Given) -> GivenFlags {
 fn parse(args: &[OsString]) -> Result<Cli, Failure> {
     let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     printing::keep_secrets_of(&words);
-    Cli::try_parse_from(args).map_err(|error| match (error.kind(), warp::explain(&error)) {
+    Cli::try_parse_from(args).map_err(|error| match (error.kind(), warp::explain(&error, &words)) {
         (_, Some(text)) => Failure::Usage(text),
+        (ErrorKind::DisplayHelp, None) if brief::is_asked(&words) => {
+            let printed = printing::print_own(&brief::of(&words));
+            std::process::exit(i32::from(printed.is_err()))
+        }
         (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, None) => error.exit(),
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, None) => error.exit(),
         (_, None) => Failure::Usage(refusal(&error)),
@@ -106,7 +111,7 @@ pub(crate) fn refusal(error: &clap::Error) -> String {
 
 /// The same in one line, with what is meant where clap knows it, for a command line in which this is one of several.
 pub(crate) fn refusal_in_a_line(error: &clap::Error) -> String {
-    if let Some(text) = warp::explain(error) {
+    if let Some(text) = warp::explain(error, &[]) {
         return text;
     }
     let text = refusal(error);
@@ -122,7 +127,11 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<Vec<OsString>, Failure>
     command.build();
     let given = command.clone().try_get_matches_from(&args).map_err(|error| Failure::Usage(refusal(&error)))?;
     let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
-    let words: Vec<OsString> = flags_of(path)?
+    let (flags, notes) = flags_of(path)?;
+    if given.try_get_one::<bool>("quiet").ok().flatten() != Some(&true) {
+        notes.iter().for_each(|note| say(&format!("note: {note}")));
+    }
+    let words: Vec<OsString> = flags
         .into_iter()
         .filter(|flag| !gives_way(&command, &given, &flag.name))
         .map(|flag| flag.word().into())
@@ -167,7 +176,11 @@ impl Flag {
 /// Flags whose values are secret.
 const SECRET: [&str; 2] = ["secret-key", "session-token"];
 
-pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
+/// The flags that a file stands for, and what is to be told of keys that are left out.
+///
+/// # Errors
+/// Every mistake of the file, each with its place.
+pub(crate) fn flags_of(path: &Path) -> Result<(Vec<Flag>, Vec<String>), Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let file = File { path: path.to_owned() };
@@ -181,14 +194,22 @@ pub(crate) fn flags_of(path: &Path) -> Result<Vec<Flag>, Failure> {
     // The settings of automatic termination ask for nothing where it is off.
     let on = |e: &Entry| e.key.ends_with("autoterm.enabled") && e.value == "true";
     let autoterm = entries.iter().any(on);
-    let mut flags = Vec::new();
+    let (mut flags, mut notes, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries.iter().filter(|e| autoterm || !e.key.contains(".autoterm.")) {
-        flags.extend(file.flag(entry)?);
+        match file.flag(entry) {
+            Ok(Meant::Flag(flag)) => flags.push(flag),
+            Ok(Meant::Note(note)) => notes.push(note),
+            Ok(Meant::Nothing) => {}
+            Err(failure) => mistakes.extend(failure.mistakes()),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::of_mistakes(mistakes));
     }
     if flags.iter().any(|flag| SECRET.contains(&flag.name.as_str())) {
         exposed::tell(path);
     }
-    Ok(flags)
+    Ok((flags, notes))
 }
 
 /// Remembers a value whose key says that it is secret.
@@ -210,6 +231,15 @@ struct Entry {
     place: (usize, usize),
 }
 
+/// What a key means here.
+enum Meant {
+    Flag(Flag),
+    /// It is left out, and that is told.
+    Note(String),
+    /// It asks for nothing.
+    Nothing,
+}
+
 struct File {
     path: PathBuf,
 }
@@ -220,22 +250,22 @@ impl File {
     }
 
     /// The flag that an entry stands for; none where it asks for nothing.
-    fn flag(&self, entry: &Entry) -> Result<Option<Flag>, Failure> {
+    fn flag(&self, entry: &Entry) -> Result<Meant, Failure> {
         let fail = |what: &str| self.at(entry.place, &format!("{:?}: {what}", entry.key));
         let Some(inside) = entry.key.strip_prefix("warp.") else {
             return Err(fail("write everything below a top-level \"warp\""));
         };
         if inside == "api" {
-            return if entry.value == "v1" { Ok(None) } else { Err(fail("linerate reads api v1")) };
+            return if entry.value == "v1" { Ok(Meant::Nothing) } else { Err(fail("linerate reads api v1")) };
         }
         if inside == "benchmark" {
             let op = warp::operation(&entry.value).map_err(|why| fail(&why))?;
-            return Ok(Some(Flag { name: "op".into(), value: Some(op.into()) }));
+            return Ok(Meant::Flag(Flag { name: "op".into(), value: Some(op.into()) }));
         }
         let name = flag_name(inside);
         if matches!(entry.value.as_str(), "" | "false") {
             // Known or not, a switch that is off and a value that is not there ask for nothing; a typing error is told.
-            return if is_known(name) { Ok(None) } else { Err(fail(UNKNOWN)) };
+            return if is_known(name) { Ok(Meant::Nothing) } else { Err(fail(UNKNOWN)) };
         }
         let mut command = Cli::command();
         command.build();
@@ -243,7 +273,11 @@ impl File {
             command.find_subcommand("bench").and_then(|bench| flag_named(bench, name)).filter(|_| name != "config");
         let Some(arg) = bench else {
             return match warp::counterpart(name) {
-                Some(other) if other.asks_nothing(&entry.value) => Ok(None),
+                Some(other) if other.asks_nothing(&entry.value) => Ok(Meant::Nothing),
+                Some(other) if other.is_harmless() => {
+                    let told = format!("{:?} is left out: {}", entry.key, other.fix());
+                    Ok(Meant::Note(self.at(entry.place, &told).to_string()))
+                }
                 Some(other) => Err(fail(other.fix())),
                 None => Err(fail(UNKNOWN)),
             };
@@ -262,7 +296,7 @@ impl File {
         }
         let flag = Flag { name: name.to_owned(), value: (!is_switch).then(|| entry.value.clone()) };
         judge(&flag).map_err(|why| fail(&why))?;
-        Ok(Some(flag))
+        Ok(Meant::Flag(flag))
     }
 }
 
@@ -422,7 +456,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let name = file.path().display().to_string();
-        let flags = flags_of(file.path()).map_err(|error| error.to_string().replace(&name, "F.yml"))?;
+        let (flags, _) = flags_of(file.path()).map_err(|error| error.to_string().replace(&name, "F.yml"))?;
         Ok(flags.iter().map(Flag::word).collect())
     }
 
@@ -445,13 +479,15 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_place_their_key_and_the_fix() {
         for (text, expected) in [
-            ("  benchmark: zip\n", "F.yml:3:3: \"warp.benchmark\": linerate has no such benchmark: get"),
+            ("  benchmark: zap\n", "F.yml:3:3: \"warp.benchmark\": linerate has no such benchmark: get"),
+            ("  benchmark: versioned\n", "F.yml:3:3: \"warp.benchmark\": not measured here: versions of objects"),
+            ("  versions: 5\n", "F.yml:3:3: \"warp.versions\": not measured here: versions of objects"),
+            ("  benchmark: zip\n  params:\n    duration: soon\n    sse-c-encrypt: true\n", "3 mistakes"),
             ("  params:\n    durration: 1m\n", "F.yml:4:5: \"warp.params.durration\": no such key"),
             ("  params:\n    durration:\n", "F.yml:4:5: \"warp.params.durration\": no such key"),
             ("  params:\n    duration: soon\n", "F.yml:4:5: \"warp.params.duration\": invalid value 'soon'"),
             ("  params:\n    concurrent: 0\n", "F.yml:4:5: \"warp.params.concurrent\": invalid concurrency \"0\""),
             ("  params:\n    obj:\n      size: 1,2\n", "F.yml:5:7: \"warp.params.obj.size\": warp reads \"1,2\" as"),
-            ("  params: {autoterm: {enabled: true}}\n", "F.yml:3:23: \"warp.params.autoterm.enabled\": a point ends"),
             ("  params:\n    no-clear: maybe\n", "F.yml:4:5: \"warp.params.no-clear\": write true or false"),
             ("  params:\n    lookup: both\n", "[possible values: path, host]"),
             ("  advanced:\n    rps-limit: 500\n", "--max-rate 500/s"),
@@ -477,6 +513,17 @@ mod tests {
             let error = words(text).expect_err(text);
             assert!(error.contains(expected), "{text}\n{error}");
         }
+    }
+
+    #[test]
+    fn keys_that_change_no_load_are_left_out_and_told() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "  benchmark: get\n  no-color: true\n  analyze:\n    verbose: true\n  params:\n    autoterm:\n\
+                    \x20     enabled: true\n";
+        std::fs::write(file.path(), format!("{HEAD}{text}")).unwrap();
+        let (flags, notes) = flags_of(file.path()).unwrap();
+        assert_eq!((flags.len(), notes.len()), (1, 3), "{notes:?}");
+        assert!(notes[0].contains(":4:3: \"warp.no-color\" is left out: set NO_COLOR=1"), "{notes:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod audit;
 mod bench;
 mod bounded;
+mod brief;
 mod capture;
 mod child;
 mod clean;

@@ -1,7 +1,11 @@
 //! What flags and commands of warp are called here. A flag that means the same has the same name; for any other, an
 //! error says what to give instead. The names are those of warp 1.4.0.
 
+mod translated;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use translated::translated;
 
 /// A flag of warp that `linerate bench` does not take.
 pub(crate) struct Other {
@@ -85,13 +89,13 @@ const OTHERS: &[Other] = &[
     other("serve", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
     other("full", "", "linerate keeps histograms per interval and no record per request: leave it out"),
     other("range", "", "give --range-size, the length of the ranges to read"),
-    other("versions", "1", "linerate measures one version per object: leave it out"),
+    other("versions", "1", "not measured here: versions of objects; leave it out for one version of each"),
     other("list-flat", "", "linerate lists all below --prefix: leave it out"),
     other("post", "", "objects are written with PUT: leave it out"),
     other("metadata", "", "listings are those of ListObjectsV2: leave it out"),
     other("max-keys", "100", "a LIST asks for one page of 1000 keys: leave it out"),
     other("batch", "100", "a DELETE deletes one object: leave it out"),
-    other("parts", "200", "linerate has no benchmark of parts: leave it out"),
+    other("parts", "200", "not measured here: reads of single parts; leave it out"),
 ];
 
 /// Commands of warp, and what to write instead.
@@ -107,24 +111,40 @@ const COMMANDS: &[(&str, &str)] = &[
     ("cmp", "linerate compare RUN RUN"),
     ("merge", "linerate report of each run"),
     ("client", "linerate bench on each machine, with a --prefix of its own"),
-    ("multipart", "linerate bench --op get"),
     ("multipart-put", "linerate bench --op multipart"),
-    ("append", "linerate bench --op put"),
-    ("fanout", "linerate bench --op put"),
-    ("snowball", "linerate bench --op put with small objects"),
-    ("versioned", "linerate bench --op mixed"),
-    ("retention", "linerate bench --op put"),
-    ("zip", "linerate bench --op get with --range-size"),
+];
+
+/// Benchmarks of warp that linerate has not: what it does not measure, and what comes nearest.
+const NOT_HERE: &[(&str, &str, &str)] = &[
+    (
+        "multipart",
+        "reads of single parts",
+        "--op get --write multipart reads whole objects that were uploaded in parts",
+    ),
+    ("append", "appending to objects", "--op put writes whole ones"),
+    ("fanout", "one body for many objects in a call", "--op put sends each"),
+    ("snowball", "archives that the server unpacks", "--op put with small objects sends each"),
+    ("versioned", "versions of objects", "--op mixed reads and writes objects of one version"),
+    ("retention", "retention of objects", "--op put writes objects without it"),
+    ("zip", "reads from within archives", "--op get --range-size 64KiB reads parts of objects"),
 ];
 
 /// The operation of `linerate bench --op` that is a benchmark of warp; or what to do instead.
 pub(crate) fn operation(benchmark: &str) -> Result<&'static str, String> {
     let ops = ["get", "put", "stat", "list", "delete", "mixed"];
-    ops.into_iter().find(|op| *op == benchmark).ok_or_else(|| {
-        let instead = COMMANDS.iter().find(|(name, _)| *name == benchmark);
-        let nearest = instead.map_or_else(String::new, |(_, instead)| format!("; nearest: {instead}"));
-        format!("linerate has no such benchmark: {}{nearest}", ops.join(", "))
+    if benchmark == "multipart-put" {
+        return Ok("multipart");
+    }
+    ops.into_iter().find(|op| *op == benchmark).ok_or_else(|| match not_here(benchmark) {
+        Some(told) => told,
+        None => format!("linerate has no such benchmark: {}, multipart-put", ops.join(", ")),
     })
+}
+
+/// What is said of a benchmark of warp that linerate has not.
+fn not_here(name: &str) -> Option<String> {
+    let (_, what, nearest) = NOT_HERE.iter().find(|(known, ..)| *known == name)?;
+    Some(format!("not measured here: {what}; nearest, and another load: linerate bench {nearest}"))
 }
 
 /// The counterpart of a flag of warp that linerate does not take.
@@ -132,7 +152,36 @@ pub(crate) fn counterpart(name: &str) -> Option<&'static Other> {
     OTHERS.iter().find(|other| other.name == name)
 }
 
+/// Flags of warp that are about other things than the load: in a file they are left out, and that is told.
+const HARMLESS: [&str; 18] = [
+    "no-color",
+    "debug",
+    "autocompletion",
+    "pprofdir",
+    "cpu",
+    "mem",
+    "block",
+    "mutex",
+    "trace",
+    "serverprof",
+    "sndbuf",
+    "rcvbuf",
+    "noprefix",
+    "disable-multipart",
+    "stress",
+    "stdout",
+    "web",
+    "full",
+];
+
 impl Other {
+    /// Whether a run measures the same without it.
+    pub(crate) fn is_harmless(&self) -> bool {
+        let is_of_others = ["analyze.", "autoterm"].iter().any(|section| self.name.starts_with(section));
+        // What the analysis is to leave out of its figures is another figure.
+        is_of_others && self.name != "analyze.skip" || HARMLESS.contains(&self.name)
+    }
+
     /// Whether a value in a file asks for nothing beyond warp's own default.
     pub(crate) fn asks_nothing(&self, value: &str) -> bool {
         value == self.default && !value.is_empty()
@@ -143,27 +192,39 @@ impl Other {
     }
 }
 
-/// What to say of a command line that clap refused, where it is one of warp's.
-pub(crate) fn explain(error: &clap::Error) -> Option<String> {
+/// What to say of a command line that clap refused, where it is one of warp's: with the words that were typed, the
+/// whole of it as linerate takes it.
+pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    match error.kind() {
+    let told = match error.kind() {
         ErrorKind::InvalidSubcommand => command(text(ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
-            let Some(flag) = word.strip_prefix("--") else { return command(word) };
-            let name = flag.split('=').next().unwrap_or(flag);
-            counterpart(name).map(|other| format!("\"--{name}\" is a flag of warp: {}", other.fix))
+            match word.strip_prefix("--") {
+                None => command(word),
+                Some(flag) => {
+                    let name = flag.split('=').next().unwrap_or(flag);
+                    counterpart(name).map(|other| format!("\"--{name}\" is a flag of warp: {}", other.fix))
+                }
+            }
         }
         _ => None,
-    }
+    }?;
+    let is_load = words.iter().skip(1).take(2).any(|word| word == "bench" || operation(word).is_ok());
+    let is_more = words.len() > 3;
+    Some(if is_load && is_more { format!("{told}; as a whole:\n{}", translated(words)) } else { told })
 }
 
 fn command(word: &str) -> Option<String> {
+    let of_warp = format!("{word:?} is a command of warp");
+    if let Some(told) = not_here(word) {
+        return Some(format!("{of_warp}: {told}"));
+    }
     let (_, instead) = COMMANDS.iter().find(|(name, _)| *name == word)?;
-    Some(format!("{word:?} is a command of warp: write {instead}"))
+    Some(format!("{of_warp}: write {instead}"))
 }
 
 #[cfg(test)]
@@ -237,7 +298,7 @@ mod tests {
             let flag = format!("--{}", other.name);
             for words in [vec!["linerate", "bench", &flag], vec!["linerate", "bench", "--op=get", &flag, "1"]] {
                 let error = Cli::try_parse_from(words).unwrap_err();
-                let text = explain(&error).unwrap_or_else(|| panic!("{flag}: {error}"));
+                let text = explain(&error, &[]).unwrap_or_else(|| panic!("{flag}: {error}"));
                 assert!(text.contains(&format!("\"{flag}\"")) && text.ends_with(other.fix), "{text}");
             }
             let named = other.fix.split_whitespace().filter_map(|word| word.strip_prefix("--"));
@@ -249,15 +310,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_harmless_is_a_flag_of_warp() {
+        for name in HARMLESS {
+            assert!(counterpart(name).is_some_and(Other::is_harmless), "{name}");
+        }
+        for name in ["md5", "encrypt", "versions", "http2", "rps-limit", "analyze.skip", "obj.generator"] {
+            assert!(!counterpart(name).expect(name).is_harmless(), "{name}");
+        }
+    }
+
+    #[test]
     fn every_command_of_warp_is_explained() {
         for &(name, instead) in COMMANDS {
             for words in [vec!["linerate", name, "--host=h"], vec!["linerate", "bench", name]] {
                 let error = Cli::try_parse_from(words).unwrap_err();
-                let text = explain(&error).unwrap_or_else(|| panic!("{name}: {error}"));
+                let text = explain(&error, &[]).unwrap_or_else(|| panic!("{name}: {error}"));
                 assert!(text.contains(instead), "{text}");
             }
         }
         let error = Cli::try_parse_from(["linerate", "bench", "--nonsense"]).unwrap_err();
-        assert_eq!(explain(&error), None);
+        assert_eq!(explain(&error, &[]), None);
+        for (name, ..) in NOT_HERE {
+            let error = Cli::try_parse_from(["linerate", name]).unwrap_err();
+            let text = explain(&error, &[]).unwrap_or_else(|| panic!("{name}: {error}"));
+            assert!(text.contains("not measured here: ") && operation(name).unwrap_err().starts_with("not measured"));
+        }
     }
 }
