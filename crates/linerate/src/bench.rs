@@ -2,6 +2,7 @@
 
 mod bodies;
 mod canary;
+mod foretold;
 mod kept;
 mod objects;
 mod parts;
@@ -30,6 +31,10 @@ use setup::Setup;
 pub(crate) use together::check;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
+    if flags.output.dry_run {
+        report::print(&foretold::told(flags)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     interrupt::before_the_load()?;
     let mut setup = Setup::make(flags)?;
     // From here on there may be something to clear up, so that signals end the run in good order.

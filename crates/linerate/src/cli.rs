@@ -240,9 +240,9 @@ pub(crate) struct Work {
     pub(crate) distrib: Distrib,
     /// Object sizes: a list (`64KiB,4MiB`), `random:4KiB-1MiB`, `lognormal:256KiB/1.5` (median, and the standard
     /// deviation of the natural logarithm; cut at 1 byte and 5 GiB), or one weighted distribution
-    /// (`4096:10740,8192:1685`).
-    #[arg(long = "obj.size", value_name = "SIZES", default_value = "64KiB,4MiB")]
-    pub(crate) obj_size: String,
+    /// (`4096:10740,8192:1685`). [default: 64KiB,4MiB; 4KiB for stat, delete and list, which move no bodies]
+    #[arg(long = "obj.size", value_name = "SIZES")]
+    pub(crate) obj_size: Option<String>,
     /// Read ranges of this length in place of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE")]
     pub(crate) range_size: Option<Bytes>,
@@ -399,6 +399,9 @@ pub(crate) struct Output {
     /// a free one. Whoever reaches the address can read them.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Tell what would be measured, written and deleted, and how long it takes, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Do not measure linerate's own ceiling against the null target first.
     #[arg(long)]
     pub(crate) no_ceiling: bool,

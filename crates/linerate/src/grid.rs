@@ -6,7 +6,7 @@ use linerate_analysis::knee::STEPS_MAX;
 use linerate_load::session::Workload;
 use linerate_load::sizes::{self, Sizes};
 use linerate_record::run::{Op, POINTS_MAX, SeriesSpec};
-use linerate_record::units::{Bytes, Rate, count};
+use linerate_record::units::{Bytes, Rate, bytes_iec, count};
 
 use crate::cli::Work;
 use crate::failure::Failure;
@@ -22,6 +22,12 @@ const CONCURRENCY_OPEN: u32 = 1024;
 
 /// Most requests per second of an open loop: even gaps of more are shorter than any wake-up.
 const RATE_MAX: f64 = 10_000_000.0;
+
+/// Sizes of objects, unless told otherwise.
+const SIZES: &str = "64KiB,4MiB";
+
+/// The same of operations that move no bodies: one that is soon written.
+const SIZE_WITHOUT_BODIES: &str = "4KiB";
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -89,15 +95,19 @@ pub(crate) struct Grid {
     pub(crate) workloads: Vec<Named>,
     pub(crate) sizes: Vec<Sizes>,
     pub(crate) levels: Levels,
+    /// Sizes of workloads without bodies, where none were named.
+    small: Option<Vec<Sizes>>,
 }
 
 impl Grid {
     /// Reads the grid from the flags.
     pub(crate) fn parse(work: &Work) -> Result<Self, Failure> {
         let workloads = mix(work).and_then(|mix| workloads(&work.op, &mix));
-        let sizes = sizes::parse_list(&work.obj_size).map_err(Failure::usage);
+        let given = work.obj_size.as_deref();
+        let sizes = sizes::parse_list(given.unwrap_or(SIZES)).map_err(Failure::usage);
+        let small = given.is_none().then(|| sizes::parse_list(SIZE_WITHOUT_BODIES).ok()).flatten();
         let grid = match (workloads, sizes, levels(work)) {
-            (Ok(workloads), Ok(sizes), Ok(levels)) => Grid { workloads, sizes, levels },
+            (Ok(workloads), Ok(sizes), Ok(levels)) => Grid { workloads, sizes, small, levels },
             (workloads, sizes, levels) => {
                 let wrong = [workloads.err(), sizes.err(), levels.err()].into_iter().flatten();
                 return Err(Failure::of_mistakes(wrong.flat_map(Failure::mistakes).collect()));
@@ -108,7 +118,7 @@ impl Grid {
             Levels::Rates { all, .. } => all.len(),
             Levels::Searched(_) | Levels::HighestRate { .. } => STEPS_MAX,
         };
-        let points = grid.workloads.len() * grid.sizes.len() * per_series;
+        let points = grid.series().len() * per_series;
         if points > POINTS_MAX {
             return Err(Failure::usage(format!("{points} points exceed the {POINTS_MAX} of one run: name fewer")));
         }
@@ -119,9 +129,41 @@ impl Grid {
     pub(crate) fn series(&self) -> Vec<SeriesSpec> {
         let of = |named: &Named| {
             let workload = named.name.clone();
-            self.sizes.iter().map(move |size| SeriesSpec { workload: workload.clone(), size: size.to_string() })
+            let spec = move |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
+            self.sizes_of(&named.workload).iter().map(spec).collect::<Vec<_>>()
         };
         self.workloads.iter().flat_map(of).collect()
+    }
+
+    /// The sizes at which a workload is measured: one small one where it moves no bodies and none was named.
+    pub(crate) fn sizes_of(&self, workload: &Workload) -> &[Sizes] {
+        match (&self.small, workload) {
+            (Some(small), Workload::Single(Op::Stat | Op::Delete | Op::List)) => small,
+            _ => &self.sizes,
+        }
+    }
+
+    /// Every size that may be measured.
+    pub(crate) fn all_sizes(&self) -> impl Iterator<Item = &Sizes> {
+        self.sizes.iter().chain(self.small.iter().flatten())
+    }
+
+    /// What is written beforehand in all: objects and bytes, those for one point of deletes counted once. What is
+    /// written by the load itself nobody knows before.
+    pub(crate) fn beforehand(&self, work: &Work) -> (u64, f64) {
+        let of = |named: &Named, sizes: &Sizes| {
+            let deletes = named.workload == Workload::Single(Op::Delete);
+            let reads = [Op::Get, Op::Stat, Op::List].into_iter().any(|op| named.workload.has(op));
+            match (work.list_existing, deletes, reads) {
+                (false, true, _) => delete_set_objects(work),
+                (false, _, true) => read_set_objects(work, sizes),
+                _ => 0,
+            }
+        };
+        let each =
+            self.workloads.iter().flat_map(|named| self.sizes_of(&named.workload).iter().map(move |s| (named, s)));
+        each.map(|(named, sizes)| (of(named, sizes), sizes.mean()))
+            .fold((0, 0.0), |(objects, bytes), (n, mean)| (objects + n, n as f64 * mean + bytes))
     }
 
     /// What calls outside of points keep to: the cap, or the lowest rate of an open loop.
@@ -300,18 +342,31 @@ pub(crate) fn delete_set_objects(work: &Work) -> u64 {
     work.objects.unwrap_or(DELETE_SET_OBJECTS)
 }
 
-/// The load in words, for whoever must consent to it.
+/// The load and what it writes in words, for whoever must consent to it.
 pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
-    let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
-    let (names, most) = (names.join(", "), grid.levels.highest());
-    let largest = Bytes(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0));
-    let cap = match &grid.levels {
+    format!("{} would load it {}; {}", what_in_words(grid), cap_in_words(grid, work), written_in_words(grid, work))
+}
+
+/// The load in words.
+pub(crate) fn load_in_words(grid: &Grid, work: &Work) -> String {
+    format!("{}, {}", what_in_words(grid), cap_in_words(grid, work))
+}
+
+fn cap_in_words(grid: &Grid, work: &Work) -> String {
+    match &grid.levels {
         Levels::Rates { all, .. } => {
             format!("with up to {} requests per second", count(all.last().copied().unwrap_or(0.0)))
         }
         _ if work.max_rate.is_some() => "capped by --max-rate".to_owned(),
         _ => "as fast as it can".to_owned(),
-    };
+    }
+}
+
+fn what_in_words(grid: &Grid) -> String {
+    let names: Vec<&str> = grid.workloads.iter().map(|w| w.name.as_str()).collect();
+    let (names, most) = (names.join(", "), grid.levels.highest());
+    let all_sizes = grid.workloads.iter().flat_map(|named| grid.sizes_of(&named.workload));
+    let largest = Bytes(all_sizes.map(Sizes::max).max().unwrap_or(0));
     let series = grid.series().len();
     let what = match &grid.levels {
         Levels::Given(all) => format!("{} points of {names}", series * all.len()),
@@ -319,7 +374,27 @@ pub(crate) fn in_words(grid: &Grid, work: &Work) -> String {
         Levels::HighestRate { .. } => format!("{series} searches for the highest rate of {names}"),
         Levels::Searched(_) => format!("{series} searches for the knee of {names}"),
     };
-    format!("{what} with up to {most} requests in flight and objects up to {largest} would load it {cap}")
+    format!("{what} with up to {most} requests in flight and objects up to {largest}")
+}
+
+/// What would be written, in words.
+pub(crate) fn written_in_words(grid: &Grid, work: &Work) -> String {
+    let (objects, bytes) = grid.beforehand(work);
+    let beforehand = (objects > 0).then(|| {
+        let deletes = grid.workloads.iter().any(|named| named.workload == Workload::Single(Op::Delete));
+        let again = if deletes { ", those to delete anew for each point" } else { "" };
+        format!("{} in {objects} objects beforehand{again}", bytes_iec(bytes))
+    });
+    let writing: Vec<&str> =
+        grid.workloads.iter().filter(|named| named.workload.writes()).map(|named| named.name.as_str()).collect();
+    let load = (!writing.is_empty()).then(|| format!("by {} what the target takes in its time", writing.join(", ")));
+    let all: Vec<String> = beforehand.into_iter().chain(load).collect();
+    let end = if work.noclear { "which stays" } else { "which is deleted again" };
+    if all.is_empty() {
+        "nothing would be written".to_owned()
+    } else {
+        format!("written: {}, {end}", all.join(" and "))
+    }
 }
 
 #[cfg(test)]
@@ -427,6 +502,35 @@ mod tests {
         let many = vec!["1KiB"; 50].join(",");
         let error = Grid::parse(&work(&format!("--op get,put --obj.size {many}"))).map(|g| g.series().len());
         assert!(error.is_err() || error.is_ok_and(|n| n < 86), "a run holds 4096 points");
+    }
+
+    #[test]
+    fn what_moves_no_bodies_has_one_small_size_unless_told_otherwise() {
+        let sizes = |flags: &str| {
+            let series = Grid::parse(&work(flags)).unwrap().series();
+            series.iter().map(|s| format!("{} {}", s.workload, s.size)).collect::<Vec<_>>().join(", ")
+        };
+        for op in ["stat", "delete", "list"] {
+            assert_eq!(sizes(&format!("--op {op}")), format!("{op} 4KiB"));
+            assert_eq!(sizes(&format!("--op {op} --obj.size 1MiB,2MiB")), format!("{op} 1MiB, {op} 2MiB"));
+        }
+        assert_eq!(sizes("--op get,stat"), "get 64KiB, get 4MiB, stat 4KiB");
+    }
+
+    #[test]
+    fn what_would_be_written_is_told_before() {
+        for (flags, told) in [
+            ("--op get --concurrent 2", "written: 574 MiB in 1128 objects beforehand, which is deleted again"),
+            ("--op stat --noclear", "written: 3.91 MiB in 1000 objects beforehand, which stays"),
+            ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each point"),
+            ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, which is deleted again"),
+            ("--op get,put --obj.size 1MiB --objects 10", "10.0 MiB in 10 objects beforehand and by put what"),
+            ("--op get --list-existing", "nothing would be written"),
+        ] {
+            let work = work(flags);
+            let grid = Grid::parse(&work).unwrap();
+            assert!(in_words(&grid, &work).contains(told), "{flags}: {}", in_words(&grid, &work));
+        }
     }
 
     #[test]

@@ -199,6 +199,16 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("bench mixed", "\"mixed\" is a command of warp: write linerate bench --op mixed"),
         ("bench --benchdata x", "\"--benchdata\" is a flag of warp: give --output DIR"),
         ("bench --host h --autoterm", "\"--autoterm\" is a flag of warp: "),
+        ("versioned --host h", "\"versioned\" is a command of warp: not measured here: versions of objects"),
+        ("retention", "not measured here: retention of objects"),
+        (
+            "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
+            "as a whole:\n  linerate bench --op put --host a:9000 --concurrent 4 --max-rate 9/s\n  --md5: ",
+        ),
+        (
+            "get --host h --secret-key QQQQQQQQ --no-color",
+            "--op get --host h --secret-key …\n  --no-color: set NO_COLOR=1",
+        ),
     ] {
         let output = linerate().args(words(words_of_warp)).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words_of_warp}");
@@ -497,4 +507,43 @@ fn nothing_that_the_kernel_ignores_is_among_changes() {
     assert!(output.status.success(), "{said}");
     assert!(said.contains("tcp_low_latency: \"0\", \"1\" wanted: the kernel ignores it since Linux 4.14"), "{said}");
     assert!(!said.contains("tcp_low_latency: \"0\" → \"1\""), "{said}");
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_written_and_does_nothing() {
+    let place = tempdir().unwrap();
+    let told = |flags: &str| {
+        let output = linerate().arg("bench").args(words(flags)).arg("--dry-run").current_dir(place.path()).output();
+        let output = output.expect("linerate runs");
+        assert!(output.status.success(), "{flags}: {}", shown(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = told("--host 192.0.2.1:9000 --op get,put,stat --concurrent 4");
+    for part in [
+        "192.0.2.1:9000",
+        "get 64KiB",
+        "stat 4KiB",
+        "5 points of get, put, stat",
+        "writes   578 MiB in 2128 objects beforehand and by put",
+        "at most 2 min 30 s",
+        "nothing was reached, written or deleted",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(told("").contains("embedded target"));
+    assert!(files_below(place.path()).is_empty());
+    let refused = refused("bench --host 192.0.2.1:9000 --op get --concurrent 4");
+    assert!(refused.contains("written: 574 MiB in 1128 objects beforehand, which is deleted again"), "{refused}");
+    assert!(self::refused("bench --dry-run --op get --mix get=1").contains("--mix gives the weights"));
+}
+
+#[test]
+fn short_help_fits_a_screen_and_long_help_has_everything() {
+    for (line, part) in [("bench -h", "Examples:"), ("tune diff -h", "--set"), ("-h", "experiment")] {
+        let output = linerate().args(words(line)).output().expect("linerate runs");
+        let text = shown(&output);
+        assert!(output.status.success() && text.lines().count() <= 25 && text.contains(part), "{line}: {text}");
+    }
+    let manual = shown(&linerate().args(["bench", "--help"]).output().expect("linerate runs"));
+    assert!(manual.lines().count() > 200 && manual.contains("[default: 64KiB,4MiB; 4KiB for stat"), "{manual}");
 }

@@ -44,7 +44,7 @@ pub(super) fn of(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
     if flags.work.payload != PayloadFlag::Signed {
         return Bodies::new(seed, unique, &[], None);
     }
-    let mut named: Vec<u64> = grid.sizes.iter().flat_map(Sizes::each).collect();
+    let mut named: Vec<u64> = grid.all_sizes().flat_map(Sizes::each).collect();
     let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
     if parts::wanted(&flags.work, grid) {
         let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();

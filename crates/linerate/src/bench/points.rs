@@ -267,7 +267,7 @@ fn ceilings_of(
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
     let most = setup.grid.levels.highest();
     for named in &setup.grid.workloads {
-        for (size, sizes) in named_sizes(setup) {
+        for (size, sizes) in named_sizes(setup, named) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
             let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
@@ -306,9 +306,9 @@ fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
-fn named_sizes(setup: &Setup<'_>) -> Vec<(String, Sizes)> {
+fn named_sizes(setup: &Setup<'_>, named: &Named) -> Vec<(String, Sizes)> {
     if setup.existing.is_empty() {
-        return setup.grid.sizes.iter().map(|s| (s.to_string(), s.clone())).collect();
+        return setup.grid.sizes_of(&named.workload).iter().map(|s| (s.to_string(), s.clone())).collect();
     }
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
     let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
@@ -351,7 +351,7 @@ pub(super) fn measure(
 ) -> Result<(), Failure> {
     let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
     for named in &setup.grid.workloads {
-        for (size, sizes) in named_sizes(setup) {
+        for (size, sizes) in named_sizes(setup, named) {
             let has_header = Cell::new(false);
             let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes, has_header };
             if series.run(recorder, objects)?.is_break() || interrupt::came(interrupted) {

@@ -309,8 +309,13 @@ impl<'a> Setup<'a> {
         let mut series = self.grid.series();
         if self.flags.work.list_existing {
             // What is there has the sizes that it has: --obj.size makes no series of its own.
-            let first = self.grid.sizes[0].to_string();
-            series.retain(|s| s.size == first);
+            let mut seen = Vec::new();
+            series.retain(|s| {
+                !seen.contains(&s.workload) && {
+                    seen.push(s.workload.clone());
+                    true
+                }
+            });
             series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
         }
         series
@@ -412,7 +417,10 @@ impl<'a> Setup<'a> {
             warmup_ms: self.timing.warmup_ms,
             precision: self.timing.precision,
             threads: self.threads,
-            objects: work.objects.unwrap_or_else(|| grid::read_set_objects(work, &self.grid.sizes[0])),
+            objects: work.objects.unwrap_or_else(|| {
+                let first = self.grid.workloads.first().and_then(|w| self.grid.sizes_of(&w.workload).first());
+                first.map_or(0, |sizes| grid::read_set_objects(work, sizes))
+            }),
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
             payload: name_of(work.payload),

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::{interrupt, printing};
 
 /// Flags of bench that every cell is given by the experiment.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     "--op",
     "--obj.size",
     "--concurrent",
@@ -39,6 +39,7 @@ const RESERVED: [&str; 17] = [
     "--abort-if",
     "--config",
     "--no-ceiling",
+    "--dry-run",
     "--noclear",
 ];
 
