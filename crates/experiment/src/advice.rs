@@ -155,7 +155,7 @@ mod tests {
         let mut asked_for = report.clone();
         asked_for.design.lasting_ns = 1;
         assert_eq!(advice(&experiment, &asked_for), [], "it was not looked at whether they last");
-        for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm] {
+        for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm] {
             let mut voided = report.clone();
             voided.effects.iter_mut().for_each(|effect| effect.decision = decision);
             assert_eq!(advice(&experiment, &voided), [], "{decision:?}");

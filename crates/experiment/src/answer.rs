@@ -81,14 +81,16 @@ pub(crate) fn sentence(effect: &Effect, baseline: &str, alpha: f64, matters_shar
             format!("cannot tell from {}{}", counted_runs(effect.runs, unit), takes(effect, matters_share, unit))
         }
         // Told with their reasons by `void`.
-        Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled => "cannot tell".to_owned(),
+        Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled | Decision::AtFirst => {
+            "cannot tell".to_owned()
+        }
         Decision::Refused => "refused: no figure of it can be what it is said to be".to_owned(),
     }
 }
 
 /// What the blocks show, and why it does not hold.
-pub(crate) fn void(effect: &Effect, baseline: &str, alpha: f64, why: &str) -> String {
-    format!("cannot tell: it measured {}, but {why}", differs(effect, baseline, alpha))
+pub(crate) fn void(effect: &Effect, baseline: &str, alpha: f64, window: &str, why: &str) -> String {
+    format!("cannot tell: it measured {}{window}, but {why}", differs(effect, baseline, alpha))
 }
 
 /// Where no figures whatever could have been called: why, what would do, and what is known all the same. `ways` is how

@@ -178,6 +178,7 @@ mod tests {
                 settled_ns: None,
                 trend: None,
                 later: None,
+                settle_ns: 0,
                 faulty: false,
                 secondary: BTreeMap::new(),
             }

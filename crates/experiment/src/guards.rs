@@ -84,6 +84,7 @@ mod tests {
                 settled_ns: Some(0),
                 trend: None,
                 later: None,
+                settle_ns: 0,
                 faulty: false,
                 secondary: BTreeMap::new(),
             };

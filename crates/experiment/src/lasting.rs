@@ -10,13 +10,13 @@ use linerate_record::experiment::{Block, Cell, Decision, Design, Effect, Lasting
 use crate::answer::signed;
 use crate::design;
 use crate::drift::mean;
-use crate::state::{State, deviation, differences, effect};
-use crate::voids::Void;
+use crate::state::{State, baselines, deviation, differences, effect};
+use crate::voids::{self, Void};
 
 /// Rounds after which an effect may be said to last.
 pub const ROUNDS_MIN: usize = 3;
 /// Rounds after which it is not looked any longer.
-pub const ROUNDS_MAX: usize = 5;
+pub const ROUNDS_MAX: usize = 6;
 
 /// Rounds that are spoilt are made up for, up to as many in all.
 const TRIES_MAX: usize = 2 * ROUNDS_MAX;
@@ -46,7 +46,8 @@ pub(crate) fn next(state: &State) -> Option<Cell> {
     Some(Cell { block, position: position as u32, arm, settle_ns, measure_ns })
 }
 
-/// The arms of the round under way: those of which more is to be known, with the baseline.
+/// The arms of the round under way: those of which more is to be known, with all cells of the baseline, so that what
+/// runs before a cell is as likely the baseline as it is in blocks.
 pub(crate) fn running(state: &State) -> Vec<u32> {
     if state.rounds.len() >= TRIES_MAX {
         return Vec::new();
@@ -56,7 +57,7 @@ pub(crate) fn running(state: &State) -> Vec<u32> {
         n < ROUNDS_MIN || (n < ROUNDS_MAX && !stands(state, *arm))
     };
     let open: Vec<u32> = state.followed.iter().copied().filter(is_open).collect();
-    if open.is_empty() { open } else { [0].into_iter().chain(open).collect() }
+    if open.is_empty() { open } else { baselines(state).into_iter().chain(open).collect() }
 }
 
 /// By how much the last third of a long cell is above what other cells measure, as a logarithm.
@@ -69,33 +70,40 @@ pub(crate) fn later(design: &Design, outcome: &Outcome, settled: &[f64]) -> Opti
 
 /// What an arm gains within each long cell beside what the baseline gains, in rounds that count.
 fn gains(state: &State, arm: u32) -> Vec<f64> {
-    let of = |round: &Block, arm: u32| round.cells.iter().find(|cell| cell.arm == arm)?.later;
+    let of = |round: &Block, arms: &[u32]| {
+        let found: Vec<f64> = round.cells.iter().filter(|c| arms.contains(&c.arm)).filter_map(|c| c.later).collect();
+        (!found.is_empty()).then(|| mean(&found))
+    };
     let counted = state.rounds.iter().filter(|round| round.spoiled.is_empty());
-    counted.filter_map(|round| Some(of(round, arm)? - of(round, 0)?)).collect()
+    counted.filter_map(|round| Some(of(round, &[arm])? - of(round, &baselines(state))?)).collect()
 }
 
-/// The effect in the last third, and half the width of its interval, as logarithms.
-fn late(state: &State, arm: u32) -> Option<(f64, f64)> {
+/// The effect in the last third and its standard error, as logarithms, with the rounds' degrees of freedom.
+fn late(state: &State, arm: u32) -> Option<(f64, f64, f64)> {
     let (gains, early) = (gains(state, arm), differences(state, arm));
     let of = |values: &[f64]| Some(deviation(values)?.powi(2) / values.len() as f64);
     let error = (of(&gains)? + of(&early)?).sqrt();
-    let t = student::quantile(1.0 - state.design.alpha / 2.0, (gains.len() - 1) as f64);
-    Some((mean(&early) + mean(&gains), t * error))
+    Some((mean(&early) + mean(&gains), error, (gains.len() - 1) as f64))
 }
 
-/// Whether an effect is surely there in the last third, and most of it.
-fn stands(state: &State, arm: u32) -> bool {
+/// Whether most of an effect is left in the last third.
+fn is_left(state: &State, arm: u32) -> bool {
     let early = mean(&differences(state, arm));
-    late(state, arm).is_some_and(|(late, half)| {
-        let late = late * early.signum();
-        late - half > 0.0 && late >= LEFT_MIN * early.abs()
-    })
+    late(state, arm).is_some_and(|(late, ..)| late * early.signum() >= LEFT_MIN * early.abs())
+}
+
+/// Whether that is so, and its sign beyond chance: one-sided, as the side is known.
+fn stands(state: &State, arm: u32) -> bool {
+    let sign = mean(&differences(state, arm)).signum();
+    let is_sure = |(late, error, df)| late * sign > student::quantile(1.0 - state.design.alpha, df) * error;
+    is_left(state, arm) && late(state, arm).is_some_and(is_sure)
 }
 
 /// The effect in the last third, of as many rounds as it takes.
 pub(crate) fn found(state: &State, arm: u32) -> Option<Lasting> {
     let rounds = gains(state, arm).len();
-    let (late, half) = late(state, arm).filter(|_| rounds >= ROUNDS_MIN)?;
+    let (late, error, df) = late(state, arm).filter(|_| rounds >= ROUNDS_MIN)?;
+    let half = student::quantile(1.0 - state.design.alpha / 2.0, df) * error;
     let (settle_ns, lasting_ns) = (state.settle_ns, state.design.lasting_ns);
     Some(Lasting {
         rounds: rounds as u32,
@@ -110,22 +118,43 @@ pub(crate) fn found(state: &State, arm: u32) -> Option<Lasting> {
 /// What voids an effect that was shown: that it does not last, or that it is not known.
 pub(crate) fn void(state: &State, arm: u32, effect: &Effect) -> Option<Void> {
     let is_asked = effect.decision == Decision::Shown && state.followed.contains(&arm);
-    if !is_asked || running(state).contains(&arm) || stands(state, arm) {
+    if !is_asked || running(state).contains(&arm) {
         return None;
     }
-    let fix = "where it leads is not known; give --settle more time, and --lasting";
-    let why = match &effect.lasting {
-        None => format!("too few long cells count to tell whether it lasts: {fix}"),
-        Some(late) => format!("{}: {fix}", told(late)),
+    let [own, base] = voids::spoilt_by(&state.rounds, arm, &baselines(state));
+    if own > base {
+        let told = format!("its own cells spoilt {own} of {} rounds of long cells", state.rounds.len());
+        let left = "what is left may be its better ones";
+        return Some((Decision::SpoiltByArm, format!("{told}, the baseline's {base}: {left}")));
+    }
+    let Some(late) = &effect.lasting else {
+        return Some((Decision::AtFirst, "too few long cells count to tell whether it lasts".to_owned()));
     };
-    Some((Decision::NotSettled, why))
+    let late = told(late);
+    if !is_left(state, arm) {
+        let fix = "where it leads is not known; give --settle more time, and --lasting";
+        return Some((Decision::NotSettled, format!("{late}: {fix}")));
+    }
+    let fix = "too little beyond chance to tell that it lasts; give --lasting more time";
+    (!stands(state, arm)).then(|| (Decision::AtFirst, format!("{late}: {fix}")))
 }
 
-/// When after a change an effect was shown or ruled out, and what is known of later.
-pub(crate) fn window(state: &State, effect: &Effect) -> String {
-    let (from_ns, to_ns) = (state.settle_ns, state.settle_ns + state.design.measure_ns);
-    let [from, to] = [from_ns, to_ns].map(|ns| linerate_record::units::duration_ns(ns as f64));
-    let early = format!(", from {from} to {to} after a change");
+/// When after a change the blocks that count were measured: `, from 2.00 s to 8.00 s after a change`.
+pub(crate) fn window(state: &State) -> String {
+    let counted = state.blocks.iter().filter(|block| block.spoiled.is_empty());
+    let begun = || counted.clone().flat_map(|block| &block.cells).map(|cell| cell.settle_ns);
+    let (Some(first), Some(last)) = (begun().min(), begun().max()) else { return String::new() };
+    let told = |ns: u64| linerate_record::units::duration_ns(ns as f64);
+    let length = state.design.measure_ns;
+    if first == last {
+        return format!(", from {} to {} after a change", told(first), told(first + length));
+    }
+    format!(", in {} that began {} to {} after a change", told(length), told(first), told(last))
+}
+
+/// When an effect was shown or ruled out, and what is known of later.
+pub(crate) fn beside(state: &State, effect: &Effect) -> String {
+    let early = window(state);
     match effect.decision {
         Decision::Shown => format!("{early}; {}", effect.lasting.as_ref().map_or(NOT_LOOKED_AT.to_owned(), told)),
         Decision::RuledOut => early,
@@ -194,7 +223,7 @@ mod tests {
             assert!(late.low_share <= truth && truth <= late.high_share, "{left}: {late:?}");
             let [share, low, high] = [found.share, found.low_share, found.high_share].map(|end| end.expect("known"));
             assert!(low <= share && share <= high, "{left}: {}", found.sentence);
-            assert!(report.rounds.iter().all(|round| round.cells.len() == 2), "the baseline and the arm");
+            assert!(report.rounds.iter().all(|round| round.cells.len() == 3), "the baseline twice, and the arm");
         }
         let without = report(&experiment(0.0, 0));
         assert!(without.rounds.is_empty() && without.effects[0].decision == Decision::Shown);

@@ -19,6 +19,7 @@ pub(crate) fn measured(design: &Design, cell: &Cell, outcome: &Outcome) -> Measu
         arm: cell.arm,
         started_ns: outcome.started_ns,
         ended_ns: outcome.ended_ns,
+        settle_ns: cell.settle_ns,
         throughput_per_s: Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0),
         settled_ns: warm_up.settled.then_some(warm_up.cut as u64 * outcome.interval_ns),
         trend: trend(rest),

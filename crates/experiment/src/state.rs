@@ -290,7 +290,10 @@ pub(crate) fn effect(state: &State, arm: u32) -> Effect {
     // What stops early is lucky: the looks are taken into account where the last of them saw every block.
     let estimate = (n > 0).then(|| {
         let is_tested = !looks.is_empty() && looks.last().is_some_and(|last| *last as usize == n);
-        let estimate = if is_tested { median_unbiased(&pool, &spent(asked.alpha)) } else { drift::mean(&differences) };
+        // Of several arms, one stops where it crosses the level that its rank among them has.
+        let rank = state.standing[arm as usize].rank.map(f64::from);
+        let level = rank.map_or(asked.alpha, |rank| asked.alpha * rank / arms_of(state, Role::Trial).len() as f64);
+        let estimate = if is_tested { median_unbiased(&pool, &spent(level)) } else { drift::mean(&differences) };
         // Of few blocks that hardly differ it may come out beyond what the test has rejected.
         estimate.max(low.unwrap_or(estimate)).min(high.unwrap_or(estimate)).exp_m1()
     });
@@ -327,11 +330,11 @@ pub(crate) fn effect(state: &State, arm: u32) -> Effect {
     let void = void.or_else(|| lasting::void(state, arm, &effect));
     if let Some((decision, why)) = void {
         effect.decision = decision;
-        effect.sentence = answer::void(&effect, &asked.arms[0].name, asked.alpha, &why);
+        effect.sentence = answer::void(&effect, &asked.arms[0].name, asked.alpha, &lasting::window(state), &why);
         return effect;
     }
     effect.sentence = answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, Unit::Block);
-    effect.sentence.push_str(&lasting::window(state, &effect));
+    effect.sentence.push_str(&lasting::beside(state, &effect));
     effect
 }
 

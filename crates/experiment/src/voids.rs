@@ -289,6 +289,7 @@ mod tests {
                             settled_ns: settled.then_some(0),
                             trend: Some(if arm == 1 && ramp { 0.02 } else { 0.0 } + 0.001 * f64::from(block % 3)),
                             later: None,
+                            settle_ns: 0,
                             faulty,
                             secondary: std::collections::BTreeMap::new(),
                         }

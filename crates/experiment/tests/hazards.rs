@@ -74,7 +74,7 @@ fn found(trial: &Trial, effect: f64, same: bool) -> Found {
     let reports: Vec<Report> = (0..n).map(|seed| report(&run(trial, effect, same, seed))).collect();
     let share = |is: &dyn Fn(&Report) -> bool| reports.iter().filter(|r| is(r)).count() as f64 / n as f64;
     let called = share(&|r| r.effects[0].decision == Decision::Shown);
-    let voids = [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm];
+    let voids = [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm];
     let voided = share(&|r| voids.contains(&r.effects[0].decision));
     let truth = effect.exp_m1();
     let missed = share(&|r| {

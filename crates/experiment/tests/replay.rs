@@ -63,7 +63,8 @@ fn came(hour: &Series, effect: f64, n: u64) -> Came {
     for seed in 0..n {
         let report = report(&conducted(hour, effect, seed));
         let Effect { decision, low_share, high_share, .. } = report.effects[0].clone();
-        let is_void = [Decision::CarriedOver, Decision::NotSettled, Decision::SpoiltByArm].contains(&decision);
+        let is_void =
+            [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm].contains(&decision);
         came.called.add(decision == Decision::Shown);
         came.void.add(is_void);
         if !is_void {

@@ -136,6 +136,9 @@ pub struct Measured {
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
+    /// Time that was left to settle.
+    #[serde(default)]
+    pub settle_ns: u64,
     /// Mean throughput once settled; absent where nothing was left to measure.
     pub throughput_per_s: Option<f64>,
     /// How long it took to settle, by its own intervals; absent where it never did.
@@ -188,6 +191,8 @@ pub enum Decision {
     CarriedOver,
     /// It differs between cells that were still on their way when they ended.
     NotSettled,
+    /// It differs in the time that cells measure; whether it lasts is not known.
+    AtFirst,
 }
 
 /// An arm against the baseline.

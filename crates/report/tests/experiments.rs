@@ -56,6 +56,7 @@ fn what_voids_an_effect_is_its_verdict() {
     for (decision, word) in [
         (Decision::CarriedOver, "carried over"),
         (Decision::NotSettled, "not settled"),
+        (Decision::AtFirst, "at first"),
         (Decision::SpoiltByArm, "spoilt by arm"),
     ] {
         let mut told = tried::experiment();

@@ -66,6 +66,7 @@ pub(crate) const fn decided(decision: Decision) -> &'static str {
         Decision::SpoiltByArm => "spoilt by arm",
         Decision::CarriedOver => "carried over",
         Decision::NotSettled => "not settled",
+        Decision::AtFirst => "at first",
     }
 }
 

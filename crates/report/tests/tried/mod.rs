@@ -130,6 +130,7 @@ fn cell(block: u32, arm: u32, started_ns: u64) -> Measured {
         settled_ns: (block > 0).then_some(4 * SECOND),
         trend: None,
         later: None,
+        settle_ns: 0,
         faulty: false,
         secondary: BTreeMap::from([("errors".to_owned(), 0.0), ("total_p99_ns".to_owned(), 2.1e7)]),
     }
