@@ -51,7 +51,7 @@ pub(crate) struct AuditFlags {
     /// A captured machine to read in place of this one: a folder that linerate capture made, whole.
     #[arg(long, value_name = "CAPTURE")]
     root: Option<PathBuf>,
-    /// Every difference with its reason and command; the text has those of the first alone.
+    /// Every difference with its reason and command; the text has the ten that weigh most.
     #[arg(long)]
     all: bool,
     /// End with 5 where a setting differs or a finding is a warning or worse.

@@ -6,8 +6,8 @@ use linerate_record::finding::Severity;
 use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};
 use crate::words::{self, audit as told};
 
-/// Differences that are told in full unless all are asked for; the others have a line each.
-const TOLD_IN_FULL: usize = 8;
+/// Differences that are told unless all are asked for: those that weigh most.
+const TOLD: usize = 10;
 
 /// The audit as pretty JSON, with a line feed at its end. Reading it back gives an equal audit.
 ///
@@ -71,13 +71,14 @@ fn unreached(all_found: &[Unreached], all: bool, look: Look) -> String {
     if all_found.is_empty() {
         return String::new();
     }
-    let shown = if all { all_found.len() } else { TOLD_IN_FULL.min(all_found.len()) };
+    let rows = told::unreached_alike(all_found);
+    let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
     let title = " Settings of the host that do not reach an engine: its network namespace has its own";
     let mut text = format!("\n{}\n", paint(Ink::Yellow, title, look));
-    for one in &all_found[..shown] {
+    for one in &rows[..shown] {
         text.push_str(&hanging("   ", 3, &told::unreached(one), look));
     }
-    if let Some(more) = all_found.len().checked_sub(shown).filter(|more| *more > 0) {
+    if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
         text.push_str(&hanging("   ", 3, &format!("… and {more} more: --all shows them"), look));
     }
     text
@@ -89,30 +90,31 @@ fn differences(differences: &[Difference], all: bool, look: Look) -> String {
     }
     let title = " Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
     let mut text = format!("\n{}\n", paint(Ink::Dim, title, look));
-    for (at, difference) in differences.iter().enumerate() {
-        let full = all || at < TOLD_IN_FULL;
-        text.push_str(&difference_lines(difference, full, look));
+    let rows = told::differences_alike(differences);
+    let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
+    for row in &rows[..shown] {
+        text.push_str(&difference_lines(row, look));
     }
-    if !all && differences.len() > TOLD_IN_FULL {
-        text.push_str(&paint(Ink::Dim, "   --all tells each with its reason and command\n", look));
+    if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
+        let told = format!("… and {more} that weigh less: --all tells them");
+        text.push_str(&hanging_in(Ink::Dim, "   ", 3, &told, look));
     }
     text.push('\n');
     text
 }
 
-fn difference_lines(difference: &Difference, full: bool, look: Look) -> String {
+fn difference_lines(row: &told::Alike<'_, Difference>, look: Look) -> String {
+    let difference = row.first;
     let weight = format!("{:.2}", difference.weight);
-    let name = told::place(difference);
+    let name = told::place(difference, &row.pids);
     let change = format!("{} → {}", told::value(&difference.present), told::value(&difference.wanted));
     let confidence = words::confidence(difference.confidence);
     let head = format!("{}: {change} ({confidence}, {})", clean(&name), difference.relieves);
     let mut text = hanging(&format!(" {weight}"), 7, &head, look);
-    if full {
-        text.push_str(&hanging("       why", 14, &difference.why, look));
-        text.push_str(&hanging("       when", 14, &told::when(difference), look));
-        for command in difference.commands.iter().take(told::COMMANDS_SHOWN) {
-            text.push_str(&hanging("       try", 14, command, look));
-        }
+    text.push_str(&hanging("       why", 14, &difference.why, look));
+    text.push_str(&hanging("       when", 14, &told::when(difference), look));
+    for command in difference.commands.iter().take(told::COMMANDS_SHOWN) {
+        text.push_str(&hanging("       try", 14, command, look));
     }
     text
 }

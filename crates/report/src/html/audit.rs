@@ -50,16 +50,17 @@ fn unreached(audit: &Audit) -> String {
     if audit.unreached.is_empty() {
         return String::new();
     }
-    let row = |one: &linerate_record::audit::Unreached| {
+    let row = |row: told::Alike<'_, linerate_record::audit::Unreached>| {
+        let one = row.first;
         Row::default()
             .name(&one.knob)
             .words(&told::value(&one.host))
             .words(&told::value(&one.engine_value))
             .words(&one.wanted.as_deref().map_or_else(|| words::ABSENT.to_owned(), told::value))
-            .words(&format!("{} ({})", one.engine.program, one.engine.pid))
+            .words(&format!("{}, {}", one.engine.program, told::processes(&row.pids)))
             .whole()
     };
-    let rows: String = audit.unreached.iter().map(row).collect();
+    let rows: String = told::unreached_alike(&audit.unreached).into_iter().map(row).collect();
     table(
         "Network namespaces of engines have values of their own",
         &["Setting", "<Host", "<Engine", "<Wanted", "<Which"],
@@ -85,7 +86,7 @@ fn differences(audit: &Audit) -> String {
     let row = |(at, one): (usize, &linerate_record::audit::Difference)| {
         let weight = exact(&format!("differences.{at}.weight"), one.weight);
         let mut html = Row::default()
-            .name(&told::place(one))
+            .name(&told::place(one, &told::pids(one)))
             .words(&told::value(&one.present))
             .words(&told::value(&one.wanted))
             .whole()

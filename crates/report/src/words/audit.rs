@@ -23,8 +23,7 @@ pub(crate) fn facts(audit: &Audit) -> [(&'static str, String); 5] {
         plural(u64::from(machine.numa_nodes), "NUMA node"),
         bytes_iec(machine.memory_bytes as f64)
     );
-    let engines: Vec<String> = audit.engines.iter().map(engine).collect();
-    let engines = if engines.is_empty() { "none found".to_owned() } else { engines.join("; ") };
+    let engines = if audit.engines.is_empty() { "none found".to_owned() } else { engines(&audit.engines) };
     let counts = audit.settings;
     let site = if audit.assumed.is_empty() {
         audit.site.clone()
@@ -39,6 +38,82 @@ pub(crate) fn facts(audit: &Audit) -> [(&'static str, String); 5] {
         ("settings", format!("{} read, {} judged, {} not on this machine", counts.read, counts.judged, counts.absent)),
         ("site", site),
     ]
+}
+
+/// A row of an audit, with the processes of which all the same is said.
+pub(crate) struct Alike<'a, T> {
+    pub(crate) first: &'a T,
+    /// Processes, the first's among them; none where it is of the host.
+    pub(crate) pids: Vec<u32>,
+}
+
+/// Rows of which all but the process is the same are one.
+fn alike<'a, T>(all: &'a [T], pid: impl Fn(&T) -> Option<u32>, is_same: impl Fn(&T, &T) -> bool) -> Vec<Alike<'a, T>> {
+    let mut rows: Vec<Alike<'a, T>> = Vec::new();
+    for one in all {
+        let own = pid(one);
+        let known = rows.iter_mut().find(|row| own.is_some() && pid(row.first).is_some() && is_same(row.first, one));
+        match known {
+            Some(row) => row.pids.extend(own),
+            None => rows.push(Alike { first: one, pids: own.into_iter().collect() }),
+        }
+    }
+    rows
+}
+
+/// What never reaches engines, like processes in one row.
+pub(crate) fn unreached_alike(all: &[Unreached]) -> Vec<Alike<'_, Unreached>> {
+    alike(
+        all,
+        |one| Some(one.engine.pid),
+        |a, b| {
+            let of = |one: &Unreached| {
+                (
+                    one.knob.clone(),
+                    one.engine.program.clone(),
+                    one.host.clone(),
+                    one.engine_value.clone(),
+                    one.wanted.clone(),
+                )
+            };
+            of(a) == of(b)
+        },
+    )
+}
+
+/// The process whose setting differs, if it is one's.
+pub(crate) fn pids(one: &Difference) -> Vec<u32> {
+    if let Space::Pid(pid) = one.space { vec![pid] } else { Vec::new() }
+}
+
+/// Differences, like processes in one row.
+pub(crate) fn differences_alike(all: &[Difference]) -> Vec<Alike<'_, Difference>> {
+    alike(
+        all,
+        |one| pids(one).first().copied(),
+        |a, b| (&a.knob, &a.devices, &a.present, &a.wanted) == (&b.knob, &b.devices, &b.present, &b.wanted),
+    )
+}
+
+/// `process 7`, `processes 7, 8, 9, 10 and 3 more`.
+pub(crate) fn processes(pids: &[u32]) -> String {
+    let names: Vec<String> = pids.iter().map(u32::to_string).collect();
+    format!("{} {}", if pids.len() == 1 { "process" } else { "processes" }, some(&names))
+}
+
+/// Servers, those of one program in one kind of namespace together.
+fn engines(all: &[EngineProcess]) -> String {
+    let same = |a: &EngineProcess, b: &EngineProcess| (&a.program, a.own_network) == (&b.program, b.own_network);
+    let rows = alike(all, |one| Some(one.pid), same);
+    let told = rows.iter().map(|row| match row.pids.as_slice() {
+        [_] => engine(row.first),
+        pids => {
+            let network =
+                if row.first.own_network { "in network namespaces of their own" } else { "in this network namespace" };
+            format!("{} × {} ({}) {network}", pids.len(), row.first.program, processes(pids))
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// A server and its namespace.
@@ -72,14 +147,14 @@ pub(crate) fn undoably(audit: &Audit) -> String {
 }
 
 /// Which setting, of which devices, in whose namespaces.
-pub(crate) fn place(difference: &Difference) -> String {
+pub(crate) fn place(difference: &Difference, pids: &[u32]) -> String {
     let mut text = difference.knob.clone();
     if !difference.devices.is_empty() {
         text.push_str(&format!(" of {}", some(&difference.devices)));
     }
     match &difference.space {
         Space::Host => {}
-        Space::Pid(pid) => text.push_str(&format!(" in process {pid}")),
+        Space::Pid(_) => text.push_str(&format!(" in {}", processes(pids))),
         Space::Netns(name) => text.push_str(&format!(" in network namespace {name}")),
     }
     text
@@ -121,14 +196,15 @@ pub(crate) fn when(difference: &Difference) -> String {
 }
 
 /// A setting of the host beside an engine's own.
-pub(crate) fn unreached(one: &Unreached) -> String {
+pub(crate) fn unreached(row: &Alike<'_, Unreached>) -> String {
+    let one = row.first;
     let wanted = one.wanted.as_deref().map_or_else(String::new, |wanted| format!(", wanted {}", value(wanted)));
     format!(
-        "{}: host {}, {} (process {}) {}{wanted}",
+        "{}: host {}, {} ({}) {}{wanted}",
         one.knob,
         value(&one.host),
         one.engine.program,
-        one.engine.pid,
+        processes(&row.pids),
         value(&one.engine_value)
     )
 }
@@ -136,4 +212,29 @@ pub(crate) fn unreached(one: &Unreached) -> String {
 /// What could not be read, and why.
 pub(crate) fn unread(part: &UnreadPart) -> String {
     format!("{}: {}", some(&part.what), part.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_processes_are_one_row_and_others_are_not() {
+        let one = |pid, value: &str| Unreached {
+            knob: "net.core.somaxconn".to_owned(),
+            engine: EngineProcess { pid, program: "minio".to_owned(), own_network: true },
+            host: "65535".to_owned(),
+            engine_value: value.to_owned(),
+            wanted: None,
+        };
+        let all: Vec<Unreached> = (1..=6).map(|pid| one(pid, "4096")).chain([one(7, "128")]).collect();
+        let told: Vec<String> = unreached_alike(&all).iter().map(unreached).collect();
+        let expected = [
+            "net.core.somaxconn: host 65535, minio (processes 1, 2, 3, 4 and 2 more) 4096",
+            "net.core.somaxconn: host 65535, minio (process 7) 128",
+        ];
+        assert_eq!(told, expected);
+        let engines = engines(&all.iter().map(|one| one.engine.clone()).collect::<Vec<_>>());
+        assert_eq!(engines, "7 × minio (processes 1, 2, 3, 4 and 3 more) in network namespaces of their own");
+    }
 }
