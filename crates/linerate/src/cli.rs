@@ -472,6 +472,8 @@ pub(crate) enum CompareFormat {
     Json,
     /// One row per figure compared.
     Csv,
+    /// One self-contained file.
+    Html,
 }
 
 #[derive(Args, Debug)]

@@ -33,6 +33,7 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         CompareFormat::Text => comparison::text(&found, report::look_for_file(flags.output.is_some())),
         CompareFormat::Json => comparison::json(&found),
         CompareFormat::Csv => comparison::csv(&found),
+        CompareFormat::Html => comparison::html(&found),
     };
     match &flags.output {
         Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,

@@ -54,6 +54,10 @@ fn one_run_or_two_a_side_have_no_verdict_and_no_exit_5() {
     assert!((-0.6..-0.4).contains(&throughput.share), "{throughput:?}");
     assert!(found.setup.iter().any(|d| d.field == "asked.max_rate" && d.a == ["400/s"] && d.b == ["200/s"]));
     let told = shown(&compare(&fast, &slow, ""));
+    assert!(told.lines().all(|line| line.chars().count() <= 100), "nothing wraps: {told}");
+    let page = shown(&compare(&fast, &slow, "--format html"));
+    assert!(page.contains("<table") && page.contains("style=\"--w:100.0%\"") && page.contains("</html>"), "{page}");
+    assert!(page.contains("too few runs to say") && page.contains("nothing is called"), "{page}");
     for part in ["too few runs to say", "nothing is called", "A B B A A B", "linerate experiment --with"] {
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {told}");
     }

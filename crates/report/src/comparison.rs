@@ -1,4 +1,4 @@
-//! A comparison as text for a terminal, JSON and CSV.
+//! A comparison as text for a terminal, JSON, CSV and a page.
 
 use linerate_analysis::compare::{
     Arm, Change, Comparison, Contrast, Metric, PointComparison, SeriesComparison, Side, Threshold, Verdict,
@@ -7,7 +7,7 @@ use linerate_analysis::view::Measure;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use crate::csv::push_row;
-use crate::terminal::{Ink, Look, clean, hanging, paint};
+use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};
 use crate::words;
 
 /// The comparison as pretty JSON, with a line feed at its end.
@@ -110,6 +110,12 @@ const fn verdict_key(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The comparison as one self-contained page: figures of both sides as bars beside each other.
+#[must_use]
+pub fn html(comparison: &Comparison) -> String {
+    crate::html::comparison::page(comparison)
+}
+
 /// The whole comparison: the arms, what differs in their set-up, a table per series, and how to read it.
 #[must_use]
 pub fn text(comparison: &Comparison, look: Look) -> String {
@@ -189,25 +195,39 @@ fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String 
 
 fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: Look) -> String {
     let metric = metric_word(contrast.metric);
-    let value = |side: &Side| match (contrast.metric, measure) {
+    let value = |side: &Side| value(side, contrast.metric, measure);
+    let change = words::change(contrast.share);
+    let interval = interval(contrast);
+    let (ink, told) = verdict(contrast);
+    let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
+    let row = format!("  {lead:>5}  {metric:<10}{cells}");
+    if row.chars().count() + 3 + told.chars().count() <= look.width {
+        return format!("{row}   {}\n", paint(ink, &told, look));
+    }
+    // What does not fit beside its figures stands below them.
+    format!("{row}\n{}", hanging_in(ink, "         ", 9, &told, look))
+}
+
+/// A figure of one side, with its unit.
+pub(crate) fn value(side: &Side, metric: Metric, measure: Measure) -> String {
+    match (metric, measure) {
         (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
         (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
         (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
-    };
-    let change = words::change(contrast.share);
-    let interval = contrast
-        .change
-        .map_or_else(String::new, |c| format!("{} to {}", words::change(c.low_95), words::change(c.high_95)));
-    let (ink, told) = verdict(contrast);
-    let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
-    format!("  {lead:>5}  {metric:<10}{cells}   {}\n", paint(ink, &told, look))
+    }
+}
+
+/// What B against A varies by.
+pub(crate) fn interval(contrast: &Contrast) -> String {
+    let told = |c: Change| format!("{} to {}", words::change(c.low_95), words::change(c.high_95));
+    contrast.change.map_or_else(String::new, told)
 }
 
 fn figures([a, b, change, interval]: [&str; 4]) -> String {
     format!(" {a:>11} {b:>11} {change:>11} {interval:>20}")
 }
 
-fn verdict(contrast: &Contrast) -> (Ink, String) {
+pub(crate) fn verdict(contrast: &Contrast) -> (Ink, String) {
     let worse = |higher: bool| if higher == (contrast.metric == Metric::Throughput) { Ink::Green } else { Ink::Red };
     match (contrast.verdict, contrast.change) {
         (Verdict::Higher, _) => (worse(true), "higher".to_owned()),
@@ -237,8 +257,14 @@ pub const HOW_TO_MAKE_RUNS: &str = "Run A B B A A B, each with linerate bench -o
 
 /// How to read the tables.
 fn notes(comparison: &Comparison, look: Look) -> String {
-    let mut text = String::new();
-    let mut note = |lead: &str, told: &str| text.push_str(&hanging(&format!(" {lead}"), 11, told, look));
+    let line = |(lead, told): (&str, String)| hanging(&format!(" {lead}"), 11, &told, look);
+    noted(comparison).into_iter().map(line).collect()
+}
+
+/// The same, each under a word; the closing sentence among them.
+pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
+    let mut note = |lead: &'static str, told: &str| notes.push((lead, told.to_owned()));
     match (comparison.tests, comparison.enough_runs) {
         (0, true) => {
             note("read", "nothing could be tested: a figure needs requests enough for it in three runs a side")
@@ -269,7 +295,7 @@ fn notes(comparison: &Comparison, look: Look) -> String {
     if let Some(threshold) = &comparison.threshold {
         note("threshold", &threshold_told(threshold));
     }
-    text
+    notes
 }
 
 /// What was called, in a sentence.
@@ -294,7 +320,7 @@ fn closing(comparison: &Comparison) -> Option<String> {
     }
 }
 
-const fn metric_word(metric: Metric) -> &'static str {
+pub(crate) const fn metric_word(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
         Metric::P50 => "p50",

@@ -11,6 +11,7 @@ use crate::words;
 
 pub(crate) mod audit;
 mod charts;
+pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explanation;
 mod hosts;

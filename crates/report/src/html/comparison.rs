@@ -1,0 +1,75 @@
+//! The page of a comparison: figures of both sides as bars beside each other.
+
+use linerate_analysis::compare::{Arm, Comparison, Metric, SeriesComparison};
+use linerate_record::units::count;
+
+use super::PLAN_SCRIPT;
+use super::markup::{escaped, table};
+use super::sheet::{self, Row, Section, named};
+use crate::comparison::{interval, metric_word, noted, value, verdict};
+use crate::words;
+
+const HEADS: [&str; 7] = ["At", "<Figure", "A", "B", "B against A", "<95 % interval", "<Verdict"];
+
+/// The page: what it comes to, a table of bars a series, what differs in the set-up, how to read it.
+pub(crate) fn page(comparison: &Comparison) -> String {
+    let header = sheet::header("Two sides compared", &[("A", arm(&comparison.a)), ("B", arm(&comparison.b))]);
+    let notes = noted(comparison);
+    let short = notes.iter().filter(|(lead, _)| matches!(*lead, "in short" | "runs" | "drift" | "threshold"));
+    let short: String =
+        short.map(|(_, told)| format!("<article class=\"card\"><p>{}</p></article>\n", escaped(told))).collect();
+    let figures: String = comparison.series.iter().map(series).collect();
+    let setup: String = comparison
+        .setup
+        .iter()
+        .map(|one| Row::default().name(&one.field).words(&one.a.join(" | ")).words(&one.b.join(" | ")).whole())
+        .collect();
+    let setup =
+        if setup.is_empty() { setup } else { table("Fields that are not the same", &["Field", "<A", "<B"], &setup) };
+    let read = notes.iter().filter(|(lead, _)| matches!(*lead, "read" | "unmatched"));
+    let read: String =
+        read.map(|(lead, told)| named(if *lead == "read" { "Tests" } else { "Unmatched" }, told)).collect();
+    let sections = [
+        ("short", "In short", short),
+        ("figures", "Figures", figures),
+        ("setup", "Set-up that differs", setup),
+        ("read", "How to read it", read),
+    ];
+    let sections = sections.map(|(id, title, html)| Section { id, title, html });
+    sheet::sheet("comparison", &header, &sections, "{}", PLAN_SCRIPT)
+}
+
+fn arm(arm: &Arm) -> String {
+    arm.runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// A table of one series; the bars of a figure share one scale over all its rows.
+fn series(series: &SeriesComparison) -> String {
+    let all = || series.points.iter().flat_map(|point| &point.contrasts);
+    let most = |metric: Metric| {
+        let of = all().filter(|c| c.metric == metric).flat_map(|c| [c.a.value, c.b.value]);
+        of.fold(f64::MIN_POSITIVE, f64::max)
+    };
+    let mut rows = String::new();
+    for point in &series.points {
+        let at =
+            point.rate_per_s.map_or_else(|| format!("× {}", point.a_concurrency), |rate| format!("{}/s", count(rate)));
+        for contrast in &point.contrasts {
+            let most = most(contrast.metric);
+            let side = |side| value(side, contrast.metric, series.measure);
+            rows.push_str(
+                &Row::default()
+                    .name(&at)
+                    .words(metric_word(contrast.metric))
+                    .bar(contrast.a.value / most, &side(&contrast.a))
+                    .bar(contrast.b.value / most, &side(&contrast.b))
+                    .number(&words::change(contrast.share))
+                    .words(&interval(contrast))
+                    .words(&verdict(contrast).1)
+                    .whole(),
+            );
+        }
+    }
+    let label = words::series_label(&series.workload, &series.size);
+    if rows.is_empty() { String::new() } else { table(&label, &HEADS, &rows) }
+}
