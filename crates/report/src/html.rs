@@ -62,7 +62,8 @@ pub fn html(view: &View) -> String {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
     let main = filled(REPORT, |name| match name {
-        "verdicts" => [summary::verdicts(view, exact), summary::grave(&view.findings)].concat(),
+        "grave" => summary::grave(&view.findings),
+        "verdicts" => summary::verdicts(view, exact),
         "findings" => summary::findings(&view.findings),
         "hosts" => hosts::tables(view),
         "points" => points::tables(view, exact),
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn the_report_names_only_parts_and_sections_that_exist() {
         let names = REPORT.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
-        assert_eq!(names.collect::<Vec<_>>(), ["verdicts", "findings", "hosts", "points", "setup"]);
+        assert_eq!(names.collect::<Vec<_>>(), ["grave", "verdicts", "findings", "hosts", "points", "setup"]);
         for (id, ..) in REPORT_NAV {
             assert!(REPORT.contains(&format!("<section id=\"{id}\"")), "{id}");
         }
