@@ -18,6 +18,7 @@ use crate::{plan, report};
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let mut site = plan::read_site(&flags.site)?;
     let mut figures = flags.observed.clone();
+    figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
     if let Some(folder) = &flags.run {
         let view = report::view_of(folder)?;
@@ -87,7 +88,7 @@ fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
             let rate: ByteRate =
                 cell.parse().map_err(|e: linerate_record::units::UnitError| wrong(line, e.to_string()))?;
             let what = quantity(op, Some(node.to_owned()));
-            figures.extend(what.map(|what| Observed { what, bytes_per_s: rate.0, error_share: None }));
+            figures.extend(what.map(|what| Observed { what, bytes_per_s: rate.0, error_share: None, in_flight: None }));
         }
     }
     Ok(figures)

@@ -154,11 +154,31 @@ fn figures_of_flags_and_of_a_file_reach_the_explanation() {
 }
 
 #[test]
+fn a_figure_is_held_against_the_curve_at_what_was_in_flight() {
+    let flags = format!("explain --site {} --observed get=17.7MiB/s --format json", site("namespaces-4.yaml"));
+    let predicted = |flags: &str| {
+        let explanation: Explanation = serde_json::from_str(&printed(flags)).unwrap();
+        let described = explanation.survivors.into_iter().find(|one| one.id == "as-described");
+        (explanation.observations.figures[0].in_flight, described.map(|of| of.residuals[0].predicted_bytes_per_s))
+    };
+    // One request in flight gives a third of the ceiling of 52.1 MiB/s.
+    let (in_flight, alone) = predicted(&format!("{flags} --concurrent 1"));
+    assert_eq!(in_flight, Some(1));
+    let alone = alone.expect("it fits") / 1_048_576.0;
+    assert!((15.0..21.0).contains(&alone), "{alone}");
+    let (in_flight, full) = predicted(&flags);
+    assert!(in_flight.is_none() && full.is_none_or(|full| full / 1_048_576.0 > 50.0), "{full:?}");
+    let output = run(&format!("explain --site {} --nodes x.csv --concurrent 1", site("namespaces-4.yaml")));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+}
+
+#[test]
 fn two_causes_that_fit_equally_are_both_told_with_what_tells_them_apart() {
     let flags = format!("explain --site {} --observed get=152GiB/s,put=81GiB/s", site("source-000-56.yaml"));
     let explanation: Explanation = serde_json::from_str(&printed(&format!("{flags} --format json"))).unwrap();
     assert!(explanation.survivors.len() >= 2, "{}", explanation.survivors.len());
     let weights: f64 = explanation.survivors.iter().map(|hypothesis| hypothesis.weight).sum();
+    let weights = weights + explanation.none_of_these;
     assert!((weights - 1.0).abs() < 1e-6, "{weights}");
     let text = printed(&flags);
     let reading = &explanation.separator.as_ref().expect("something tells them apart").reading;
@@ -179,7 +199,7 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     let flags = format!("explain --site {} --run {} --format json", site("namespaces-4.yaml"), path.display());
     let explanation: Explanation = serde_json::from_str(&printed(&flags)).unwrap();
     let figures = &explanation.observations.figures;
-    assert_eq!((figures.len(), &figures[0].what), (1, &Quantity::Get));
+    assert_eq!((figures.len(), &figures[0].what, figures[0].in_flight), (1, &Quantity::Get, Some(2)));
     assert!((figures[0].bytes_per_s / best - 1.0).abs() < 1e-9, "{figures:?}");
     let output = run(&format!("{flags} --obj.size 1MiB"));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));

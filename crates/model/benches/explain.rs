@@ -29,7 +29,7 @@ fn explanations(criterion: &mut Criterion) {
     for node in 0..484_u32 {
         let bytes_per_s = if node == 77 { 9.0 } else { 18.0 + f64::from(node % 7) * 0.05 } * GIB;
         let what = Quantity::NodeGet { node: format!("storage-{node}") };
-        of_nodes.figures.push(Observed { what, bytes_per_s, error_share: None });
+        of_nodes.figures.push(Observed { what, bytes_per_s, error_share: None, in_flight: None });
     }
     criterion.bench_function("explain 484 nodes, with a figure of each", |bench| {
         bench.iter(|| explain(&large, &of_nodes).is_ok());

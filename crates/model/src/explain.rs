@@ -34,6 +34,8 @@ pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
 const SAME_SIGMAS: f64 = 0.25;
+/// Requests in flight that reach so much of a ceiling are enough to speak of it.
+const FILLED: f64 = 0.97;
 
 /// What can have bound a site, given what was observed of it.
 ///
@@ -70,7 +72,9 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: observations.clone(),
+        of_nodes: nodes::told(&evidence.get, &evidence.put),
         survivors,
+        none_of_these: search.none_of_these,
         unexplained,
         separator,
         considered: search.considered,
@@ -122,13 +126,18 @@ fn told(
                 && candidate.forecast.resembles(&candidate_b.forecast, SAME_SIGMAS * observations.error_share)
                 && node_of(world) == node_of(world_b)
         });
+        let residuals = residuals(observations, evidence, world, &candidate.forecast);
         Hypothesis {
             id: candidate.name(variants),
             deviations: chosen.iter().map(|variant| variant.recorded()).collect(),
-            residuals: residuals(observations, evidence, world, &candidate.forecast),
             weight: candidate.weight,
             indistinguishable: alike.map(|(_, (candidate, _))| candidate.name(variants)).collect(),
-            remedy: remedy(&chosen, described, world, candidate),
+            remedy: if chosen.is_empty() {
+                healthy(world, candidate, residuals.iter().all(|residual| residual.explained))
+            } else {
+                remedy(&chosen, described, candidate)
+            },
+            residuals,
         }
     };
     search.survivors.iter().zip(worlds).enumerate().map(of).collect()
@@ -138,24 +147,23 @@ fn node_of(world: &World) -> Option<&str> {
     world.odd.as_ref().and_then(|odd| odd.node.as_deref())
 }
 
-fn remedy(
-    chosen: &[&Variant],
-    described: (&World, &forecast::Forecast),
-    world: &World,
-    candidate: &Candidate,
-) -> Remedy {
-    if chosen.is_empty() {
-        let binds = [true, false].into_iter().filter_map(|reads| candidate.forecast.of(reads));
-        let binds: Vec<String> = binds.map(|ceiling| words::binds(world, ceiling)).collect();
-        return Remedy {
-            change: format!(
-                "none is needed: it runs at its ceiling; more needs more of what binds ({})",
-                binds.join("; ")
-            ),
-            gives: "nothing beyond what is observed".to_owned(),
-            risks: "none".to_owned(),
-        };
-    }
+/// What a site needs that is as described.
+fn healthy(world: &World, candidate: &Candidate, is_explained: bool) -> Remedy {
+    let ceilings = || [true, false].into_iter().filter_map(|reads| candidate.forecast.of(reads));
+    let binds: Vec<String> = ceilings().map(|ceiling| words::binds(world, ceiling)).collect();
+    let reach = ceilings().map(|ceiling| ceiling.reach).fold(1.0, f64::min);
+    let change = if !is_explained {
+        "none that follows from the model: the description does not explain every figure".to_owned()
+    } else if reach < FILLED {
+        let share = (reach * 100.0).round();
+        format!("none is needed: {share} % of the ceiling is what so few in flight reach; more in flight give more")
+    } else {
+        format!("none is needed: it runs at its ceiling; more needs more of what binds ({})", binds.join("; "))
+    };
+    Remedy { change, gives: "nothing beyond what is observed".to_owned(), risks: "none".to_owned() }
+}
+
+fn remedy(chosen: &[&Variant], described: (&World, &forecast::Forecast), candidate: &Candidate) -> Remedy {
     let join = |of: fn(&Variant) -> String| chosen.iter().map(|variant| of(variant)).collect::<Vec<_>>().join("; ");
     Remedy {
         change: join(|variant| variant.cure.change.clone()),

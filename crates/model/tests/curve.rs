@@ -5,7 +5,9 @@ mod sites;
 
 use linerate_model::ceilings::limits;
 use linerate_model::curve::{Course, KNEE_SHARE, course};
+use linerate_model::explain::explain;
 use linerate_model::plan::{Asked, plan};
+use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::plan::Work;
 use linerate_record::site::{Protection, Site};
 use linerate_worlds::{self as worlds, Cluster, objects_per_link_time};
@@ -101,6 +103,49 @@ fn fifty_six_nodes_take_hundreds_in_flight_and_a_plan_says_so() {
         };
         assert!(curve.points.iter().all(|point| (little(point) - 1.0).abs() < 1e-9));
     }
+}
+
+/// Healthy clusters at 16 in flight, by the table above.
+#[test]
+fn healthy_clusters_are_as_described_at_their_number_in_flight() {
+    for (nodes, parity, ..) in MEASURED.iter().filter(|(nodes, _, reads, _)| *nodes > 2 && *reads) {
+        let site = namespaces(*nodes, *parity);
+        for (place, in_flight) in IN_FLIGHT.into_iter().enumerate().filter(|(_, flight)| [4, 8, 16].contains(flight)) {
+            let figure = |reads: bool| {
+                let course = course_of(&site, *parity, reads);
+                let of = |row: &&Measured| row.0 == *nodes && row.2 == reads;
+                let share = MEASURED.iter().find(of).expect("it was measured").3[place];
+                let what = if reads { Quantity::Get } else { Quantity::Put };
+                let bytes_per_s = share * course.ceiling_bytes_per_s;
+                Observed { what, bytes_per_s, error_share: None, in_flight: Some(u64::from(in_flight)) }
+            };
+            let figures = vec![figure(true), figure(false)];
+            let explanation = explain(&site, &Observations { figures, error_share: 0.02 }).expect("the engine runs");
+            let told: Vec<_> = explanation.survivors.iter().take(3).map(|first| (&first.id, first.weight)).collect();
+            let first = &explanation.survivors[0];
+            assert_eq!(first.id, "as-described", "{nodes} nodes, {in_flight} in flight: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_figure_is_judged_by_the_curve_at_its_number_in_flight_and_refuted_by_the_ceiling_alone() {
+    let site = namespaces(4, 2);
+    let course = course_of(&site, 2, true);
+    let judged = |share: f64, in_flight: Option<u64>| {
+        let bytes_per_s = share * course.ceiling_bytes_per_s;
+        let figure = Observed { what: Quantity::Get, bytes_per_s, error_share: None, in_flight };
+        explain(&site, &Observations { figures: vec![figure], error_share: 0.02 }).expect("the engine runs")
+    };
+    let described = |of: &Explanation| of.survivors.iter().find(|one| one.id == "as-described").cloned();
+    // 34 % is what one request in flight gives, and nothing that a full cluster does.
+    let alone = described(&judged(0.34, Some(1))).expect("it fits");
+    assert!(alone.residuals[0].explained && alone.residuals[0].residual_share.abs() < 0.05, "{:?}", alone.residuals);
+    assert!(alone.remedy.change.contains("more in flight give more"), "{:?}", alone.remedy);
+    assert!(described(&judged(0.34, None)).is_none_or(|found| !found.residuals[0].explained));
+    // Above the curve and below the ceiling: the curve may be wrong. Above the ceiling: the description is.
+    assert!(described(&judged(0.9, Some(4))).is_some());
+    assert!(described(&judged(1.2, Some(4))).is_none());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Causes that were planted are found again.
 //!
 //! A thousand random sites; in each, one deviation with an effect is planted, GET and PUT (and figures per node, where
-//! one node is the cause) are what the ceilings give, times an error of 2 %. The seed of a site is its number.
+//! one node is the cause) are what the ceilings give, less what systems lose to them, times an error of 2 %. The seed
+//! of a site is its number.
 
 mod chance;
 mod explained_sites;
@@ -16,6 +17,13 @@ use linerate_record::site::{BondMode, Encapsulation, Entry, Product, Protection,
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;
+
+/// What systems lose to a ceiling, on average, and at the most here: 5 % lose more.
+const MEAN_LOSS: f64 = 0.05;
+const MOST_LOSS: f64 = 3.0 * MEAN_LOSS;
+
+/// A figure per node tells of its node from so many standard errors on: it may be any of many.
+const TELLING_SIGMAS: f64 = 5.0;
 
 /// What has less effect, in standard errors, is no cause.
 const LEAST_EFFECT: f64 = 0.05;
@@ -159,9 +167,13 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
     let mut truth =
         Truth { get: cause.get.even_bytes_per_s, put: cause.put.even_bytes_per_s, get_share: 1.0, put_share: 1.0 };
     let mut figures = Vec::new();
+    let mut loss = || (-MEAN_LOSS * chance.between(0.0, 1.0).max(1e-9).ln()).min(MOST_LOSS);
+    let (get_loss, put_loss) = (loss(), loss());
     let mut noisy = |what, rate: f64| {
-        let bytes_per_s = rate * (1.0 + ERROR * chance.normal());
-        figures.push(Observed { what, bytes_per_s, error_share: None });
+        let reads = matches!(what, Quantity::Get | Quantity::NodeGet { .. });
+        let reached = 1.0 - if reads { get_loss } else { put_loss };
+        let bytes_per_s = rate * reached * (1.0 + ERROR * chance.normal());
+        figures.push(Observed { what, bytes_per_s, error_share: None, in_flight: None });
     };
     if cause.odd_group.is_some() {
         // Each node as fast as it can be: where nodes wait for the slowest, no figure could name it.
@@ -200,17 +212,18 @@ fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
     cause.id == deviation.id && same_value
 }
 
-/// Whether a rival's predictions are all within three standard errors of what is true.
+/// Whether a rival's predictions are all within three standard errors of what is true and the most that is lost, so
+/// that either can be mistaken for the other.
 fn resembles(planted: &Planted, rival: &Single) -> bool {
     let named = rival.node.as_deref() == Some("storage-2");
     let of = |rival: Predicted, total: f64, share: f64| {
         let most = if named { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
-        let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs() / ERROR;
-        let of_node = (if named { rival.odd_share } else { 1.0 } - share).abs() / ERROR;
-        of_total.max(of_node)
+        let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs();
+        let of_node = (if named { rival.odd_share } else { 1.0 } - share).abs();
+        of_total <= 3.0 * ERROR + MOST_LOSS && of_node <= TELLING_SIGMAS * ERROR
     };
     let truth = &planted.truth;
-    of(rival.get, truth.get, truth.get_share).max(of(rival.put, truth.put, truth.put_share)) <= 3.0
+    of(rival.get, truth.get, truth.get_share) && of(rival.put, truth.put, truth.put_share)
 }
 
 #[test]
@@ -241,7 +254,7 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
         }
     }
     println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
-    println!("{distinct} of {SITES} planted causes are told apart by 3 σ from every rival; {first} of them are first");
+    println!("{distinct} of {SITES} planted causes are told apart from every rival; {first} of them are first");
     assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));
     assert!(f64::from(first) >= 0.95 * f64::from(distinct), "{first} of {distinct}:\n{}", behind.join("\n"));
     assert!(distinct > 100, "{distinct} are too few to tell");

@@ -23,6 +23,9 @@ pub struct Observed {
     pub bytes_per_s: f64,
     /// Its own relative standard error, where known.
     pub error_share: Option<f64>,
+    /// Requests in flight, of all clients together, where known; else the figure is taken as the most that load gives.
+    #[serde(default)]
+    pub in_flight: Option<u64>,
 }
 
 /// What a figure is of.
@@ -86,7 +89,7 @@ pub struct Hypothesis {
     pub deviations: Vec<Deviation>,
     /// Of each observation.
     pub residuals: Vec<Residual>,
-    /// Share of the weight of all surviving hypotheses: they sum to 1.
+    /// Share of the weight of all surviving hypotheses and of none of these: they sum to 1.
     pub weight: f64,
     /// Other survivors, by their ids, that predict the same of every observation: no figure here tells them apart.
     pub indistinguishable: Vec<String>,
@@ -123,8 +126,14 @@ pub struct Explanation {
     pub schema: u32,
     /// What was measured.
     pub observations: Observations,
+    /// What figures of single nodes say by themselves, in sentences: the slowest first.
+    #[serde(default)]
+    pub of_nodes: Vec<String>,
     /// The hypotheses that survive, the weightiest first.
     pub survivors: Vec<Hypothesis>,
+    /// The weight of what was not enumerated.
+    #[serde(default)]
+    pub none_of_these: f64,
     /// Observations that no hypothesis explains, with the nearest miss of each.
     pub unexplained: Vec<Residual>,
     /// How to tell the leading ones apart; absent where one leads clearly.

@@ -33,6 +33,9 @@ pub fn html(explanation: &Explanation) -> String {
 #[must_use]
 pub fn text(explanation: &Explanation, look: Look) -> String {
     let mut text = observed(explanation, look);
+    for told in &explanation.of_nodes {
+        text.push_str(&hanging_in(Ink::Yellow, " nodes", 14, told, look));
+    }
     text.push('\n');
     let told = model::outcome(&explanation.survivors, explanation.considered);
     text.push_str(&hanging(" ▸", 3, &told, look));
@@ -40,6 +43,10 @@ pub fn text(explanation: &Explanation, look: Look) -> String {
     for kind in kinds.iter().take(KINDS_SHOWN) {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
+    }
+    if !explanation.survivors.is_empty() {
+        let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
+        text.push_str(&format!("\n{}", hanging(&lead, 14, model::NONE_OF_THESE, look)));
     }
     text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
@@ -62,7 +69,11 @@ fn observed(explanation: &Explanation, look: Look) -> String {
     let own = |share: Option<f64>| share.map_or_else(String::new, |share| format!(" ± {}", words::percent(share)));
     let mut told: Vec<String> = site
         .iter()
-        .map(|f| format!("{} {}{}", model::quantity(&f.what), model::rate(f.bytes_per_s), own(f.error_share)))
+        .map(|f| {
+            let (what, flight) = (model::quantity(&f.what), f.in_flight);
+            let flight = flight.map_or_else(String::new, |n| format!(" with {} in flight", words::grouped(n)));
+            format!("{what} {}{}{flight}", model::rate(f.bytes_per_s), own(f.error_share))
+        })
         .collect();
     let rates = || nodes.iter().map(|f| f.bytes_per_s);
     if let Some((least, most)) = rates().reduce(f64::min).zip(rates().reduce(f64::max)) {

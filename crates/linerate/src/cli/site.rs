@@ -65,7 +65,7 @@ What fits within the measuring error is printed with its weight, what nothing fi
 that tells the leading ones apart.
 
 Examples:
-  linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s
+  linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
   linerate explain --site site.yaml --observed get=48MiB/s --observed get@node1=16MiB/s,get@node3=8.2MiB/s --error 3%
   linerate explain --site site.yaml --run runs/1120-0931-get-put
   linerate explain --site site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
@@ -83,6 +83,11 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', value_parser = figure)]
     #[arg(required_unless_present_any = ["nodes", "run"])]
     pub(crate) observed: Vec<Observed>,
+    /// Requests in flight, of all clients together, while --observed was measured: the figures are held against the
+    /// curve that plan predicts, and not against the ceiling alone. A run tells its own.
+    #[arg(long, value_name = "N", requires = "observed")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) concurrent: Option<u64>,
     /// Client throughput of single nodes: a CSV file with the columns node, and get or put or both, such as
     /// `node3,1.2GiB/s`.
     #[arg(long, value_name = "FILE")]
@@ -167,7 +172,7 @@ fn figure(text: &str) -> Result<Observed, String> {
         None => (told, None),
     };
     let ByteRate(bytes_per_s) = rate.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
-    Ok(Observed { what, bytes_per_s, error_share: error })
+    Ok(Observed { what, bytes_per_s, error_share: error, in_flight: None })
 }
 
 /// What a figure is of.
@@ -222,7 +227,7 @@ mod tests {
             ("put = 1 MB/s +- 0.5%", Quantity::Put, 1e6, Some(0.005)),
             ("get=1MB/s±2%", Quantity::Get, 1e6, Some(0.02)),
         ] {
-            assert_eq!(figure(text), Ok(Observed { what, bytes_per_s, error_share }), "{text}");
+            assert_eq!(figure(text), Ok(Observed { what, bytes_per_s, error_share, in_flight: None }), "{text}");
         }
         for (text, part) in [
             ("get", "no figure in"),

@@ -60,7 +60,8 @@ pub(super) fn figures(view: &View, site: &Site, bytes: u64) -> Option<Found> {
             Some(why) => found.refused.push(format!("{} of {}: {why}", series.workload, series.size)),
             None => {
                 let what = if series.workload == "get" { Quantity::Get } else { Quantity::Put };
-                found.figures.push(Observed { what, bytes_per_s: best.mean, error_share: None });
+                let in_flight = series.typical().map(|point| u64::from(point.concurrency));
+                found.figures.push(Observed { what, bytes_per_s: best.mean, error_share: None, in_flight });
             }
         }
     }

@@ -5,10 +5,22 @@ use linerate_record::site::Site;
 
 use super::deviation::{Odd, Parts, Variant};
 use crate::ceilings::{Limit, limits};
+use crate::curve::course;
 use crate::layout::{Geometry, geometry};
 
 /// The size of objects where the site does not say it: large enough that bytes bind, and not operations.
 const OBJECT_BYTES: u64 = 64 << 20;
+
+/// What is asked of one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing.
+    No,
+    /// Its ceiling.
+    Ceiling,
+    /// What it reaches of that with so many requests in flight.
+    At(u64),
+}
 
 /// A site under a hypothesis.
 #[derive(Clone, Debug)]
@@ -32,6 +44,8 @@ pub(super) struct Ceiling {
     pub(super) own_bytes_per_s: f64,
     /// The odd node's own ceiling relative to the others'; 1 without such.
     pub(super) odd_share: f64,
+    /// Share of the ceiling that the requests in flight reach by the curve; 1 where they are not known.
+    pub(super) reach: f64,
     /// What binds.
     pub(super) binds: Resource,
     /// Whose: a group's place.
@@ -58,8 +72,8 @@ impl Forecast {
         [true, false].into_iter().all(|reads| match (self.of(reads), other.of(reads)) {
             (Some(a), Some(b)) => {
                 let near = |a: f64, b: f64| (a / b - 1.0).abs() <= difference;
-                near(a.even_bytes_per_s, b.even_bytes_per_s)
-                    && near(a.own_bytes_per_s, b.own_bytes_per_s)
+                near(a.even_bytes_per_s * a.reach, b.even_bytes_per_s * b.reach)
+                    && near(a.own_bytes_per_s * a.reach, b.own_bytes_per_s * b.reach)
                     && near(a.odd_share, b.odd_share)
             }
             (a, b) => a.is_none() && b.is_none(),
@@ -88,20 +102,21 @@ pub(super) fn world(site: &Site, stated: &Geometry, variants: &[&Variant]) -> Op
 }
 
 /// What is predicted for reads, writes or both.
-pub(super) fn forecast(world: &World, reads: bool, writes: bool) -> Forecast {
-    Forecast {
-        get: reads.then(|| ceiling(world, true)).flatten(),
-        put: writes.then(|| ceiling(world, false)).flatten(),
-    }
+pub(super) fn forecast(world: &World, get: Asked, put: Asked) -> Forecast {
+    Forecast { get: ceiling(world, true, get), put: ceiling(world, false, put) }
 }
 
-fn ceiling(world: &World, reads: bool) -> Option<Ceiling> {
+fn ceiling(world: &World, reads: bool, asked: Asked) -> Option<Ceiling> {
+    if asked == Asked::No {
+        return None;
+    }
     let all = all_limits(world, reads);
     let first = all.first()?;
     let mut ceiling = Ceiling {
         even_bytes_per_s: first.limit_bytes_per_s,
         own_bytes_per_s: first.limit_bytes_per_s,
         odd_share: 1.0,
+        reach: reach(world, reads, asked, &all),
         binds: first.resource,
         group: first.group,
     };
@@ -115,6 +130,12 @@ fn ceiling(world: &World, reads: bool) -> Option<Ceiling> {
         ceiling.own_bytes_per_s = ceiling.own_bytes_per_s.max(ceiling.even_bytes_per_s);
     }
     Some(ceiling)
+}
+
+fn reach(world: &World, reads: bool, asked: Asked, limits: &[Limit]) -> f64 {
+    let Asked::At(in_flight) = asked else { return 1.0 };
+    let course = course(&world.site, &world.geometry, &work(&world.site, reads), limits);
+    course.map_or(1.0, |course| course.share(in_flight as f64))
 }
 
 /// Every limit, the lowest first.

@@ -19,6 +19,9 @@ const FLOOR: f64 = 12.0;
 /// The same for pairs: two coincidences are told only where they come within a hundredth.
 const FLOOR_OF_PAIRS: f64 = 4.6;
 
+/// What it costs that the cause is none that was enumerated, in log odds: as much as an ordinary deviation.
+const NONE_OF_THESE: f64 = 3.0;
+
 /// Forecasts that differ by less are the same: the deviation is without effect on what was observed.
 const NO_EFFECT: f64 = 1e-6;
 
@@ -42,6 +45,8 @@ pub(super) struct Search {
     pub(super) described: (World, Forecast),
     /// What survives, the weightiest first.
     pub(super) survivors: Vec<Candidate>,
+    /// The share of the weight that something has which was not enumerated.
+    pub(super) none_of_these: f64,
     /// For reads and for writes, what comes nearest to the total without being refuted by another figure.
     pub(super) nearest: Vec<Candidate>,
     /// How many were looked at.
@@ -91,7 +96,7 @@ impl Question<'_> {
     fn candidate(&self, chosen: &[usize]) -> Option<Candidate> {
         let variants: Vec<&Variant> = chosen.iter().map(|&place| &self.variants[place]).collect();
         let world = world(self.site, self.geometry, &variants)?;
-        let forecast = forecast(&world, self.evidence.has(true), self.evidence.has(false));
+        let forecast = forecast(&world, self.evidence.asked(true), self.evidence.asked(false));
         let marks = score(self.evidence, &world, &forecast);
         let cost: f64 = variants.iter().map(|variant| variant.cost).sum();
         let ln_weight = marks.ln_likelihood - cost;
@@ -125,8 +130,11 @@ pub(super) fn search(site: &Site, geometry: &Geometry, evidence: &Evidence, vari
     let (pairs, cut_off) = pairs(&question, &singles, &mut kept, &mut nearest);
     considered += pairs;
     let world = world(site, geometry, &[])?;
+    let ln_none = evidence.ln_of_anything(&described.forecast) - NONE_OF_THESE;
+    let (survivors, none_of_these) = weighed(kept, variants, ln_none);
     Some(Search {
-        survivors: weighed(kept, variants),
+        survivors,
+        none_of_these,
         nearest: nearest.found(),
         described: (world, described.forecast),
         considered,
@@ -178,7 +186,7 @@ fn pairs(
 
 /// Values of one free number become one candidate, the best of them with the weight of all; the rest is measured
 /// against the best.
-fn weighed(mut kept: Vec<Candidate>, variants: &[Variant]) -> Vec<Candidate> {
+fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec<Candidate>, f64) {
     kept.sort_by(|a, b| b.ln_weight.total_cmp(&a.ln_weight));
     let best = kept.first().map_or(0.0, |first| first.ln_weight);
     let mut families: Vec<(Vec<String>, Candidate)> = Vec::new();
@@ -195,11 +203,12 @@ fn weighed(mut kept: Vec<Candidate>, variants: &[Variant]) -> Vec<Candidate> {
         let floor = if candidate.chosen.len() > 1 { FLOOR_OF_PAIRS } else { FLOOR };
         candidate.weight >= most * (-floor).exp()
     });
-    let sum: f64 = families.iter().map(|(_, candidate)| candidate.weight).sum();
+    let none = if families.is_empty() { 1.0 } else { (ln_none - best).exp() };
+    let sum: f64 = none + families.iter().map(|(_, candidate)| candidate.weight).sum::<f64>();
     let mut survivors: Vec<Candidate> =
         families.into_iter().map(|(_, candidate)| Candidate { weight: candidate.weight / sum, ..candidate }).collect();
     survivors.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    survivors
+    (survivors, none / sum)
 }
 
 /// For each operation, what predicts its total best of all that no figure refutes.
@@ -213,7 +222,7 @@ impl Nearest {
     fn offer(&mut self, evidence: &Evidence, candidate: &Candidate) {
         for &(reads, observed, _) in &evidence.totals {
             let Some(ceiling) = candidate.forecast.of(reads) else { continue };
-            let miss = (observed / ceiling.even_bytes_per_s - 1.0).abs();
+            let miss = (observed / (ceiling.even_bytes_per_s * ceiling.reach) - 1.0).abs();
             let place = if reads { &mut self.get } else { &mut self.put };
             if !candidate.marks.refuted && place.as_ref().is_none_or(|(least, _)| miss < *least) {
                 *place = Some((miss, candidate.clone()));

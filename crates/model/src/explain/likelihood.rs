@@ -4,12 +4,13 @@
 //! one-sided: a little below 1, never above. And each figure may be held back by something that the model does not
 //! know; then it can be anything below the ceiling.
 
-/// What systems lose to a ceiling that binds them, on average: the loss is exponential. Networks of storage clusters
-/// run at 95 to 100 % of their goodput when they bind; 1 % puts 99 % of the chance there.
-pub(super) const MEAN_LOSS: f64 = 0.01;
+/// What systems lose to a ceiling that binds them, on average: the loss is exponential. Learnt from the cases of the
+/// test `what_systems_lose_is_learnt_from_cases_and_covers_those_held_out`.
+pub(super) const MEAN_LOSS: f64 = 0.05;
 
-/// The chance that something outside of the model holds one figure back: dearer than any one deviation.
-pub(super) const UNKNOWN_CAUSE: f64 = 0.02;
+/// The chance that something outside of the model holds one figure back: of twelve published figures, the PUT of 56
+/// nodes (73 %) is such.
+pub(super) const UNKNOWN_CAUSE: f64 = 0.08;
 
 /// A figure that is further above a ceiling than so many standard errors refutes what predicts the ceiling. One figure
 /// in 30,000 of a true ceiling is so far above.
@@ -18,8 +19,8 @@ pub(super) const REFUTED_SIGMAS: f64 = 4.0;
 /// A figure is called explained up to so many standard errors beyond: 5 % of figures on one side are further out.
 const EXPLAINED_SIGMAS: f64 = 1.645;
 
-/// … and down to so much of a loss.
-const EXPLAINED_LOSS: f64 = 0.05;
+/// … and down to so much of a loss: 5 % of figures lose more.
+const EXPLAINED_LOSS: f64 = 0.15;
 
 /// Whether a figure is within the error and the loss that systems have; `ratio` is observed / predicted.
 pub(super) fn is_explained(ratio: f64, sigma: f64) -> bool {
@@ -42,6 +43,15 @@ pub(super) fn ln_density(ratio: f64, sigma: f64) -> f64 {
     let at_ceiling = (1.0 - UNKNOWN_CAUSE) * loss_and_error(ratio - 1.0, sigma);
     let below = UNKNOWN_CAUSE * normal_tail((ratio - 1.0) / sigma);
     (ratio * (at_ceiling + below)).max(f64::MIN_POSITIVE).ln()
+}
+
+/// The chance that the description is exceeded where the cause is unknown.
+const UNKNOWN_ABOVE: f64 = 0.05;
+
+/// Log density of ln(observed) where nothing is known but the ceiling.
+pub(super) fn ln_anywhere(ratio: f64) -> f64 {
+    let density = if ratio <= 1.0 { (1.0 - UNKNOWN_ABOVE) * ratio } else { UNKNOWN_ABOVE / ratio };
+    density.max(f64::MIN_POSITIVE).ln()
 }
 
 /// What [`ln_density`] reaches at the most, wherever the figure lies.
@@ -116,6 +126,35 @@ mod tests {
         }
     }
 
+    /// Measured / ceiling with many requests in flight, of clusters that nothing was found wrong with: namespaces of
+    /// MinIO at 16 in flight, and published figures of `tests/cases.rs`. A third is held out.
+    const CASES: [(&str, f64, bool); 12] = [
+        ("GET of 4 namespaces, 2+2", 0.92, false),
+        ("PUT of 4 namespaces, 2+2", 0.98, false),
+        ("GET of 2 namespaces, 1+1", 0.92, true),
+        ("GET of 6 namespaces, 3+3", 0.91, false),
+        ("PUT of 6 namespaces, 3+3", 0.93, false),
+        ("GET of 32 i3en.24xlarge", 0.91, true),
+        ("GET of 12 nodes of Ceph, 2+2", 0.96, false),
+        ("GET of 4 namespaces behind 200 Mbit/s", 0.94, false),
+        ("PUT of 4 namespaces behind 200 Mbit/s", 0.967, true),
+        ("GET of 56 nodes, one member", 0.99, false),
+        ("GET of 56 nodes, one of two planes", 0.98, false),
+        ("PUT of 56 nodes, one member", 0.73, true),
+    ];
+
+    #[test]
+    fn what_systems_lose_is_learnt_from_cases_and_covers_those_held_out() {
+        let losses = |held_out: bool| CASES.iter().filter(move |case| case.2 == held_out).map(|case| 1.0 - case.1);
+        let mean = losses(false).sum::<f64>() / losses(false).count() as f64;
+        assert!((mean / MEAN_LOSS - 1.0).abs() < 0.1, "{mean}");
+        // 90 % of losses are below mean × ln 10; three of the four that were held out are, and the fourth is called
+        // unexplained wherever it is told.
+        let within = losses(true).filter(|loss| *loss < MEAN_LOSS * 10_f64.ln()).count();
+        assert_eq!((within, losses(true).count()), (3, 4));
+        assert!(!is_explained(0.73, 0.02));
+    }
+
     #[test]
     fn a_little_below_a_ceiling_fits_better_than_a_little_above() {
         for sigma in [0.005, 0.01, 0.02] {
@@ -127,8 +166,8 @@ mod tests {
     fn what_is_explained_and_refuted_follows_from_the_error() {
         let rows = [
             (0.99, 0.01, true, false),
-            (0.94, 0.01, true, false),
-            (0.90, 0.01, false, false),
+            (0.85, 0.01, true, false),
+            (0.82, 0.01, false, false),
             (1.016, 0.01, true, false),
             (1.02, 0.01, false, false),
             (1.05, 0.01, false, true),

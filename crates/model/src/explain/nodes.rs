@@ -8,7 +8,7 @@
 
 use linerate_record::explanation::{Observations, Quantity};
 
-use super::likelihood::{UNKNOWN_CAUSE, normal};
+use super::likelihood::normal;
 
 /// Figures of so few nodes do not tell which one is odd.
 const LEAST_NODES: usize = 3;
@@ -17,7 +17,10 @@ const LEAST_NODES: usize = 3;
 const SUSPECT_SIGMAS: f64 = 2.0;
 
 /// The chance that one of the figures of nodes is astray by itself, and not by a cause at that node.
-const STRAY: f64 = UNKNOWN_CAUSE / 10.0;
+const STRAY: f64 = 0.002;
+
+/// A node is told of from so many.
+const TOLD_SIGMAS: f64 = 4.0;
 
 /// How many suspects are looked into.
 const MOST_SUSPECTS: usize = 3;
@@ -125,6 +128,28 @@ pub(super) fn suspects(observations: &Observations) -> Vec<String> {
     low.into_iter().take(MOST_SUSPECTS).map(|(node, _)| node).collect()
 }
 
+/// What figures of nodes say by themselves: those that are low, the furthest first.
+pub(super) fn told(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
+    let mut low: Vec<(f64, String)> = Vec::new();
+    for (verb, figures) in [("GET", get), ("PUT", put)] {
+        if figures.nodes.len() < LEAST_NODES {
+            continue;
+        }
+        for (node, share, sigma) in figures.nodes.iter().filter(|(_, share, sigma)| *share < 1.0 - TOLD_SIGMAS * sigma)
+        {
+            let told = format!(
+                "{node} gives {:.0} % of the median of the nodes for {verb} (± {:.0} %): look there first, at its \
+                 link, its drives and its processors, before anything that all nodes share",
+                share * 100.0,
+                sigma * 100.0
+            );
+            low.push((*share, told));
+        }
+    }
+    low.sort_by(|a, b| a.0.total_cmp(&b.0));
+    low.into_iter().take(MOST_SUSPECTS).map(|(_, told)| told).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use linerate_record::explanation::Observed;
@@ -136,6 +161,7 @@ mod tests {
             what: Quantity::NodeGet { node: format!("n{i}") },
             bytes_per_s: *rate,
             error_share: None,
+            in_flight: None,
         };
         Observations { figures: rates.iter().enumerate().map(of).collect(), error_share: 0.02 }
     }
@@ -151,6 +177,15 @@ mod tests {
         for (rates, expected) in rows {
             assert_eq!(suspects(&observed(rates)), expected, "{rates:?}");
         }
+    }
+
+    #[test]
+    fn a_node_that_is_far_below_is_told_of_first_and_by_its_name() {
+        let low = figures(&observed(&[100.0, 101.0, 50.0, 99.0]), true);
+        let told = told(&low, &NodeFigures::default());
+        assert!(told.len() == 1 && told[0].starts_with("n2 gives 50 % of the median"), "{told:?}");
+        let even = figures(&observed(&[100.0, 101.0, 96.0, 99.0]), true);
+        assert!(super::told(&even, &NodeFigures::default()).is_empty());
     }
 
     #[test]

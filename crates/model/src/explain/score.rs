@@ -2,12 +2,15 @@
 
 use linerate_record::explanation::{Observations, Quantity, Residual};
 
-use super::forecast::{Ceiling, Forecast, World};
+use super::forecast::{Asked, Ceiling, Forecast, World};
 use super::likelihood::{self, is_explained, is_refuted};
 use super::nodes::{self, NodeFigures};
 
 /// A node that is slower by fewer standard errors than this may go unseen among figures of nodes.
 const HIDDEN_SIGMAS: f64 = 4.0;
+
+/// What the curve is wrong by, relative: the mean over those that were measured (`docs/method/ceilings.md`).
+const CURVE_ERROR: f64 = 0.08;
 
 /// The observations, taken apart.
 pub(super) struct Evidence {
@@ -17,6 +20,8 @@ pub(super) struct Evidence {
     pub(super) get: NodeFigures,
     /// The same for writes.
     pub(super) put: NodeFigures,
+    /// Requests in flight of totals that are known, for reads and for writes.
+    pub(super) in_flight: [Option<u64>; 2],
 }
 
 /// A hypothesis' marks.
@@ -48,7 +53,8 @@ pub(super) fn evidence(observations: &Observations, nodes: u32) -> Evidence {
             totals.push((reads, figures.sum_bytes_per_s, observations.error_share));
         }
     }
-    Evidence { totals, get, put }
+    let flight = |what: &Quantity| observations.figures.iter().find(|figure| figure.what == *what)?.in_flight;
+    Evidence { totals, get, put, in_flight: [flight(&Quantity::Get), flight(&Quantity::Put)] }
 }
 
 impl Evidence {
@@ -57,10 +63,33 @@ impl Evidence {
         if reads { &self.get } else { &self.put }
     }
 
+    /// What is asked of the ceilings of reads, or of writes.
+    pub(super) fn asked(&self, reads: bool) -> Asked {
+        let in_flight = self.in_flight[usize::from(!reads)];
+        if self.has(reads) { in_flight.map_or(Asked::Ceiling, Asked::At) } else { Asked::No }
+    }
+
+    /// What a total is wrong by: its own error, and that of the curve where it is held against one.
+    fn sigma(&self, reads: bool, own: f64) -> f64 {
+        if self.in_flight[usize::from(!reads)].is_some() { own.hypot(CURVE_ERROR) } else { own }
+    }
+
     /// The log likelihood that no hypothesis can exceed.
     pub(super) fn most_ln_likelihood(&self) -> f64 {
-        let totals: f64 = self.totals.iter().map(|(_, _, sigma)| likelihood::most_ln_density(*sigma)).sum();
+        let most = |(reads, _, own): &(bool, f64, f64)| likelihood::most_ln_density(self.sigma(*reads, *own));
+        let totals: f64 = self.totals.iter().map(most).sum();
         totals + self.get.most_ln_density() + self.put.most_ln_density()
+    }
+
+    /// Log likelihood if something unknown holds all figures back: anything below what the description allows, or, with
+    /// a small chance, above.
+    pub(super) fn ln_of_anything(&self, described: &Forecast) -> f64 {
+        let total = |&(reads, observed, _): &(bool, f64, f64)| {
+            let ratio = observed / described.of(reads).map_or(observed, |ceiling| ceiling.even_bytes_per_s);
+            likelihood::ln_anywhere(ratio)
+        };
+        let nodes = [&self.get, &self.put].map(|figures| nodes::ln_density(figures, None));
+        self.totals.iter().map(total).sum::<f64>() + nodes.iter().sum::<f64>()
     }
 
     /// Whether anything was observed of reads, or of writes.
@@ -72,13 +101,14 @@ impl Evidence {
 /// Marks a hypothesis.
 pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> Score {
     let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false };
-    for &(reads, observed, sigma) in &evidence.totals {
+    for &(reads, observed, own) in &evidence.totals {
         let Some(ceiling) = forecast.of(reads) else { continue };
-        let (low, high) = range(evidence, world, ceiling, reads, sigma);
-        let ratio = observed / observed.clamp(low, high);
+        let (sigma, (low, high)) = (evidence.sigma(reads, own), range(evidence, world, ceiling, reads, own));
+        // A curve may be wrong; a ceiling is none that is exceeded.
+        marks.refuted |= is_refuted(observed / high, own);
+        let (low, high) = (low * ceiling.reach, high * ceiling.reach);
         marks.ln_likelihood += ln_total((low, high), observed, sigma);
-        marks.refuted |= is_refuted(ratio, sigma);
-        marks.accounts |= likelihood::accounts(ratio, sigma);
+        marks.accounts |= likelihood::accounts(observed / observed.clamp(low, high), sigma);
     }
     let named = world.odd.as_ref().is_some_and(|odd| odd.node.is_some());
     if named {
@@ -140,8 +170,8 @@ pub(super) fn residuals(
         let (predicted, explained) = match &figure.what {
             Quantity::Get | Quantity::Put => {
                 let (low, high) = range(evidence, world, ceiling, reads, sigma);
-                let predicted = figure.bytes_per_s.clamp(low, high);
-                (predicted, is_explained(figure.bytes_per_s / predicted, sigma))
+                let predicted = figure.bytes_per_s.clamp(low * ceiling.reach, high * ceiling.reach);
+                (predicted, is_explained(figure.bytes_per_s / predicted, evidence.sigma(reads, sigma)))
             }
             Quantity::NodeGet { node } | Quantity::NodePut { node } => {
                 of_node(evidence.nodes(reads), odd_share(world, forecast, reads), node, figure.bytes_per_s, sigma)

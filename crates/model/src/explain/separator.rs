@@ -4,7 +4,7 @@ use linerate_record::explanation::Separator;
 use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::forecast::{World, forecast};
+use super::forecast::{Asked, World, forecast};
 use super::readings::{Expected, Moment, READINGS};
 
 /// How many hypotheses it is to tell apart.
@@ -68,7 +68,8 @@ pub(super) fn separator(
 }
 
 fn of_other_operation(world: &World, reads: bool) -> Option<Expected> {
-    let forecast = forecast(world, reads, !reads);
+    let forecast =
+        if reads { forecast(world, Asked::Ceiling, Asked::No) } else { forecast(world, Asked::No, Asked::Ceiling) };
     let limit = forecast.of(reads)?.even_bytes_per_s;
     Some(Expected { figures: vec![limit], words: format!("up to {}", bytes_per_s_iec(limit)) })
 }

@@ -3,7 +3,7 @@
 use linerate_record::explanation::{Deviation, Observations};
 use linerate_record::site::Site;
 
-use super::forecast::{Ceiling, forecast, world};
+use super::forecast::{Asked, Ceiling, forecast, world};
 use super::rows;
 use crate::error::ModelError;
 use crate::layout::{Geometry, geometry};
@@ -49,7 +49,7 @@ pub fn singles(site: &Site, observations: &Observations) -> Result<Vec<Single>, 
     let variants = rows::all(site, observations);
     let of = |variant: Option<&super::Variant>| -> Option<Single> {
         let world = world(site, &stated, &variant.into_iter().collect::<Vec<_>>())?;
-        let forecast = forecast(&world, true, true);
+        let forecast = forecast(&world, Asked::Ceiling, Asked::Ceiling);
         let told = |ceiling: &Ceiling| Predicted {
             even_bytes_per_s: ceiling.even_bytes_per_s,
             own_bytes_per_s: ceiling.own_bytes_per_s,

@@ -30,7 +30,13 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         (
             "survivors",
             "What fits",
-            format!("<p class=\"hint\">{}</p>\n<div class=\"cards\">{cards}</div>", escaped(&outcome)),
+            format!(
+                "{}<p class=\"hint\">{}; {} for {}</p>\n<div class=\"cards\">{cards}</div>",
+                explanation.of_nodes.iter().map(|told| named("Nodes", told)).collect::<String>(),
+                escaped(&outcome),
+                words::percent(explanation.none_of_these),
+                model::NONE_OF_THESE
+            ),
         ),
         ("unexplained", "What nothing fits", unexplained(&explanation.unexplained)),
         ("separator", "What to read next", separator(explanation.separator.as_ref(), survivors)),

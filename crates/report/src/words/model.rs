@@ -375,6 +375,9 @@ pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
     hypothesis.deviations.iter().map(|d| d.claim.as_str()).collect::<Vec<_>>().join(", and ")
 }
 
+/// What is left beside the hypotheses.
+pub(crate) const NONE_OF_THESE: &str = "none of these: a cause that the model does not know";
+
 /// How far the answer goes: what remains of what was looked at.
 pub(crate) fn outcome(survivors: &[Hypothesis], considered: u32) -> String {
     let looked_at = grouped(u64::from(considered));

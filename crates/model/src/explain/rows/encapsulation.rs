@@ -1,10 +1,13 @@
 //! Packets are wrapped though the site says native routing, or the reverse.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{Encapsulation, Plane, Site};
+use linerate_record::site::{Encapsulation, Entry, Plane, Site};
 
 use crate::explain::deviation::{Parts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
+
+/// In log odds: a judgement.
+const UNHEARD_OF: f64 = 2.0;
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let mut found = Vec::new();
@@ -44,6 +47,16 @@ fn set_private(site: &mut Site, kind: Encapsulation) {
     site.planes.private.iter_mut().for_each(|plane| plane.encapsulation = kind);
 }
 
+/// What a tunnel costs more that no word of the site hints at: packets are wrapped where a cluster of pods is, or where
+/// another plane is wrapped.
+fn unheard_of(site: &Site, kind: Encapsulation) -> f64 {
+    let wrapped = |plane: &Plane| plane.encapsulation != Encapsulation::None;
+    let hinted = wrapped(&site.planes.public)
+        || site.planes.private.as_ref().is_some_and(wrapped)
+        || site.entry != Entry::ClientSide;
+    if kind == Encapsulation::None || hinted { 0.0 } else { UNHEARD_OF }
+}
+
 fn of(
     site: &Site,
     which: &'static str,
@@ -52,7 +65,7 @@ fn of(
     parts: Parts,
     set: fn(&mut Site, Encapsulation),
 ) -> Variant {
-    let cost = cost_of(site, cost, &["planes.*.encapsulation"]);
+    let cost = cost_of(site, cost, &["planes.*.encapsulation"]) + unheard_of(site, kind);
     let (claim, change) = if kind == Encapsulation::None {
         (format!("packets of the {which} plane are routed natively"), "correct the site: packets are not wrapped")
     } else {

@@ -15,6 +15,9 @@ const LEFT: [f64; 3] = [0.75, 0.5, 0.25];
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let full = site.fabric.rack_uplink_bits_per_s;
+    if full.is_none() && is_one_rack(site) {
+        return Vec::new();
+    }
     let whole = full.unwrap_or_else(|| below(site));
     if whole <= 0.0 {
         return Vec::new();
@@ -25,6 +28,12 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     };
     let cost = cost_of(site, 3.0, &["fabric"]) + (choices.len() as f64).ln();
     choices.into_iter().map(|(uplink, word)| of(uplink, &word, full.is_some(), cost)).collect()
+}
+
+/// Whether the site says that there is one rack, or says nothing of racks: then none has uplinks to be short of.
+fn is_one_rack(site: &Site) -> bool {
+    let racks = site.groups.iter().filter(|group| group.count > 0).map(|group| group.racks).max();
+    racks.unwrap_or(1) <= 1 && site.clients.racks == 0
 }
 
 fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
