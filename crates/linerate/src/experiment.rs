@@ -158,7 +158,7 @@ struct PlanFlags {
     /// Time measured after that.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "6s")]
     measure: Duration,
-    /// Time measured of the cells that follow where an effect was shown, three to five rounds of them: whether it is
+    /// Time measured of the cells that follow where an effect was shown, three to six rounds of them: whether it is
     /// still there then. 0s for none. [default: ten times --measure]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     lasting: Option<Duration>,

@@ -1,6 +1,6 @@
 //! What is applied, what is refused, whose value stays.
 
-use linerate_host::apply::{Outcome, TuneError, apply, confirm, rollback};
+use linerate_host::apply::{Outcome, Step, TuneError, apply, confirm, rollback};
 use linerate_host::watch::{trial, watch};
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{Change, Place, Space};
@@ -63,9 +63,19 @@ fn an_application_of_no_change_waits_for_nobody() {
     none.changes.clear();
     let mut failing = machine.changes();
     failing.changes.retain(|change| change.place.knob == "block.scheduler");
-    failing.changes.iter_mut().for_each(|change| change.new = "cfq".to_owned());
+    let schedulers = |sda: &str, sdb: &str| {
+        machine.set("sys/block/sda/queue/scheduler", sda);
+        machine.set("sys/block/sdb/queue/scheduler", sdb);
+    };
     for (id, set) in [("1", &none), ("2", &failing)] {
-        let applied = machine.apply(set, id, &mut nothing).unwrap();
+        // Modules of schedulers go between the look and the change.
+        let go = |step| {
+            if step == Step::Begun {
+                schedulers("[none]", "[bfq] kyber")
+            }
+        };
+        let applied = machine.apply(set, id, &mut |step| go(step)).unwrap();
+        schedulers("[none] mq-deadline", "none [bfq] kyber");
         assert!(!applied.is_pending, "{id}");
         assert!(matches!(machine.state.read(id).unwrap().closed, Some((By::Unchanged, _, 0))), "{id}");
         assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("nothing waits to be confirmed"));
@@ -195,16 +205,29 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
 #[test]
 fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let (_dir, machine) = made();
+    const PATH: &str = "sys/block/sda/queue/scheduler";
     let mut changes = machine.changes();
     let scheduler = changes.changes.iter_mut().find(|change| change.place.knob == "block.scheduler").unwrap();
     scheduler.new = "cfq".to_owned();
-    let applied = machine.apply(&changes, "1", &mut nothing).unwrap();
+    let refused = machine.apply(&changes, "0", &mut nothing).unwrap_err().to_string();
+    assert!(refused.contains("\"cfq\" is none of none, mq-deadline"), "{refused}");
+    // The module of a scheduler goes when the change is announced.
+    let changes = machine.changes().changes;
+    let place = changes.iter().position(|change| change.place.knob == "block.scheduler").unwrap();
+    let mut announced = 0;
+    let mut go = |step| {
+        announced += usize::from(step == Step::Announced);
+        if step == Step::Announced && announced == place + 1 {
+            machine.set(PATH, "[none]");
+        }
+    };
+    let applied = machine.apply(&machine.changes(), "1", &mut go).unwrap();
     let failed: Vec<&Outcome> = applied.outcomes.iter().filter(|outcome| **outcome != Outcome::Made).collect();
     assert!(
-        matches!(failed[..], [Outcome::Failed(why)] if why.contains("\"cfq\" is none of none, mq-deadline")),
+        matches!(failed[..], [Outcome::Failed(why)] if why.contains("\"mq-deadline\" is none of none")),
         "{failed:?}"
     );
-    assert_eq!(machine.text("sys/block/sda/queue/scheduler"), "[none] mq-deadline");
+    assert_eq!(machine.text(PATH), "[none]");
 }
 
 #[test]
