@@ -8,7 +8,6 @@ use linerate_analysis::student;
 use linerate_record::experiment::{Block, Cell, Decision, Design, Effect, Lasting, Outcome};
 
 use crate::answer::signed;
-use crate::design;
 use crate::drift::mean;
 use crate::state::{State, baselines, deviation, differences, effect};
 use crate::voids::{self, Void};
@@ -22,7 +21,7 @@ pub const ROUNDS_MAX: usize = 6;
 const TRIES_MAX: usize = 2 * ROUNDS_MAX;
 
 /// What must be left of an effect, as a part of it.
-const LEFT_MIN: f64 = 0.5;
+const LEFT_MIN: f64 = 2.0 / 3.0;
 
 /// In place of what long cells would say.
 pub(crate) const NOT_LOOKED_AT: &str = "whether it lasts was not looked at";
@@ -41,13 +40,13 @@ pub(crate) fn followed(state: &State) -> Vec<u32> {
 pub(crate) fn next(state: &State) -> Option<Cell> {
     let block = (state.blocks.len() + state.rounds.len()) as u32;
     let position = state.open.cells.len();
-    let arm = *design::order(&running(state), state.design.seed, block).get(position)?;
+    let arm = *running(state).get(position)?;
     let (settle_ns, measure_ns) = (state.settle_ns, state.design.lasting_ns);
     Some(Cell { block, position: position as u32, arm, settle_ns, measure_ns })
 }
 
-/// The arms of the round under way: those of which more is to be known, with all cells of the baseline, so that what
-/// runs before a cell is as likely the baseline as it is in blocks.
+/// The arms of the round under way, in the order in which they run: those of which more is to be known, and then all
+/// cells of the baseline. Of those, the first comes after another arm, and the second after the baseline.
 pub(crate) fn running(state: &State) -> Vec<u32> {
     if state.rounds.len() >= TRIES_MAX {
         return Vec::new();
@@ -57,7 +56,7 @@ pub(crate) fn running(state: &State) -> Vec<u32> {
         n < ROUNDS_MIN || (n < ROUNDS_MAX && !stands(state, *arm))
     };
     let open: Vec<u32> = state.followed.iter().copied().filter(is_open).collect();
-    if open.is_empty() { open } else { baselines(state).into_iter().chain(open).collect() }
+    if open.is_empty() { open } else { open.into_iter().chain(baselines(state)).collect() }
 }
 
 /// By how much the last third of a long cell is above what other cells measure, as a logarithm.
@@ -68,14 +67,36 @@ pub(crate) fn later(design: &Design, outcome: &Outcome, settled: &[f64]) -> Opti
     (!late.is_empty()).then(|| (mean(late) / mean(early)).ln()).filter(|gain| gain.is_finite())
 }
 
-/// What an arm gains within each long cell beside what the baseline gains, in rounds that count.
+/// What an arm gains within each long cell beside what the baseline gains, in rounds that count. Where a cell begins on
+/// its way only after a change, the baseline does so in as many of its cells as come after an arm: the two of a round
+/// count as often as cells like them did in blocks.
 fn gains(state: &State, arm: u32) -> Vec<f64> {
-    let of = |round: &Block, arms: &[u32]| {
-        let found: Vec<f64> = round.cells.iter().filter(|c| arms.contains(&c.arm)).filter_map(|c| c.later).collect();
-        (!found.is_empty()).then(|| mean(&found))
+    let baselines = baselines(state);
+    let changed = after_a_change(state, arm, &baselines);
+    let of_round = |round: &Block| {
+        let of = |arm: u32| round.cells.iter().find(|cell| cell.arm == arm)?.later;
+        let first = of(baselines[0])?;
+        let base = match baselines.get(1) {
+            Some(&second) => changed * first + (1.0 - changed) * of(second)?,
+            None => first,
+        };
+        Some(of(arm)? - base)
     };
-    let counted = state.rounds.iter().filter(|round| round.spoiled.is_empty());
-    counted.filter_map(|round| Some(of(round, &[arm])? - of(round, &baselines(state))?)).collect()
+    state.rounds.iter().filter(|round| round.spoiled.is_empty()).filter_map(of_round).collect()
+}
+
+/// Share of the baseline's cells, in blocks that count and have the arm, that came after another arm.
+fn after_a_change(state: &State, arm: u32, baselines: &[u32]) -> f64 {
+    let (mut before, mut changed, mut all) = (None, 0_u32, 0_u32);
+    for block in &state.blocks {
+        let counts = block.spoiled.is_empty() && block.cells.iter().any(|cell| cell.arm == arm);
+        for cell in &block.cells {
+            let then = before.replace(cell.arm).filter(|_| counts && baselines.contains(&cell.arm));
+            all += u32::from(then.is_some());
+            changed += u32::from(then.is_some_and(|then| !baselines.contains(&then)));
+        }
+    }
+    if all > 0 { f64::from(changed) / f64::from(all) } else { 0.5 }
 }
 
 /// The effect in the last third and its standard error, as logarithms, with the rounds' degrees of freedom.
