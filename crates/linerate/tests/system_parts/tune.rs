@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use rustix::thread::{UnshareFlags, unshare};
+use rustix::thread::UnshareFlags;
 use tempfile::{TempDir, tempdir};
 
 use crate::running::{linerate, shown};
@@ -85,9 +85,7 @@ pub(super) struct Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         for words in [&["tune", "rollback"][..], &["tune", "rollback", "--kept"]] {
-            // A watch that finds something gone tries again for a moment, and lets nobody change settings meanwhile.
-            let is_let = || !shown(&self.run(words)).contains("another linerate changes settings");
-            wait_until(is_let, Duration::from_secs(20));
+            let _ = self.run(words);
         }
         if let Some(name) = &self.namespace {
             let _ = Command::new("ip").args(["netns", "del", name]).status();
@@ -119,8 +117,20 @@ impl Ground {
         command
     }
 
+    /// A watch, also that of an earlier test, that finds something gone tries again for a moment, and lets nobody
+    /// change settings meanwhile: then once more.
     pub(super) fn run(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).output().expect("it runs")
+        let once = || self.command().args(arguments).output().expect("it runs");
+        let mut output = once();
+        let is_let = || {
+            let is_let = !shown(&output).contains("another linerate changes settings");
+            if !is_let {
+                output = once();
+            }
+            is_let
+        };
+        wait_until(is_let, Duration::from_secs(20));
+        output
     }
 
     pub(super) fn done(&self, arguments: &[&str]) -> String {
@@ -324,7 +334,7 @@ fn full_disks(ground: &Ground, file: &Path, before: &[(String, Option<Vec<u8>>)]
 
 #[expect(deprecated, reason = "unsafe for the sake of FILES alone, which is not asked for")]
 fn another_names_namespace() -> std::fs::File {
-    unshare(UnshareFlags::NEWUTS).expect("a namespace of names");
+    rustix::thread::unshare(UnshareFlags::NEWUTS).expect("a namespace of names");
     std::fs::File::open("/proc/thread-self/ns/uts").expect("it is there")
 }
 
