@@ -78,14 +78,15 @@ fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<Look> {
     let ms = |ticks: u64| ticks.saturating_mul(MS_PER_TICK);
     let (own, by_name) = now.everybody.since(&then.everybody);
     let foreign_ms = ms(by_name.values().copied().fold(0, u64::saturating_add));
-    let mut programs: Vec<ProgramTime> =
-        by_name.into_iter().map(|(name, ticks)| ProgramTime { name: name.to_owned(), cpu_ms: ms(ticks) }).collect();
+    let used_ms = ms(now.times.zip(then.times).map_or(0, |(now, then)| now.used.saturating_sub(then.used)));
+    // The whole life of a child is booked to its parent when that has waited for it: nobody had more than all had.
+    let of_program = |(name, ticks): (&str, u64)| ProgramTime { name: name.to_owned(), cpu_ms: ms(ticks).min(used_ms) };
+    let mut programs: Vec<ProgramTime> = by_name.into_iter().map(of_program).collect();
     programs.sort_by(|a, b| b.cpu_ms.cmp(&a.cpu_ms).then_with(|| a.name.cmp(&b.name)));
     programs.truncate(MOST_PROGRAMS);
-    let used = now.times.zip(then.times).map_or(0, |(now, then)| now.used.saturating_sub(then.used));
     Some(Look {
         over_ms,
-        used_ms: ms(used),
+        used_ms,
         own_ms: (target != TargetHere::Unknown).then(|| ms(own)),
         foreign_ms,
         programs,
@@ -163,6 +164,18 @@ mod tests {
             assert_eq!((look.slowed, look.client_quota), (4, Some(QuotaPeriods { periods: 8, throttled: 4 })));
             assert_eq!(neighbours.look(&root, 1_500), None, "no time has passed");
         }
+    }
+
+    #[test]
+    fn a_parent_that_reaps_a_child_has_had_no_more_than_all_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let mut neighbours = Neighbours::of(TargetHere::Elsewhere);
+        machine(folder.path(), 1_000, &[(30, 1, "make", 1)], 0);
+        assert_eq!(neighbours.look(&root, 500), None);
+        machine(folder.path(), 1_093, &[(30, 1, "make", 7_000)], 0);
+        let look = neighbours.look(&root, 1_500).unwrap();
+        assert_eq!(look.programs, [ProgramTime { name: "make".into(), cpu_ms: 930 }]);
     }
 
     #[test]
