@@ -11,23 +11,24 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers bench soak series worlds test-series fuzz lint dist test-dist
+.PHONY: demo test test-system servers bench soak series shapes worlds test-series fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build.
 demo:
-	$(CARGO) build --release -p linerate
-	target/release/linerate bench --target embedded --duration 1500ms
+	$(CARGO) build --profile demo -p linerate
+	target/demo/linerate bench --target embedded --duration 1500ms
 
-# No root, and nothing on the machine is changed.
+# No root, and nothing on the machine is changed. TESTS='--exact NAME' runs one.
+TESTS ?=
 test:
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast -- $(TESTS)
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes.
 test-system: servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod \
 	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages PATH="$$PATH:$(SERVERS)/debian/bin" \
-	$(CARGO) test -p linerate --test system -- --test-threads 1
+	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
 
 servers: $(SERVERS)/minio
 	.ci/install
@@ -73,6 +74,15 @@ WORLDS_RUNS ?= 1000
 worlds:
 	$(CARGO) xtask worlds runs/worlds-$$(date -u +%F) $(WORLDS_RUNS)
 
+# Root: MinIO in namespaces, six shapes as described and eight causes planted, each SHAPES_VISITS times, into
+# runs/shapes-DATE: an hour and a half.
+SHAPES_VISITS ?= 3
+SHAPES = $(CURDIR)/runs/shapes-$(shell date -u +%F)
+shapes: servers
+	mkdir -p $(SHAPES)
+	MINIO=$(SERVERS)/minio LINERATE_NO_SKIP=1 LINERATE_SHAPES=$(SHAPES_VISITS) LINERATE_SHAPES_OUT=$(SHAPES) \
+	$(CARGO) test --workspace --test system -- --test-threads 1 cluster_
+
 test-series:
 	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
 
@@ -96,7 +106,7 @@ dist: $(ZIG)/cargo-zigbuild
 
 # Root: measures with the binary for this machine, alone in an empty root.
 test-dist: dist
-	LINERATE_DIST=1 $(CARGO) test -p linerate --test system -- released
+	LINERATE_DIST=1 $(CARGO) test --workspace --test system -- released
 
 $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig

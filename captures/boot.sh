@@ -40,6 +40,7 @@ done
 # What runs in it. The settings are some of what the sources set.
 bond='mode=802.3ad miimon=100'
 settings=
+masks=
 engine=
 note=
 options=noatime
@@ -57,6 +58,15 @@ numa-apart)
     drive0="$drive0,bus=slot0" drive1="$drive1,bus=slot1"
     nics=',bus=slot2 ,bus=slot3'
     settings='net.ipv4.tcp_rmem=67108864\ 134217728\ 268435456 net.core.rmem_max=268435456 vm.swappiness=1'
+    ;;
+many-processors)
+    note='64 processors on two NUMA nodes: masks in groups of 32 bits'
+    hardware="-m 2048 -smp 64,sockets=2,cores=32 -object memory-backend-ram,id=m0,size=1G
+        -object memory-backend-ram,id=m1,size=1G
+        -numa node,nodeid=0,memdev=m0,cpus=0-31 -numa node,nodeid=1,memdev=m1,cpus=32-63"
+    nics='_ _'
+    settings='net.core.somaxconn=65535'
+    masks='0 1 ff ffffffff 1,00000000 80000000,00000000 00000001,00000001 ffffffff,ffffffff'
     ;;
 misspelt)
     note='settings of the sources as they are written there: misspelt, dead, contradictory; one member carries all'
@@ -118,6 +128,10 @@ INIT
     cat <<INIT
 sleep 2
 linerate capture -o /capture --note '$note' > /tmp.log 2>&1 || cat /tmp.log
+for mask in $masks; do
+    echo "\$mask" > /sys/class/net/eth0/queues/rx-0/rps_cpus
+    echo "MASK \$mask \$(cat /sys/class/net/eth0/queues/rx-0/rps_cpus)"
+done
 echo BEGIN
 tar -C /capture -cz . | base64
 echo END
@@ -138,5 +152,6 @@ qemu-system-x86_64 -accel tcg -machine q35 -cpu max $hardware -nographic -no-reb
     -kernel "$folder"/package/boot/vmlinuz-* -initrd "$folder/initramfs" \
     -append "console=ttyS0 quiet panic=-1" > "$folder/out" < /dev/null
 grep -q '^END' "$folder/out" || { cat "$folder/out" >&2; exit 1; }
+tr -d '\r' < "$folder/out" | sed -n 's/^MASK //p'
 mkdir -p "$out"
 tr -d '\r' < "$folder/out" | sed -n '/^BEGIN$/,/^END$/p' | sed '1d;$d' | base64 -d | tar -C "$out" -xz

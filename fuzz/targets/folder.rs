@@ -3,9 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use linerate_analysis::view::{Records, build};
+use linerate_analysis::build::build;
+use linerate_analysis::records::Records;
 use linerate_record::run::Manifest;
-use linerate_report::terminal::{Look, render};
+use linerate_report::terminal::{TextStyle, render};
 use serde_json::from_slice;
 
 /// Longest page of a folder of some kilobytes: the page itself, and some samples of each track.
@@ -33,7 +34,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         assert!(serde_json::from_str::<linerate_analysis::view::View>(&json).is_ok(), "{json}");
         assert!(linerate_report::html(&view).len() < PAGE_BYTES_MAX);
         let _ = linerate_report::csv(&view);
-        let _ = render(&view, Look { color: true, width: 100 });
+        let _ = render(&view, TextStyle { color: true, width: 100 });
     }
     Corpus::Keep
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_load::response::{Chunks, Framing, HEAD_BYTES_MAX, Head, head, header};
+use linerate_wire::response::{BodyFraming, Chunks, HEAD_BYTES_MAX, Head, head, header};
 
 // The first byte says whether the request was HEAD, the second and third where the rest is cut.
 fuzz_target!(|input: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(Some(found)) = whole {
         assert!(found.head_bytes <= bytes.len());
         let _ = header(&bytes[..found.head_bytes], "server");
-        if found.framing == Framing::Chunked {
+        if found.framing == BodyFraming::Chunked {
             chunks_agree(&bytes[found.head_bytes..], usize::from(*step) + 1);
         }
     }

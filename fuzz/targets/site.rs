@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_record::site::{self, Site};
+use linerate_record::site::Site;
+use linerate_site as site;
 
 fuzz_target!(|text: &str| {
     match site::read(text, "site.yaml") {

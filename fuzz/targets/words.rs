@@ -8,7 +8,9 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use linerate_load::hosts::{self, HOSTS_MAX};
 use linerate_load::object::ObjectId;
-use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
+use linerate_load::sizes::size_of;
+use linerate_record::load::Sizes;
+use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::run::Op;
 use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{Bytes, Rate, parse_duration};
@@ -20,7 +22,7 @@ fn no_file(_: &Path, _: u64) -> std::io::Result<String> {
 
 fuzz_target!(|text: &str| {
     if let Ok(sizes) = text.parse::<Sizes>() {
-        let size = sizes.of(7, ObjectId { set: 1, seq: text.len() as u64 });
+        let size = size_of(&sizes, 7, ObjectId { set: 1, seq: text.len() as u64 });
         assert!(size <= sizes.max() && sizes.max() <= OBJECT_BYTES_MAX);
         assert!(sizes.each().iter().all(|&size| size <= sizes.max()));
         assert!(sizes.to_string().parse::<Sizes>().is_ok(), "{sizes}");

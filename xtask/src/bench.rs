@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the processor time of linerate next to that of a bare epoll loop, wrk and warp.
+//! `cargo xtask bench`: the processor time of linerate next to that of a bare epoll loop, wrk and warp, and over TLS
+//! next to what OpenSSL's ciphers and hashes cost this processor.
 //!
 //! Every round visits every cell (target × operation × size) and runs every client there, one after another, in an
 //! order that rotates from round to round: drift of the machine meets all clients alike, and ratios are taken within a
@@ -8,6 +9,7 @@ mod clients;
 mod machine;
 mod meter;
 mod options;
+mod planning;
 mod programs;
 mod servers;
 pub(crate) mod soak;
@@ -41,11 +43,13 @@ struct Bench<'a> {
     options: &'a Options,
     programs: &'a Programs,
     null: Null,
+    null_tls: Null,
     minio: MinIo,
     scratch: Scratch,
 }
 
-/// Compares, prints, and fails where linerate's median ratio to the bare loop is above the threshold.
+/// Compares, prints, and fails where linerate's median ratio to the bare loop is above the threshold, or where planning
+/// takes longer than it may.
 pub(crate) fn run(args: &[String]) -> Result<(), Box<dyn Error>> {
     if args.iter().any(|arg| arg == "--help") {
         println!("{}", options::USAGE);
@@ -67,7 +71,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Box<dyn Error>> {
     let rows = bench.measure(|row| Ok(writeln!(rounds, "{}", row.to_json())?))?;
     drop(bench);
 
-    let summary = summary::of(&rows, &programs.skipped);
+    let mut summary = summary::of(&rows, &programs.skipped);
+    planning::measure(&programs.linerate, &out, &mut summary)?;
     fs::write(out.join("summary.md"), &summary.text)?;
     println!("{}", summary.text);
     eprintln!("bench: everything is in {}", out.display());
@@ -82,9 +87,10 @@ fn default_out(root: &Path) -> Result<std::path::PathBuf, Failure> {
 fn start<'a>(options: &'a Options, programs: &'a Programs) -> Result<Bench<'a>, Failure> {
     let scratch = Scratch::create(options.data.as_deref(), servers::need_bytes(options))?;
     eprintln!("bench: data in {}", scratch.path.display());
-    let null = Null::start(&programs.linerate)?;
+    let null = Null::start(&programs.linerate, false)?;
+    let null_tls = Null::start(&programs.linerate, true)?;
     let minio = MinIo::start(&programs.minio, &scratch)?;
-    let bench = Bench { options, programs, null, minio, scratch };
+    let bench = Bench { options, programs, null, null_tls, minio, scratch };
     store::prepare(&bench.minio, options)?;
     Ok(bench)
 }
@@ -138,6 +144,7 @@ impl Bench<'_> {
         let (addr, server_pid) = match cell.target {
             TargetKind::MinIo => (self.minio.addr, self.minio.pid),
             TargetKind::Null => (self.null.addr, self.null.pid),
+            TargetKind::NullTls => (self.null_tls.addr, self.null_tls.pid),
         };
         Run {
             cell,

@@ -111,8 +111,8 @@ fn targets(folder: &Path) -> Result<Vec<String>, Failure> {
 
 fn build(root: &Path) -> Result<Places, Failure> {
     let rustc = Command::new("rustc").arg("-vV").output()?;
-    let told = String::from_utf8_lossy(&rustc.stdout).into_owned();
-    let host = told.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc -vV names no host")?;
+    let reported = String::from_utf8_lossy(&rustc.stdout).into_owned();
+    let host = reported.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc -vV names no host")?;
     let (fuzz, target) = (root.join("fuzz"), root.join("target/fuzz"));
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     // A target named keeps the flags from build scripts, which would not link with them.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-use linerate_model::knobs::manual;
+use linerate_settings::knobs::manual;
 
 use crate::{Outcome, success_if};
 

@@ -1,11 +1,14 @@
 //! What this repository holds itself to: who depends on whom, style, counted tests, pages made from rows, and the cost
 //! of the wire loop.
 
+mod again;
 mod arrows;
 mod bench;
+mod code_map;
 mod count;
 mod fuzz;
 mod knobs;
+mod modules;
 mod purity;
 mod sbom;
 mod source;
@@ -20,9 +23,11 @@ use std::process::ExitCode;
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
-  arrows            who depends on whom, against the table of rooms; judging rooms touch no file, clock or socket
+  arrows            who depends on whom, crates against the table of rooms and modules without circles; what a room
+                    may not name; the map of files
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
+  again LOG TARGET  the tests that failed in a saved output once more, each alone, by make TARGET
   bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
   sbom TRIPLE       what the binary for a target is made of, as CycloneDX
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
@@ -36,6 +41,7 @@ fn main() -> ExitCode {
         Some(("arrows", [])) => arrows::run(),
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
+        Some(("again", [log, target])) => again::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),
         Some(("sbom", [triple])) => sbom::run(triple),

@@ -1,40 +1,117 @@
-//! The rooms that judge take data and give data: no file, socket, process, thread or clock outside their tests.
+//! What ARCHITECTURE.md says is absent from a room: files, clocks and chance where it is judged, the environment
+//! outside the binary, locks and an async runtime in the wire loop.
 
 use crate::source::{self, Source, has_word};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The rooms that judge, and the one in which they are judged.
-const JUDGING: [&str; 5] = ["analysis", "model", "experiment", "report", "worlds"];
+/// What is absent from some folders, outside their tests.
+struct Absence {
+    /// Folders below `crates`; all of them where there are none.
+    within: &'static [&'static str],
+    /// Folders and files below `crates` in which it is there.
+    but: &'static [&'static str],
+    /// Modules of `std`.
+    modules: &'static [&'static str],
+    /// Other names.
+    words: &'static [&'static str],
+    /// What to do instead.
+    instead: &'static str,
+}
 
-/// Modules of `std` that act on the world.
-const ACTING: [&str; 4] = ["fs", "net", "process", "thread"];
+const ABSENCES: [Absence; 7] = [
+    Absence {
+        within: &["record", "site", "analysis", "model", "settings", "experiment", "report", "worlds"],
+        but: &["worlds/src/table.rs"],
+        modules: &["fs", "net", "process", "thread", "env"],
+        words: &["Instant", "SystemTime", "println", "eprintln", "stdin", "stdout", "stderr"],
+        instead: "a room that judges takes data; act in the binary and pass it in",
+    },
+    Absence {
+        within: &["record", "site", "analysis", "model", "settings", "experiment", "report"],
+        but: &[],
+        modules: &[],
+        words: &["HashMap", "HashSet", "RandomState", "rand", "getrandom"],
+        instead: "the same data give the same verdict: draw from a seed, and use collections that have an order",
+    },
+    Absence {
+        within: &[],
+        but: &["linerate", "worlds/src/table.rs"],
+        modules: &["env"],
+        words: &["clap"],
+        instead: "the binary alone reads flags and the environment: pass in what they say",
+    },
+    Absence {
+        within: &["wire", "load"],
+        but: &["load/src/target"],
+        modules: &[],
+        words: &["tokio", "hyper", "async"],
+        instead: "the wire loop has no async runtime",
+    },
+    Absence {
+        within: &["wire", "load"],
+        but: &["load/src/target"],
+        modules: &[],
+        words: &["Mutex", "RwLock", "Condvar", "Barrier"],
+        instead: "event-loop threads wait for none of each other",
+    },
+    Absence {
+        within: &["wire", "load"],
+        but: &["wire/src/sys.rs"],
+        modules: &["fs"],
+        words: &[],
+        instead: "no run folder is written here: the binary does that, from what it is sent",
+    },
+    Absence {
+        within: &["wire"],
+        but: &[],
+        modules: &[],
+        words: &["Op", "Workload", "Lookup", "Payload", "bucket", "s3", "S3"],
+        instead: "wire knows nothing of S3: what a request means is known in load",
+    },
+];
 
-/// Types that read a clock.
-const CLOCKS: [&str; 2] = ["Instant", "SystemTime"];
-
-/// Every place in a judging room, of those that are built, that acts.
+/// Every place that names what is said to be absent there.
 pub(crate) fn faults(root: &Path) -> io::Result<Vec<String>> {
     let mut faults = Vec::new();
-    for room in JUDGING {
-        let folder = root.join("crates").join(room).join("src");
-        if !folder.is_dir() {
-            continue;
-        }
-        for file in rust_files(&folder)? {
-            let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
-            let source = source::read(&path, &fs::read_to_string(&file)?);
-            faults.extend(acts(&source).into_iter().map(|(line, what)| {
-                format!(
-                    "{path}:{line}: {what} in {room}: a room that judges takes data; act in the binary and pass it in"
-                )
-            }));
+    for file in sources(root)? {
+        let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+        let source = source::read(&path, &fs::read_to_string(&file)?);
+        for absence in ABSENCES.iter().filter(|absence| absence.is_of(&path)) {
+            let found = named(&source, absence.modules, absence.words).into_iter();
+            faults.extend(found.map(|(line, what)| format!("{path}:{line}: {what}: {}", absence.instead)));
         }
     }
     Ok(faults)
 }
 
-fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+impl Absence {
+    /// Whether a file, by its path in the repository, is one in which it is absent.
+    fn is_of(&self, path: &str) -> bool {
+        let is_in = |place: &&str| {
+            let rest = path.strip_prefix("crates/").and_then(|path| path.strip_prefix(*place));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest == ".rs")
+        };
+        let is_within = self.within.is_empty() || self.within.iter().any(is_in);
+        is_within && !self.but.iter().any(is_in)
+    }
+}
+
+/// The Rust files below `src` of each crate.
+pub(crate) fn sources(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let folder = entry?.path().join("src");
+        if folder.is_dir() {
+            files.extend(rust_files(&folder)?);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The Rust files of a folder and of those in it.
+pub(crate) fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -48,25 +125,25 @@ fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Lines outside tests that act, and what they name.
-fn acts(source: &Source) -> Vec<(usize, String)> {
+/// Lines outside tests that name modules of `std` or words, and which.
+fn named(source: &Source, modules: &[&str], words: &[&str]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for clock in CLOCKS {
-        let lines = source.lines_outside_tests(|line| has_word(line, clock));
-        found.extend(lines.into_iter().map(|line| (line, clock.to_owned())));
+    for &word in words {
+        let lines = source.lines_outside_tests(|line| has_word(line, word));
+        found.extend(lines.into_iter().map(|line| (line, word.to_owned())));
     }
-    for module in ACTING {
+    for module in modules {
         let path = format!("std::{module}");
         let lines = source.lines_outside_tests(|line| has_word(line, &path));
         found.extend(lines.into_iter().map(|line| (line, path.clone())));
     }
-    found.extend(grouped_imports(source));
+    found.extend(grouped_imports(source, modules));
     found.sort();
     found
 }
 
-/// The acting modules in groups such as `use std::{fs, io::{self, Read}}`.
-fn grouped_imports(source: &Source) -> Vec<(usize, String)> {
+/// Modules in groups such as `use std::{fs, io::{self, Read}}`.
+fn grouped_imports(source: &Source, modules: &[&str]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     // The depth of braces within the group; 0 outside of one.
     let mut depth = 0_usize;
@@ -86,7 +163,7 @@ fn grouped_imports(source: &Source) -> Vec<(usize, String)> {
                 _ => {}
             }
             if !(character.is_alphanumeric() || character == '_') {
-                if ACTING.contains(&item.as_str()) && !source.is_test[index] {
+                if modules.contains(&item.as_str()) && !source.is_test[index] {
                     found.push((index + 1, format!("std::{item}")));
                 }
                 item.clear();
@@ -102,6 +179,39 @@ fn grouped_imports(source: &Source) -> Vec<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_absence_is_of_its_folders_but_for_those_in_which_it_is_there() {
+        let reported = |path: &str, text: &str| -> Vec<String> {
+            let source = source::read(path, text);
+            let absences = ABSENCES.iter().filter(|absence| absence.is_of(path));
+            let found = absences.flat_map(|absence| named(&source, absence.modules, absence.words));
+            found.map(|(_, what)| what).collect()
+        };
+        let cases: [(&str, &str, &[&str]); 18] = [
+            ("crates/settings/src/audit.rs", "use std::env;\n", &["std::env", "std::env"]),
+            ("crates/record/src/run.rs", "use std::{env, fmt};\n", &["std::env", "std::env"]),
+            ("crates/record/src/run.rs", "println!();\n", &["println"]),
+            ("crates/report/src/html.rs", "let map = HashMap::new();\n", &["HashMap"]),
+            ("crates/worlds/src/dice.rs", "use rand::RngExt;\n", &[]),
+            ("crates/worlds/src/table.rs", "use std::env;\n", &[]),
+            ("crates/host/src/owner.rs", "use std::{env, fs};\n", &["std::env"]),
+            ("crates/host/src/owner.rs", "use clap::Args;\n", &["clap"]),
+            ("crates/linerate/src/cli.rs", "use clap::Args;\nuse std::env;\n", &[]),
+            ("crates/load/src/worker.rs", "use std::sync::Mutex;\nasync fn a() {}\n", &["async", "Mutex"]),
+            ("crates/wire/src/places.rs", "use std::sync::Mutex;\nasync fn a() {}\n", &["async", "Mutex"]),
+            ("crates/wire/src/sys.rs", "use std::fs;\n", &[]),
+            ("crates/wire/src/tally.rs", "use linerate_record::run::Op;\n", &["Op"]),
+            ("crates/load/src/tally.rs", "use linerate_record::run::Op;\n", &[]),
+            ("crates/load/src/target/null.rs", "use std::sync::Mutex;\nasync fn a() {}\n", &[]),
+            ("crates/load/src/target.rs", "use tokio::net;\n", &[]),
+            ("crates/load/src/point.rs", "use std::fs;\n", &["std::fs"]),
+            ("crates/loads/src/point.rs", "use std::fs;\n", &[]),
+        ];
+        for (path, text, expected) in cases {
+            assert_eq!(reported(path, text), expected, "{path}: {text}");
+        }
+    }
 
     #[test]
     fn what_acts_is_found_outside_tests() {
@@ -120,7 +230,8 @@ mod tests {
             ("fn a() {}\n#[cfg(test)]\nmod tests {\n    use std::fs;\n    use std::{net, thread};\n}\n", &[]),
         ];
         for (text, expected) in cases {
-            let found = acts(&source::read("src/a.rs", text));
+            let (modules, words) = (&["fs", "net", "process", "thread"], &["Instant", "SystemTime"]);
+            let found = named(&source::read("src/a.rs", text), modules, words);
             let found: Vec<(usize, &str)> = found.iter().map(|(line, what)| (*line, what.as_str())).collect();
             assert_eq!(found, expected, "{text}");
         }

@@ -132,14 +132,14 @@ mod tests {
             assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&json!("CycloneDX"), &json!("1.5")));
             let all = bom["components"].as_array().unwrap().iter().chain([&bom["metadata"]["component"]]);
             let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_else(|| panic!("{key}: {one}")).to_owned();
-            let told: BTreeSet<String> =
+            let reported: BTreeSet<String> =
                 all.clone().map(|one| format!("{} v{}", text(one, "name"), text(one, "version"))).collect();
             let said = tree(triple, "{p}", "none").unwrap();
             let said = said.lines().filter(|line| !line.is_empty());
             let said: BTreeSet<String> =
                 said.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
-            assert_eq!(told, said, "{triple}");
-            assert!(told.len() > 100 && told.iter().any(|one| one.starts_with("rustls v")), "{told:?}");
+            assert_eq!(reported, said, "{triple}");
+            assert!(reported.len() > 100 && reported.iter().any(|one| one.starts_with("rustls v")), "{reported:?}");
             let references: BTreeSet<String> = all.clone().map(|one| text(one, "bom-ref")).collect();
             for one in all {
                 assert!(text(one, "purl").starts_with("pkg:cargo/"), "{one}");

@@ -5,6 +5,8 @@
 pub(crate) struct Source {
     /// The lines with comments and the contents of literals replaced by spaces.
     pub(crate) code: Vec<String>,
+    /// The lines with everything but literals, which keep their quotes, replaced by spaces.
+    pub(crate) literals: Vec<String>,
     /// Whether each line is test code.
     pub(crate) is_test: Vec<bool>,
 }
@@ -13,8 +15,9 @@ pub(crate) struct Source {
 pub(crate) fn read(path: &str, text: &str) -> Source {
     let blanked = blank(text);
     let code: Vec<String> = blanked.lines().map(str::to_owned).collect();
+    let literals = literals(text).lines().map(str::to_owned).collect();
     let is_test = if is_test_file(path) { vec![true; code.len()] } else { test_lines(&code) };
-    Source { code, is_test }
+    Source { code, literals, is_test }
 }
 
 impl Source {
@@ -35,7 +38,8 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-fn is_test_file(path: &str) -> bool {
+/// Whether a file, by its path in the repository, is there for tests alone.
+pub(crate) fn is_test_file(path: &str) -> bool {
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop();
     name == Some("tests.rs") || folders.iter().any(|folder| ["tests", "benches"].contains(folder))
@@ -93,6 +97,20 @@ fn blank(text: &str) -> String {
         }
     }
     blanked
+}
+
+/// The text with what is not in a literal replaced by spaces; line breaks stay where they are.
+fn literals(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < characters.len() {
+        let end = end_of_no_code(&characters, at).max(at + 1);
+        let is_literal = end > at + 1 && characters[at] != '/';
+        kept.extend(characters[at..end].iter().map(|&sign| if is_literal || sign == '\n' { sign } else { ' ' }));
+        at = end;
+    }
+    kept
 }
 
 /// Where the comment or literal that starts at `at` ends; `at` itself where none starts there.
@@ -174,6 +192,19 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(blank(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn literals_are_kept_and_code_and_comments_are_not() {
+        let cases = [
+            ("a \"b\" // \"c\"\nd", "  \"b\"       \n "),
+            ("f(\"x\\\"y\") + g", "  \"x\\\"y\"     "),
+            ("\"a\nb\" /* c */", "\"a\nb\"        "),
+            ("r#\"x\"# y", "r#\"x\"#  "),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(literals(text), expected, "{text:?}");
         }
     }
 

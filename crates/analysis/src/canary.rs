@@ -9,15 +9,16 @@
 //! or later (Lorden, Ann. Math. Stat. 42(6), 1971): after [`RUN_LENGTH`], which is a week of five a second. Requests
 //! count as independent of each other: where slow ones come together, the bound of a canary should not be the very
 //! edge of what is usual.
+//!
+//! What ends a run must be beyond doubt at each of its looks. The end of a run is one look at all that was measured: a
+//! bound is exceeded where every request is beyond it, or so many that chance alone has it once in [`CHANCE`] such
+//! runs.
 
 use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
+use linerate_record::histogram::{self, Latency};
 use serde::{Deserialize, Serialize};
 
-use crate::histogram;
-use crate::view::Latency;
-
-/// Requests below which nothing is said.
-const SAMPLES_MIN: u64 = 20;
+use crate::student::regularized_beta;
 
 /// Requests, on average and at least, until a run is ended whose canary just keeps its bound.
 pub const RUN_LENGTH: f64 = 3e6;
@@ -25,9 +26,23 @@ pub const RUN_LENGTH: f64 = 3e6;
 /// By what factors the odds of a request beyond a bound may have grown: a little, for long; much, for a moment.
 const ODDS: [f64; 3] = [3.0, 10.0, 50.0];
 
+/// In one of how many runs that just keep a bound chance has as many beyond it as are told of at the end.
+pub const CHANCE: f64 = 1e3;
+
+/// When a bound was seen to be exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenWhen {
+    /// While the load went on, which is ended for it.
+    UnderWay,
+    /// In all that was measured, once the load had ended.
+    AtTheEnd,
+}
+
 /// A bound that was exceeded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tripped {
+    /// When.
+    pub seen: SeenWhen,
     /// Which.
     pub rule: AbortRule,
     /// Requests that were slower, or failed.
@@ -58,16 +73,25 @@ impl Sum {
 
 /// Watches a canary as it goes on.
 #[derive(Clone, Debug)]
-pub struct Watch {
-    rules: Vec<(AbortRule, [Sum; ODDS.len()])>,
-    seen: u64,
+pub struct CanaryWatch {
+    rules: Vec<Ruled>,
 }
 
-impl Watch {
+/// A bound, its sums, and all requests under load.
+#[derive(Clone, Copy, Debug)]
+struct Ruled {
+    rule: AbortRule,
+    sums: [Sum; ODDS.len()],
+    beyond: u64,
+    count: u64,
+}
+
+impl CanaryWatch {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(rules: AbortRules) -> Self {
-        Watch { rules: rules.0.into_iter().map(|rule| (rule, Default::default())).collect(), seen: 0 }
+        let ruled = |rule| Ruled { rule, sums: Default::default(), beyond: 0, count: 0 };
+        CanaryWatch { rules: rules.0.into_iter().map(ruled).collect() }
     }
 
     /// Takes what has ended; returns a bound that is exceeded now. What came before the load is the baseline, and ends
@@ -77,20 +101,43 @@ impl Watch {
             return None;
         }
         let failed: u64 = line.errors.values().sum();
-        self.seen += failed + line.total_ns.len() as u64;
-        let seen = self.seen;
-        self.rules.iter_mut().find_map(|(rule, sums)| {
+        let mut tripped = None;
+        for Ruled { rule, sums, beyond: beyond_ever, count } in &mut self.rules {
             let rule = *rule;
             let beyond = |ns: &u64| matches!(rule, AbortRule::Latency(bound) if *ns > bound.bound_ns);
             // Who gets no answer waits longer than any bound.
             let ended = line.total_ns.iter().map(beyond).chain((0..failed).map(|_| true));
-            ended.for_each(|is_beyond| note(sums, is_beyond, rule.share_allowed()));
+            ended.for_each(|is_beyond| {
+                note(sums, is_beyond, rule.share_allowed());
+                *count += 1;
+                *beyond_ever += u64::from(is_beyond);
+            });
             let enough = (RUN_LENGTH * ODDS.len() as f64).ln();
-            let most = sums.iter().max_by(|a, b| a.reached.total_cmp(&b.reached))?;
-            let tripped = Tripped { rule, beyond: most.beyond, count: most.count };
-            (seen >= SAMPLES_MIN && most.reached >= enough).then_some(tripped)
-        })
+            let most = sums.iter().max_by(|a, b| a.reached.total_cmp(&b.reached));
+            if let Some(most) = most.filter(|most| most.reached >= enough) {
+                let Sum { beyond, count, .. } = *most;
+                tripped.get_or_insert(Tripped { seen: SeenWhen::UnderWay, rule, beyond, count });
+            }
+        }
+        tripped
     }
+
+    /// A bound that all requests under load show to be exceeded, once there are no more.
+    #[must_use]
+    pub fn at_the_end(&self) -> Option<Tripped> {
+        let is_exceeded = |one: &&Ruled| {
+            let (beyond, count) = (one.beyond, one.count);
+            beyond > 0 && (beyond == count || by_chance(beyond, count, one.rule.share_allowed()) < 1.0 / CHANCE)
+        };
+        let Ruled { rule, beyond, count, .. } = *self.rules.iter().find(is_exceeded)?;
+        Some(Tripped { seen: SeenWhen::AtTheEnd, rule, beyond, count })
+    }
+}
+
+/// How probable it is that so many requests or more are beyond a bound that allows this share: the upper tail of the
+/// binomial distribution, by the incomplete beta function (Abramowitz and Stegun 26.5.24).
+fn by_chance(beyond: u64, count: u64, allowed: f64) -> f64 {
+    regularized_beta(allowed, beyond as f64, (count - beyond) as f64 + 1.0)
 }
 
 /// Adds a request to the sums of a bound that allows this share. One that allows none is exceeded by one.
@@ -167,7 +214,7 @@ mod tests {
 
     /// When a canary of five a second ends a run, of which `ms` says how long the nth request takes.
     fn tripped(rules: &str, ms: impl Fn(u64) -> Option<u64>) -> Option<u64> {
-        let mut watch = Watch::new(rules.parse().unwrap());
+        let mut watch = CanaryWatch::new(rules.parse().unwrap());
         (0..500).find(|&n| {
             let took = ms(n);
             let line = line(n * 200, true, took.as_slice(), u64::from(took.is_none()));
@@ -195,17 +242,63 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_few_requests_or_of_those_before_the_load() {
-        assert_eq!(tripped("p99>200ms", |n| Some(if n < 19 { 300 } else { 10 })), Some(19));
-        let mut watch = Watch::new("p99>200ms".parse().unwrap());
+    fn five_requests_that_all_exceed_a_p99_end_a_run() {
+        assert_eq!(tripped("p99>200ms", |_| Some(300)), Some(4));
+        assert_eq!(tripped("errors>1%", |_| None), Some(4));
+        assert_eq!(tripped("p99>200ms", |n| Some(if n < 4 { 300 } else { 10 })), None);
+    }
+
+    #[test]
+    fn the_end_of_a_run_judges_what_was_measured() {
+        let ended = |rules: &str, slow: u64, count: u64| {
+            let mut watch = CanaryWatch::new(rules.parse().unwrap());
+            // Slow ones far from each other, so that none of them ends the run.
+            let every = (count / slow.max(1)).max(1);
+            (0..count).for_each(|n| {
+                let ms = if n % every == 0 && n / every < slow { 300 } else { 10 };
+                watch.push(&line(n * 200, true, &[ms], 0));
+            });
+            watch.at_the_end().map(|tripped| (tripped.beyond, tripped.count))
+        };
+        for (rules, slow, count, is_exceeded) in [
+            ("p99>200ms", 1, 1, true),
+            ("p99>200ms", 3, 3, true),
+            ("p50>200ms", 3, 3, true),
+            ("p99>200ms", 0, 0, false),
+            ("p99>200ms", 0, 50, false),
+            // One of fifty is chance, and so is a little more than one in a hundred.
+            ("p99>200ms", 1, 50, false),
+            ("p99>200ms", 14, 1_000, false),
+            ("p99>200ms", 30, 1_000, true),
+            ("p50>200ms", 260, 500, false),
+            ("p50>200ms", 2, 3, false),
+        ] {
+            let reported = is_exceeded.then_some((slow, count));
+            assert_eq!(ended(rules, slow, count), reported, "{rules}: {slow} of {count}");
+        }
+    }
+
+    #[test]
+    fn the_tail_of_the_binomial_distribution_is_that_of_tables() {
+        for (beyond, count, allowed, tail) in
+            [(1, 50, 0.01, 0.394_994), (5, 5, 0.5, 0.031_25), (3, 10, 0.1, 0.070_191), (2, 3, 0.01, 0.000_298)]
+        {
+            assert!((by_chance(beyond, count, allowed) - tail).abs() < 1e-6, "{beyond} of {count}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_requests_before_the_load() {
+        let mut watch = CanaryWatch::new("p99>200ms".parse().unwrap());
         assert!((0..100).all(|n| watch.push(&line(n * 200, false, &[300], 0)).is_none()));
+        assert_eq!(watch.at_the_end(), None);
     }
 
     /// The share of runs of so many requests, of which this share is beyond a p99, that a canary ends.
     fn ended(runs: u64, requests: u64, share: f64) -> f64 {
         let one = |seed: u64| {
             let (mut uniform, mut watch) =
-                (crate::long_run::tests::uniform(seed), Watch::new("p99>200ms".parse().unwrap()));
+                (crate::long_run::tests::uniform(seed), CanaryWatch::new("p99>200ms".parse().unwrap()));
             (0..requests).any(|n| {
                 let ms = if uniform() < share { 300 } else { 10 };
                 watch.push(&line(n * 200, true, &[ms], 0)).is_some()

@@ -8,19 +8,21 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use linerate_record::histogram::DecodeError;
 use linerate_record::run::Target;
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::DecodeError;
-use crate::knee::{Knee, Outcome};
-use crate::view::{self, Bound, Measure, Point, Records, Series, View};
+use crate::build;
+use crate::knee::{Knee, KneeOutcome};
+use crate::records::Records;
+use crate::view::{Bottleneck, Measure, Point, Series, View};
 
 mod contrast;
 mod samples;
 mod setup;
 
-pub use setup::Difference;
+pub use setup::SetupDifference;
 
 use samples::Figures;
 
@@ -42,9 +44,9 @@ pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: u32,
     /// What is compared with.
-    pub a: Arm,
+    pub a: ComparedRuns,
     /// What is compared.
-    pub b: Arm,
+    pub b: ComparedRuns,
     /// Whether both sides have [`RUNS_MIN`] runs: without, figures are told and nothing is tested.
     pub enough_runs: bool,
     /// Whether all runs of one side began before those of the other: then time may be the difference.
@@ -56,14 +58,14 @@ pub struct Comparison {
     /// Points that one arm alone has, such as `get 4MiB × 16 (A only)`.
     pub unmatched: Vec<String>,
     /// What differs in how the runs were set up.
-    pub setup: Vec<Difference>,
+    pub setup: Vec<SetupDifference>,
     /// Whether B is slower than a threshold allows; absent where none was given.
-    pub threshold: Option<Threshold>,
+    pub threshold: Option<ComparisonThreshold>,
 }
 
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Arm {
+pub struct ComparedRuns {
     /// Its runs, in the order given.
     pub runs: Vec<ArmRun>,
 }
@@ -93,9 +95,9 @@ pub struct SeriesComparison {
     /// Which throughput is compared.
     pub measure: Measure,
     /// Who bound the best point of A's first run, where that is known.
-    pub a_bound: Option<Bound>,
+    pub a_bound: Option<Bottleneck>,
     /// The same of B.
-    pub b_bound: Option<Bound>,
+    pub b_bound: Option<Bottleneck>,
     /// In each run of A in which it was found, the least concurrency that was enough. It is told, and not tested.
     pub a_knees: Vec<u32>,
     /// The same of B.
@@ -145,20 +147,23 @@ pub struct Contrast {
     /// Which figure.
     pub metric: Metric,
     /// That of A.
-    pub a: Side,
+    pub a: SideEstimate,
     /// That of B.
-    pub b: Side,
+    pub b: SideEstimate,
     /// B / A − 1: 0.05 is 5 % more.
     pub share: f64,
     /// What that varies by; absent where there are too few runs for an interval.
-    pub change: Option<Change>,
+    pub change: Option<RelativeChange>,
     /// What may be said.
-    pub verdict: Verdict,
+    pub verdict: CompareVerdict,
+    /// Whether the difference is for the better: more throughput, less latency; absent where none is called.
+    #[serde(default)]
+    pub better: Option<bool>,
 }
 
 /// A figure with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct SideEstimate {
     /// The figure; the geometric mean of runs where there are several.
     pub value: f64,
     /// Lower end of its 95 % interval; absent where there is too little data.
@@ -169,7 +174,7 @@ pub struct Side {
 
 /// How sure B against A is, as shares: 0.05 is 5 % more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct RelativeChange {
     /// Lower end of the 95 % interval, at the level at which the family of all tests holds this one: without 0 where a
     /// difference is called, and with it where none is.
     pub low_95: f64,
@@ -181,6 +186,13 @@ pub struct Change {
     pub p_holm: f64,
     /// The least change that this comparison would have called a difference with probability [`POWER`].
     pub detectable: f64,
+    /// Whether not even a doubling would have been called one.
+    #[serde(default)]
+    pub too_unsteady: bool,
+    /// Where no difference is called, `detectable`; absent where not even a doubling would have been called, and where
+    /// more was measured: what is called nothing must not be beyond what is said to be seen.
+    #[serde(default)]
+    pub shown_from: Option<f64>,
     /// Standard error of the logarithm of B / A.
     pub error: f64,
     /// Degrees of freedom of that error.
@@ -190,7 +202,7 @@ pub struct Change {
 /// What the data supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CompareVerdict {
     /// B's figure is higher.
     Higher,
     /// B's figure is lower.
@@ -205,7 +217,7 @@ pub enum Verdict {
 
 /// Whether B is slower than A by more than a share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Threshold {
+pub struct ComparisonThreshold {
     /// The share of A's throughput that B may lose.
     pub share: f64,
     /// Points of which the data shows that B loses more.
@@ -266,11 +278,18 @@ fn apart_in_time(a: &[Records], b: &[Records]) -> bool {
 fn runs(records: &[Records]) -> Result<Vec<Run<'_>>, DecodeError> {
     records
         .iter()
-        .map(|records| Ok(Run { records: view::with_warm_ups(records), view: view::build(records)? }))
+        .map(|records| {
+            let together = build::together(records)?;
+            let flagged = match together {
+                Cow::Borrowed(records) => build::with_warm_ups(records),
+                Cow::Owned(records) => Cow::Owned(build::with_warm_ups(&records).into_owned()),
+            };
+            Ok(Run { records: flagged, view: build::build(records)? })
+        })
         .collect()
 }
 
-fn arm(runs: &[Run<'_>]) -> Arm {
+fn arm(runs: &[Run<'_>]) -> ComparedRuns {
     let run = |run: &Run<'_>| ArmRun {
         id: run.view.run.id.clone(),
         started_unix_ms: run.view.run.started_unix_ms,
@@ -278,7 +297,7 @@ fn arm(runs: &[Run<'_>]) -> Arm {
         target: run.view.run.target.clone(),
         complete: run.view.run.complete,
     };
-    Arm { runs: runs.iter().map(run).collect() }
+    ComparedRuns { runs: runs.iter().map(run).collect() }
 }
 
 /// Workloads and sizes of either arm, in the order of the first that has them.
@@ -304,19 +323,19 @@ fn owner(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> &'static str {
 
 /// Where in a series a point is.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-struct Place {
+struct SeriesPosition {
     /// Asked for in an open loop.
     rate_per_s: Option<f64>,
     concurrency: u32,
 }
 
-impl Place {
+impl SeriesPosition {
     const fn of(point: &Point) -> Self {
         let rate_per_s = match &point.open {
             Some(open) => Some(open.asked_per_s),
             None => None,
         };
-        Place { rate_per_s, concurrency: point.concurrency }
+        SeriesPosition { rate_per_s, concurrency: point.concurrency }
     }
 
     fn name(self) -> String {
@@ -325,9 +344,9 @@ impl Place {
 }
 
 /// Places that an arm measured of a series.
-fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<Place> {
+fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<SeriesPosition> {
     let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
-    let mut all: Vec<Place> = points.map(Place::of).collect();
+    let mut all: Vec<SeriesPosition> = points.map(SeriesPosition::of).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     all.dedup();
     all
@@ -335,7 +354,7 @@ fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<Place> {
 
 fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
-    let compared = |place: Place| {
+    let compared = |place: SeriesPosition| {
         found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
     };
     for (arm, name) in arms.iter().zip(["A", "B"]) {
@@ -370,7 +389,7 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Op
 
 /// The concurrency at which a series' throughput stopped paying, where it did.
 fn knee(series: &Series) -> Option<u32> {
-    let found = |knee: &&Knee| matches!(knee.outcome, Outcome::Found | Outcome::Retrograde);
+    let found = |knee: &&Knee| matches!(knee.outcome, KneeOutcome::Found | KneeOutcome::Retrograde);
     series.knee.as_ref().filter(found).map(|knee| knee.concurrency)
 }
 
@@ -380,13 +399,13 @@ fn pair(
     workload: &str,
     size: &str,
     measure: Measure,
-    place: Place,
+    place: SeriesPosition,
 ) -> Result<Option<PointComparison>, DecodeError> {
     let mut sides = [Vec::<Figures>::new(), Vec::new()];
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, workload, size) else { continue };
-            let points = series.points.iter().filter(|p| Place::of(p) == place);
+            let points = series.points.iter().filter(|p| SeriesPosition::of(p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
             side.extend(samples::figures(&run.records, &numbers, measure)?);
         }

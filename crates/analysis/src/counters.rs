@@ -1,6 +1,7 @@
 //! Differences of readings: what a machine did between two instants.
 
 use linerate_record::reading::{CpuTimes, DiskCounters, NicCounters, Reading};
+use linerate_record::run::Interval;
 
 use crate::view::{DiskSample, MachineSample, NicSample};
 
@@ -8,8 +9,8 @@ use crate::view::{DiskSample, MachineSample, NicSample};
 /// that was made anew) count as no movement.
 #[must_use]
 pub fn samples(readings: &[Reading]) -> Vec<MachineSample> {
-    let moved_nic = moved(readings, |r| &r.nics, |n| (&n.name, n.rx_bytes + n.tx_bytes));
-    let moved_disk = moved(readings, |r| &r.disks, |d| (&d.name, d.read_bytes + d.written_bytes));
+    let moved_nic = moved(readings, |r| &r.nics, |n| (&n.name, n.rx_bytes.saturating_add(n.tx_bytes)));
+    let moved_disk = moved(readings, |r| &r.disks, |d| (&d.name, d.read_bytes.saturating_add(d.written_bytes)));
     readings
         .windows(2)
         .filter(|pair| pair[1].at_ms > pair[0].at_ms)
@@ -94,6 +95,17 @@ fn disk(name: &str, a: &Reading, b: &Reading, rate: &impl Fn(u64, u64) -> f64) -
         write_bytes_per_s: rate(a.written_bytes, b.written_bytes),
         busy: (rate(a.busy_ms, b.busy_ms) / 1e3).min(1.0),
     })
+}
+
+/// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second
+/// before it.
+pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
+    let measured = || intervals.iter().filter(|i| !i.warmup);
+    let (Some(from), Some(to)) = (measured().map(|i| i.from_ms).min(), measured().map(|i| i.to_ms).max()) else {
+        return Vec::new();
+    };
+    let inside = |s: &&MachineSample| s.at_ms > from + 300 && s.at_ms <= to + 300;
+    samples.iter().filter(inside).collect()
 }
 
 #[cfg(test)]

@@ -4,20 +4,21 @@
 //! load test far above. A hypervisor is told from a twentieth on: quiet hosts steal below 1 %, crowded ones tens of per
 //! cent. Below both, what is lost is lost in the noise of any machine.
 
-use linerate_record::reading::{Look, QuotaPeriods};
+use linerate_record::reading::{ProcessorLook, QuotaPeriods};
 use linerate_record::run::Interval;
 
-use crate::limits::samples_of;
-use crate::view::{Bound, Limit, MachineSample, Point, Records};
+use crate::counters::samples_of;
+use crate::records::Records;
+use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
 
 /// Share of all processors that other programs have, from which it is told.
-pub(crate) const MUCH_FOREIGN: f64 = 0.25;
+pub const MUCH_FOREIGN: f64 = 0.25;
 
 /// Share of processor time that the hypervisor takes, from which it is told of a point.
-const MUCH_STOLEN: f64 = 0.05;
+pub const MUCH_STOLEN: f64 = 0.05;
 
 /// Share of a quota's periods in which it was used up, from which it is told. A burst as threads start may cut one.
-const MUCH_CUT: f64 = 0.01;
+pub const MUCH_CUT: f64 = 0.01;
 
 /// The same, from which it is what bound a point.
 const CUT_BOUND: f64 = 0.10;
@@ -57,7 +58,7 @@ pub(crate) fn of_point(
     samples: &[MachineSample],
 ) -> Option<Others> {
     let inside = samples_of(samples, intervals);
-    let cpus = f64::from(records.manifest.machine.cpus);
+    let cpus = f64::from(records.manifest.machine().cpus);
     if inside.is_empty() || cpus < 1.0 {
         return None;
     }
@@ -67,14 +68,14 @@ pub(crate) fn of_point(
     if looks.is_empty() {
         others.foreign = unaccounted(point, &others, mean(|s| s.softirq));
     } else {
-        add_looks(&mut others, &looks);
+        add_looks(&mut others, &looks, point);
     }
     Some(others)
 }
 
 /// Looks that fall into the measured part of a point, each with the share of it that does; none where they are of less
 /// than half of it.
-fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a Look, f64)> {
+fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a ProcessorLook, f64)> {
     let measured = || intervals.iter().filter(|i| !i.warmup);
     let from = measured().map(|i| i.from_ms).min().unwrap_or(0);
     let to = measured().map(|i| i.to_ms).max().unwrap_or(0);
@@ -84,33 +85,42 @@ fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a Look,
         let Some(look) = reading.look.as_ref().filter(|look| look.over_ms > 0) else { continue };
         let begun = reading.at_ms.saturating_sub(look.over_ms);
         let shared = reading.at_ms.min(to).saturating_sub(begun.max(from));
-        seen_ms += shared;
+        seen_ms = shared.saturating_add(seen_ms);
         looks.extend((shared > 0).then(|| (look, (shared as f64 / look.over_ms as f64).min(1.0))));
     }
     if (seen_ms as f64) < SEEN_MIN * to.saturating_sub(from) as f64 { Vec::new() } else { looks }
 }
 
-fn add_looks(others: &mut Others, looks: &[(&Look, f64)]) {
-    let sum = |of: &dyn Fn(&Look) -> f64| looks.iter().map(|(look, share)| of(look) * share).sum::<f64>();
+fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point) {
+    let sum = |of: &dyn Fn(&ProcessorLook) -> f64| looks.iter().map(|(look, share)| of(look) * share).sum::<f64>();
     let over_ms = sum(&|look| look.over_ms as f64).max(1.0);
+    let mut within = 1.0;
     if looks.iter().all(|(look, _)| look.own_ms.is_some()) {
         // Both are too few: one where processes cannot be seen, the other by interrupts that processes are booked for.
         let unaccounted = sum(&|look| look.used_ms.saturating_sub(look.own_ms.unwrap_or(0)) as f64);
         let foreign = unaccounted.max(sum(&|look| look.foreign_ms as f64)) / over_ms;
-        // Clocks of processes and of processors are not the same.
-        others.foreign = Some(foreign.min(others.busy * others.cpus));
+        // Clocks of processes and of processors are not the same, and a look may reach into another point. Who is known
+        // to have run during this one has left no more than the rest.
+        let known = [point.client_cpu, point.target_cpu].into_iter().flatten().map(|cost| cost.cores).sum::<f64>();
+        let left = (others.busy * others.cpus - known).max(0.0);
+        within = if foreign > left { left / foreign } else { 1.0 };
+        others.foreign = Some(foreign.min(left));
     }
     let mut programs = std::collections::BTreeMap::<&str, f64>::new();
     for (look, share) in looks {
         for program in &look.programs {
-            *programs.entry(&program.name).or_default() += program.cpu_ms as f64 * share / over_ms;
+            *programs.entry(&program.name).or_default() += program.cpu_ms as f64 * share * within / over_ms;
         }
     }
-    let mut programs: Vec<(String, f64)> = programs.into_iter().map(|(name, cores)| (name.to_owned(), cores)).collect();
+    // A parent that takes over the times of children that have ended is booked for what they are booked for.
+    let most = others.foreign.unwrap_or(others.busy * others.cpus);
+    let fit = (most / programs.values().sum::<f64>().max(f64::MIN_POSITIVE)).min(1.0);
+    let mut programs: Vec<(String, f64)> =
+        programs.into_iter().map(|(name, cores)| (name.to_owned(), cores * fit)).collect();
     programs.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.programs = programs.into_iter().filter(|(_, cores)| *cores >= 0.01).take(NAMED).collect();
     others.slowed = looks.iter().map(|(look, _)| look.slowed).fold(0, u64::saturating_add);
-    let cut = |of: fn(&Look) -> Option<QuotaPeriods>| {
+    let cut = |of: fn(&ProcessorLook) -> Option<QuotaPeriods>| {
         let quotas = || looks.iter().filter_map(|(look, _)| of(look));
         let periods: f64 = quotas().map(|quota| quota.periods as f64).sum();
         quotas().map(|quota| quota.throttled as f64).sum::<f64>() / periods.max(1.0)
@@ -138,7 +148,7 @@ impl Others {
     }
 
     /// Whether a point must have suffered, and not only may.
-    pub(crate) fn is_grave(&self) -> bool {
+    pub(crate) fn is_severe(&self) -> bool {
         (self.much_foreign().is_some() && self.is_full()) || self.client_cut >= MUCH_CUT || self.slowed > 0
     }
 
@@ -149,32 +159,32 @@ impl Others {
     }
 
     /// What disturbed a point, in a sentence each.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn reported(&self) -> Vec<String> {
         let cpus = self.cpus;
         let foreign = self.much_foreign();
-        let mut told = Vec::new();
-        told.extend(foreign.map(|cores| {
+        let mut reported = Vec::new();
+        reported.extend(foreign.map(|cores| {
             let named = self.named();
             format!("other programs used {cores:.2} of this machine's {cpus} processors{named}")
         }));
         let percent = self.client_cut * 100.0;
-        told.extend(
+        reported.extend(
             (self.client_cut >= MUCH_CUT)
                 .then(|| format!("the quota of linerate's cgroup was used up in {percent:.0} % of its periods")),
         );
-        told.extend((self.slowed > 0).then(|| format!("processors were slowed for heat, {} times", self.slowed)));
-        told
+        reported.extend((self.slowed > 0).then(|| format!("processors were slowed for heat, {} times", self.slowed)));
+        reported
     }
 }
 
 /// The verdict on a point whose figures are those of what disturbed it.
-pub(crate) fn limit(point: &Point, others: &Others) -> Option<Limit> {
+pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
     let cores = |cost: Option<crate::view::CpuCost>| cost.map(|cost| cost.cores);
     let own = cores(point.client_cpu).unwrap_or_default();
     let target = cores(point.target_cpu).map_or_else(String::new, |cores| format!(", the target {cores:.2}"));
     let (busy, cpus) = (others.busy * 100.0, others.cpus);
-    let disturbed = |claim: &str, evidence: String, remedy: &str| Limit {
-        bound: Bound::Disturbed,
+    let disturbed = |claim: &str, evidence: String, remedy: &str| SeriesLimit {
+        bound: Bottleneck::Disturbed,
         claim: claim.to_owned(),
         evidence,
         remedy: remedy.to_owned(),
@@ -190,7 +200,7 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<Limit> {
     if let Some(foreign) = others.much_foreign().filter(|_| others.is_full()) {
         let named = others.named();
         return Some(disturbed(
-            "the run was disturbed: other programs took this machine's processors, so it does not tell who bound it",
+            "the run was disturbed: other programs took this machine's processors, so it does not show the bottleneck",
             format!(
                 "{busy:.0} % of {cpus} processors busy; other programs used {foreign:.2} of them{named}, linerate \
                  {own:.2}{target}"
@@ -201,14 +211,14 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<Limit> {
     if others.stolen >= MUCH_STOLEN && others.is_full() {
         let stolen = others.stolen * 100.0;
         return Some(disturbed(
-            "the run was disturbed: the hypervisor took processors away, so it does not tell who bound it",
+            "the run was disturbed: the hypervisor took processors away, so it does not show the bottleneck",
             format!("{busy:.0} % of {cpus} processors busy and {stolen:.0} % stolen; linerate used {own:.2}{target}"),
             CALM,
         ));
     }
-    (others.target_cut >= CUT_BOUND).then(|| Limit {
-        bound: Bound::Target,
-        claim: "the processor quota of the target's cgroup bound it".to_owned(),
+    (others.target_cut >= CUT_BOUND).then(|| SeriesLimit {
+        bound: Bottleneck::Target,
+        claim: "the processor quota of the target's cgroup is the bottleneck".to_owned(),
         evidence: format!("it was used up in {:.0} % of its periods (cpu.stat){target}", others.target_cut * 100.0),
         remedy: "raise the quota (cpu.max), or take it as what the target is to have".to_owned(),
     })

@@ -13,8 +13,23 @@
 //! autocorrelation time, summed in pairs of lags up to the first pair whose sum is not positive (Geyer's initial
 //! positive sequence, Statist. Sci. 7(4), 1992).
 
+use serde::{Deserialize, Serialize};
+
 use crate::long_run::low_frequencies;
-use crate::view::Estimate;
+
+/// A mean over intervals with its uncertainty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval, which knows of what comes back within a quarter of the time
+    /// measured; absent with fewer than eight intervals, or where the point was not steady.
+    pub half_width_95: Option<f64>,
+    /// Intervals averaged.
+    pub intervals: u32,
+    /// How many independent intervals they are worth, by their autocorrelation.
+    pub effective: f64,
+}
 
 /// Cosines by which the variance of a mean is estimated: with fewer the interval is wide for want of degrees of
 /// freedom, with more it does not know of what is slow. Four gives 2.78 standard errors in place of 1.96.

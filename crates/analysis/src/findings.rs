@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Interval, Row};
+use linerate_record::run::{Interval, IntervalRow};
 use linerate_record::units::count;
 
 use crate::counters;
-use crate::limits;
 use crate::open_loop;
-use crate::view::{MachineSample, Measure, Point, Records, Series, View};
+use crate::records::Records;
+use crate::view::{MachineSample, Measure, Point, Series, View};
 
 mod bimodal;
 mod bond;
@@ -23,6 +23,7 @@ mod ended_early;
 mod errors;
 mod few_stalls;
 mod incomplete;
+mod late_starts;
 mod levels;
 mod littles_law;
 mod not_steady;
@@ -41,7 +42,7 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 20] = [
+const OF_SERIES: [OfSeries; 21] = [
     disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
@@ -62,6 +63,7 @@ const OF_SERIES: [OfSeries; 20] = [
     few_stalls::of_series,
     uneven_curve::of_series,
     throttling::of_series,
+    late_starts::of_series,
 ];
 
 /// Checks of the whole run.
@@ -75,7 +77,7 @@ const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 7] = [
     incomplete::of_run,
 ];
 
-/// Everything there is to say of a run, gravest first.
+/// Everything there is to say of a run, most severe first.
 #[must_use]
 pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     let run = &Run { view, records, samples: counters::samples(&records.readings) };
@@ -93,17 +95,22 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     }
     all.extend(ended_early::without_figures(run));
     all.extend(OF_RUN.iter().filter_map(|check| check(run)));
+    sort(&mut all);
+    all
+}
+
+/// Gravest first, each once.
+pub(crate) fn sort(all: &mut Vec<Finding>) {
     all.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.points.cmp(&b.points)));
     all.dedup();
-    all
 }
 
 /// Whether so many requests failed that the figures should not be used.
 #[must_use]
 pub fn requests_failed(view: &View) -> Option<&Finding> {
     use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, WrongBody};
-    let grave = |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | WrongBody);
-    view.findings.iter().find(|f| f.severity == Severity::Serious && grave(f))
+    let severe = |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | WrongBody);
+    view.findings.iter().find(|f| f.severity == Severity::Serious && severe(f))
 }
 
 /// What says that something of the run is known to be left at the target, or could not be looked for, though it was to
@@ -137,7 +144,7 @@ impl<'a> Run<'a> {
 
     /// What this machine did while a point was measured.
     fn samples(&self, point: u32) -> Vec<&MachineSample> {
-        limits::samples_of(&self.samples, &self.measured(point))
+        counters::samples_of(&self.samples, &self.measured(point))
     }
 
     /// A mean over everything this machine did.
@@ -166,15 +173,15 @@ fn worst(
     series: &Series,
     check: impl Fn(&Point) -> Option<Told>,
 ) -> Option<Finding> {
-    let told: Vec<(&Point, Told)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
-    let severity = told.iter().map(|(_, told)| told.severity).max()?;
-    let gravest = told.iter().filter(|(_, told)| told.severity == severity);
-    let (point, worst) = gravest.max_by(|(_, a), (_, b)| a.badness.total_cmp(&b.badness))?;
+    let reported: Vec<(&Point, Told)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
+    let severity = reported.iter().map(|(_, reported)| reported.severity).max()?;
+    let worst = reported.iter().filter(|(_, reported)| reported.severity == severity);
+    let (point, worst) = worst.max_by(|(_, a), (_, b)| a.badness.total_cmp(&b.badness))?;
     Some(Finding {
         kind,
         severity,
         confidence: worst.confidence,
-        points: told.iter().map(|(point, _)| point.point).collect(),
+        points: reported.iter().map(|(point, _)| point.point).collect(),
         claim: format!("{} ({label}, {})", worst.claim, load_of(point)),
         evidence: worst.evidence.clone(),
         remedy: remedy.to_owned(),
@@ -186,7 +193,7 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     let measured = run.measured(point);
     let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
     let whole = measured.into_iter().filter(|i| i.to_ms - i.from_ms == whole_ms && whole_ms > 0);
-    let moved = |row: &Row| match measure {
+    let moved = |row: &IntervalRow| match measure {
         Measure::Bytes => row.moved_bytes as f64,
         Measure::Requests => row.requests as f64,
     };
@@ -207,9 +214,9 @@ fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, S
     let loads = |is_open: bool| held.iter().filter(move |p| p.open.is_some() == is_open);
     let closed: Vec<String> = loads(false).map(|p| p.concurrency.to_string()).collect();
     let closed = (!closed.is_empty()).then(|| format!("{} in flight", closed.join(", ")));
-    let told: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_of(p))).collect();
-    let told = format!("at {}", told.join(", "));
-    (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), told))
+    let reported: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_of(p))).collect();
+    let reported = format!("at {}", reported.join(", "));
+    (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), reported))
 }
 
 /// Counts of errors by kind, as text.

@@ -1,13 +1,15 @@
 //! The knee: the concurrency beyond which more buys latency and no throughput, and the search for it.
 //!
 //! The curve is the steady throughput over a grid of concurrencies, each about √2 of the one before ([`grid`]). The
-//! knee is the least concurrency of the grid that gives at least [`SHARE`] of the curve's maximum. [`Search`] asks for
-//! points until the data leave no choice but neighbours, the precision asked is reached, or the time allowed is spent;
-//! [`judge`] says what any set of points tells. Method, and what it cannot say: `docs/method/knee.md`.
+//! knee is the least concurrency of the grid that gives at least [`SHARE`] of the curve's maximum. [`KneeSearch`] asks
+//! for points until the data leave no choice but neighbours, the precision asked is reached, or the time allowed is
+//! spent; [`judge`] says what any set of points shows. Method, and what it cannot say: `docs/method/knee.md`.
+
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::view::Estimate;
+use crate::estimate::Estimate;
 
 mod candidates;
 mod concave;
@@ -53,7 +55,7 @@ const OUTLOOK_TURNS: u64 = 3;
 
 /// What a search may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct KneeLimits {
     /// Least concurrency, at least 1.
     pub lowest: u32,
     /// Highest concurrency.
@@ -66,26 +68,26 @@ pub struct Limits {
     pub budget_ms: u64,
 }
 
-impl Limits {
+impl KneeLimits {
     /// A precision of 2 %, points of at most 10 s, two minutes in all.
     #[must_use]
     pub const fn new(lowest: u32, highest: u32) -> Self {
-        Limits { lowest, highest, precision: 0.02, point_ms: 10_000, budget_ms: 120_000 }
+        KneeLimits { lowest, highest, precision: 0.02, point_ms: 10_000, budget_ms: 120_000 }
     }
 }
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Measure a point, and tell [`Search::observe`] of it.
-    Measure(Ask),
+pub enum KneeStep {
+    /// Measure a point, and tell [`KneeSearch::observe`] of it.
+    Measure(KneeProbe),
     /// There is nothing more to measure.
     Done(Knee),
 }
 
 /// A point that the search asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ask {
+pub struct KneeProbe {
     /// Requests to keep in flight.
     pub concurrency: u32,
     /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
@@ -96,7 +98,7 @@ pub struct Ask {
 
 /// A point that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct KneeMeasurement {
     /// Requests kept in flight.
     pub concurrency: u32,
     /// Throughput: bytes or requests per second, the same in all points of a search.
@@ -112,14 +114,14 @@ pub struct Measured {
 /// How the curve goes on beyond the knee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum KneeOutcome {
     /// More concurrency buys no throughput.
     Found,
     /// More concurrency costs throughput: the highest measured is clearly below the best.
     Retrograde,
     /// The highest concurrency allowed is the only one that gives [`SHARE`] of the best: no knee was reached.
     StillRising,
-    /// Visits of the same concurrency lie so far apart that nothing can be said.
+    /// Throughput at one concurrency is so unsteady, or its visits lie so far apart, that nothing can be said.
     Unsteady,
     /// Throughput does not rise and level off, and concurrencies that may give the best were not measured.
     Uneven,
@@ -131,8 +133,8 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// How the curve goes on.
-    pub outcome: Outcome,
-    /// The knee; with [`Outcome::StillRising`] the highest concurrency allowed.
+    pub outcome: KneeOutcome,
+    /// The knee; with [`KneeOutcome::StillRising`] the highest concurrency allowed.
     pub concurrency: u32,
     /// Least concurrency that is compatible with the data at 95 %.
     pub lowest: u32,
@@ -153,10 +155,24 @@ pub struct Knee {
     /// Where throughput rises again after it had levelled off or fallen, if it does.
     #[serde(default)]
     pub rises_again: Option<RisesAgain>,
+    /// With [`KneeOutcome::Unsteady`], the concurrency for which no knee is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsteady: Option<Unsteady>,
     /// Points measured.
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
     pub spent_ms: u64,
+}
+
+/// A concurrency whose throughput is too unsteady for a knee to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unsteady {
+    /// The concurrency.
+    pub concurrency: u32,
+    /// Throughput of all its visits together.
+    pub throughput: Estimate,
+    /// How often it was visited.
+    pub visits: u32,
 }
 
 /// The concurrencies on which a knee is sought: the powers of √2, rounded, from `lowest` to `highest`, and both ends.
@@ -175,39 +191,39 @@ pub fn grid(lowest: u32, highest: u32) -> Vec<u32> {
 
 /// A search for the knee. It keeps what was asked and measured; the rest follows from that.
 #[derive(Clone, Debug)]
-pub struct Search {
-    limits: Limits,
-    visits: Vec<Measured>,
+pub struct KneeSearch {
+    limits: KneeLimits,
+    visits: Vec<KneeMeasurement>,
 }
 
-impl Search {
+impl KneeSearch {
     /// A search that has measured nothing.
     #[must_use]
-    pub const fn new(limits: Limits) -> Self {
-        Search { limits, visits: Vec::new() }
+    pub const fn new(limits: KneeLimits) -> Self {
+        KneeSearch { limits, visits: Vec::new() }
     }
 
-    /// What to do next. At most [`Limits::budget_ms`] and a fixed number of points are asked for.
+    /// What to do next. At most [`KneeLimits::budget_ms`] and a fixed number of points are asked for.
     #[must_use]
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> KneeStep {
         let grid = grid(self.limits.lowest, self.limits.highest);
         let rungs = visits::rungs(&self.visits, &grid);
         match climb(&rungs, &grid)
             .or_else(|| self.beyond(&rungs, &grid))
             .or_else(|| refine(&rungs, &grid, &self.limits))
         {
-            Some((index, precision)) => self.ask(grid[index], precision).map_or_else(|| self.done(), Step::Measure),
+            Some((index, precision)) => self.ask(grid[index], precision).map_or_else(|| self.done(), KneeStep::Measure),
             None => self.done(),
         }
     }
 
     /// Tells of a point that was measured.
-    pub fn observe(&mut self, measured: Measured) {
+    pub fn observe(&mut self, measured: KneeMeasurement) {
         self.visits.push(measured);
     }
 
-    fn done(&self) -> Step {
-        Step::Done(judge(&self.visits, self.limits.lowest, self.limits.highest))
+    fn done(&self) -> KneeStep {
+        KneeStep::Done(judge(&self.visits, self.limits.lowest, self.limits.highest))
     }
 
     /// The next look beyond the climb, to the highest concurrency allowed: a path that only opens there is not seen
@@ -221,18 +237,18 @@ impl Search {
     }
 
     /// The point, cut to what is left of the time; `None` where that is too little to measure in, or a bound is met.
-    fn ask(&self, concurrency: u32, precision: f64) -> Option<Ask> {
+    fn ask(&self, concurrency: u32, precision: f64) -> Option<KneeProbe> {
         let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
         let at_most_ms = (self.limits.point_ms / VISITS_IN_A_POINT).min(left);
-        (enough && self.visits.len() < STEPS_MAX).then_some(Ask { concurrency, precision, at_most_ms })
+        (enough && self.visits.len() < STEPS_MAX).then_some(KneeProbe { concurrency, precision, at_most_ms })
     }
 }
 
 /// What points of any concurrencies between `lowest` and `highest`, in any order, tell of the knee.
 #[must_use]
-pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
+pub fn judge(visits: &[KneeMeasurement], lowest: u32, highest: u32) -> Knee {
     let mut grid = grid(lowest, highest);
     grid.extend(visits.iter().map(|v| v.concurrency));
     grid.sort_unstable();
@@ -243,13 +259,19 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = best_of(&rungs);
     let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
-    let is_steady = !unsteady(&at) && !unsteady(&best) && visits::apart(visits, &grid) <= APART;
-    let rises_again = uneven::rises_again(&rungs).filter(|_| is_steady);
+    let unsteady = [&at, &best].into_iter().filter(|rung| unsteady(rung)).max_by(|a, b| wider(a, b)).cloned();
+    let apart = || (visits::apart(visits, &grid) > APART).then(|| visits::widest_apart(visits, &rungs)).flatten();
+    let unsteady = unsteady.or_else(apart).map(|Rung { concurrency, throughput, visits, .. }| Unsteady {
+        concurrency,
+        throughput,
+        visits,
+    });
+    let rises_again = uneven::rises_again(&rungs).filter(|_| unsteady.is_none());
     Knee {
-        outcome: if !is_steady {
-            Outcome::Unsteady
+        outcome: if unsteady.is_some() {
+            KneeOutcome::Unsteady
         } else if !candidates.is_concave && rises_again.is_some() && uneven::unseen(&rungs, &grid).next().is_some() {
-            Outcome::Uneven
+            KneeOutcome::Uneven
         } else {
             outcome(&rungs, &best, knee, grid.len())
         },
@@ -263,6 +285,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
         best: best.throughput,
         best_p50_ns: best.p50_ns,
         rises_again,
+        unsteady,
         points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
         spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
     }
@@ -270,7 +293,7 @@ pub fn judge(visits: &[Measured], lowest: u32, highest: u32) -> Knee {
 
 /// Throughput at each concurrency, by rising concurrency: all visits of one together, with what they differ by.
 #[must_use]
-pub fn together(visits: &[Measured]) -> Vec<(u32, Estimate)> {
+pub fn together(visits: &[KneeMeasurement]) -> Vec<(u32, Estimate)> {
     let mut grid: Vec<u32> = visits.iter().map(|v| v.concurrency).collect();
     grid.sort_unstable();
     grid.dedup();
@@ -286,16 +309,22 @@ fn unsteady(rung: &Rung) -> bool {
     rung.throughput.half_width_95.is_some_and(|half| half > UNSTEADY * rung.throughput.mean)
 }
 
-fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> Outcome {
-    let Some(last) = rungs.last() else { return Outcome::Nothing };
+/// Which interval is wider, as a share of its mean.
+fn wider(a: &Rung, b: &Rung) -> Ordering {
+    let width = |rung: &Rung| rung.throughput.half_width_95.unwrap_or(0.0) / rung.throughput.mean;
+    width(a).total_cmp(&width(b))
+}
+
+fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> KneeOutcome {
+    let Some(last) = rungs.last() else { return KneeOutcome::Nothing };
     if best.throughput.mean <= 0.0 {
-        Outcome::Nothing
+        KneeOutcome::Nothing
     } else if knee + 1 == grid {
-        Outcome::StillRising
+        KneeOutcome::StillRising
     } else if falls(last, best) {
-        Outcome::Retrograde
+        KneeOutcome::Retrograde
     } else {
-        Outcome::Found
+        KneeOutcome::Found
     }
 }
 
@@ -317,7 +346,7 @@ fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
 
 /// The rung that would tell most: one never measured between candidates or beside the best, else one of those that
 /// decide which was visited too seldom, else the one that decides between candidates.
-fn refine(rungs: &[Rung], grid: &[u32], limits: &Limits) -> Option<(usize, f64)> {
+fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<(usize, f64)> {
     let found = candidates::weigh(rungs, grid, SURE);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
     // Between two rungs the curve may lie above the line, so the index below is looked at too.

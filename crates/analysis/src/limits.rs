@@ -2,14 +2,17 @@
 //!
 //! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's own
 //! threads; a NIC of this machine; what disturbed the point; this machine's processors, where the target shares them;
-//! and only when none of these was full, the target.
+//! and only when none of these was full, and it was not lost for a while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
 
+use crate::counters::samples_of;
 use crate::disturbance::{self, Others};
+use crate::lost::lost_ms;
 use crate::open_loop;
-use crate::view::{Bound, Ceiling, Limit, MachineSample, Measure, Point, Records, Series};
+use crate::records::Records;
+use crate::view::{Bottleneck, ClientCeiling, MachineSample, Measure, Point, Series, SeriesLimit};
 
 /// Share of its time from which an event-loop thread counts as full.
 pub(crate) const THREAD_FULL: f64 = 0.90;
@@ -33,22 +36,16 @@ pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Optio
     (!inside.is_empty()).then(|| inside.iter().map(|s| s.cpu_busy).sum::<f64>() / inside.len() as f64)
 }
 
-/// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second
-/// before it.
-pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
-    let measured = || intervals.iter().filter(|i| !i.warmup);
-    let (Some(from), Some(to)) = (measured().map(|i| i.from_ms).min(), measured().map(|i| i.to_ms).max()) else {
-        return Vec::new();
-    };
-    let inside = |s: &&MachineSample| s.at_ms > from + 300 && s.at_ms <= to + 300;
-    samples.iter().filter(inside).collect()
-}
-
 const MORE_CLIENT: &str = "raise --threads if processors are free, or drive the load from more machines";
 
 /// Who bound the best point of a series.
 #[must_use]
-pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, samples: &[MachineSample]) -> Option<Limit> {
+pub fn find(
+    series: &Series,
+    ceiling: Option<&ClientCeiling>,
+    records: &Records,
+    samples: &[MachineSample],
+) -> Option<SeriesLimit> {
     let measure = series.measure;
     let best = series.typical()?;
     // Without the client's processor time, nothing can be said of who waited for whom.
@@ -63,10 +60,16 @@ pub fn find(series: &Series, ceiling: Option<&Ceiling>, records: &Records, sampl
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
         .or_else(|| machine(best, &others, records))
-        .or_else(|| Some(target(best, ceiling, measure)))
+        .or_else(|| (!was_lost(best, &intervals)).then(|| target(best, ceiling, measure)))
 }
 
-fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<Limit> {
+/// Whether the target was lost for a part of the point: what it gave then is no limit of it.
+fn was_lost(best: &Point, intervals: &[&Interval]) -> bool {
+    let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup).collect();
+    lost_ms(best, &measured) > 0
+}
+
+fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
     let held = measured.iter().filter(|i| i.held_back > 0).count();
     // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
@@ -74,9 +77,9 @@ fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<
         Rate::Requests(per_s) => best.requests_per_s.mean / per_s,
         Rate::Bytes(per_s) => best.bytes_per_s.mean / per_s,
     };
-    (held * 2 > measured.len() && reached >= CAP_REACHED).then(|| Limit {
-        bound: Bound::RateCap,
-        claim: "--max-rate bound it: the target could do more".into(),
+    (held * 2 > measured.len() && reached >= CAP_REACHED).then(|| SeriesLimit {
+        bound: Bottleneck::RateCap,
+        claim: "--max-rate is the bottleneck: the target could do more".into(),
         evidence: format!(
             "requests waited for the cap in {held} of {} intervals, at {} requests/s",
             measured.len(),
@@ -86,36 +89,36 @@ fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<
     })
 }
 
-fn client(best: &Point, ceiling: Option<&Ceiling>, measure: Measure, records: &Records) -> Option<Limit> {
+fn client(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, records: &Records) -> Option<SeriesLimit> {
     let near = ceiling.map(|c| best.throughput(measure).mean / c.point.throughput(measure).mean);
-    let threads = records.manifest.asked.threads;
+    let threads = records.manifest.threads();
     if let Some(busy) = best.client_busy.filter(|&busy| busy >= THREAD_FULL) {
-        return Some(Limit {
-            bound: Bound::Client,
-            claim: "linerate itself bound it: its threads had no time left".into(),
+        return Some(SeriesLimit {
+            bound: Bottleneck::Client,
+            claim: "linerate itself is the bottleneck: its threads had no time left".into(),
             evidence: format!("{threads} event-loop threads ran {:.0} % of the time", busy * 100.0),
             remedy: MORE_CLIENT.into(),
         });
     }
-    near.filter(|&n| n >= CEILING_NEAR).map(|n| Limit {
-        bound: Bound::Client,
-        claim: "linerate itself bound it: the null target was no faster".into(),
+    near.filter(|&n| n >= CEILING_NEAR).map(|n| SeriesLimit {
+        bound: Bottleneck::Client,
+        claim: "linerate itself is the bottleneck: the null target was no faster".into(),
         evidence: format!("{:.0} % of what linerate drove against the null target on this machine", n * 100.0),
         remedy: MORE_CLIENT.into(),
     })
 }
 
-fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) -> Option<Limit> {
+fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) -> Option<SeriesLimit> {
     let inside = samples_of(samples, intervals);
-    for nic in &records.manifest.machine.nics {
+    for nic in &records.manifest.machine().nics {
         let Some(speed) = nic.speed_bits_per_s.filter(|&s| s > 0) else { continue };
         let of_nic = inside.iter().flat_map(|s| &s.nics).filter(|n| n.name == nic.name);
         let sum: f64 = of_nic.map(|n| n.rx_bytes_per_s.max(n.tx_bytes_per_s) * 8.0).sum();
         let mean = sum / inside.len().max(1) as f64;
         if mean >= NIC_FULL * speed as f64 {
-            return Some(Limit {
-                bound: Bound::Nic,
-                claim: format!("this machine's NIC {} bound it", nic.name),
+            return Some(SeriesLimit {
+                bound: Bottleneck::Nic,
+                claim: format!("this machine's NIC {} is the bottleneck", nic.name),
                 evidence: format!("{} of {} in one direction", bits_per_s(mean), bits_per_s(speed as f64)),
                 remedy: "drive the load from more machines or over a faster link".into(),
             });
@@ -124,40 +127,40 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
     None
 }
 
-fn machine(best: &Point, others: &Others, records: &Records) -> Option<Limit> {
+fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLimit> {
     let busy = best.machine_busy.filter(|&b| b >= MACHINE_FULL && records.manifest.target.on_this_machine)?;
-    let cpus = records.manifest.machine.cpus;
+    let cpus = records.manifest.machine().cpus;
     let used = format!(
         "{:.0} % of {cpus} processors busy; linerate used {:.2} of them",
         busy * 100.0,
         best.client_cpu.unwrap_or_default().cores
     );
     let Some(target) = best.target_cpu.map(|t| t.cores) else {
-        return Some(Limit {
-            bound: Bound::Machine,
-            claim: "this machine's processors bound it".into(),
+        return Some(SeriesLimit {
+            bound: Bottleneck::Machine,
+            claim: "this machine's processors are the bottleneck".into(),
             evidence: format!("{used}, other programs the rest{}", others.named()),
-            remedy: "name the target's process (--target-pid), so that it can be told from others".into(),
+            remedy: "name the target's process (--target-pid), to set it apart from others".into(),
         });
     };
-    Some(Limit {
-        bound: Bound::Machine,
-        claim: "this machine's processors bound it: client and target share them".into(),
+    Some(SeriesLimit {
+        bound: Bottleneck::Machine,
+        claim: "this machine's processors are the bottleneck: client and target share them".into(),
         evidence: format!("{used}, the target {target:.2}"),
         remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
 }
 
-fn target(best: &Point, ceiling: Option<&Ceiling>, measure: Measure) -> Limit {
+fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure) -> SeriesLimit {
     let headroom = ceiling.map_or_else(String::new, |c| {
         let times = c.point.throughput(measure).mean / best.throughput(measure).mean;
         format!("; against the null target linerate drove {times:.1} × as much")
     });
     let machine =
         best.machine_busy.map_or_else(String::new, |b| format!(", this machine's processors {:.0} %", b * 100.0));
-    Limit {
-        bound: Bound::Target,
-        claim: "the target, or the way to it, bound it".into(),
+    SeriesLimit {
+        bound: Bottleneck::Target,
+        claim: "the target, or the way to it, is the bottleneck".into(),
         evidence: format!(
             "linerate's threads were busy {:.0} % of the time{machine}{headroom}",
             best.client_busy.unwrap_or_default() * 100.0

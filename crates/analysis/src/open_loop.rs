@@ -1,13 +1,13 @@
 //! What an open loop shows beyond a closed one: whether the target kept up, and whether linerate did.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Asked, Interval, PointSpec, RateSearchSpec};
+use linerate_record::histogram::{self, DecodeError};
+use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
-use linerate_record::units::{count, duration_ns};
+use linerate_record::units::count;
 
-use crate::histogram::{self, DecodeError};
-use crate::slo::{self, Limits, Measured, Outcome, Sustained};
-use crate::view::{Bound, BoundFigures, Latency, Limit, OpenLoop, Point, Series};
+use crate::slo::{self, BoundVerdict, SloLimits, SloMeasurement, SloOutcome};
+use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
 /// Share of the rate asked for from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
@@ -17,12 +17,6 @@ const GROWTH_SHARE: f64 = 0.01;
 
 /// How many times as long a point may have to be to be worth advising.
 const LONGER_MAX: f64 = 100.0;
-
-/// Late starts matter from this share of the 99th percentile of latencies on.
-const LATE_SHARE: f64 = 0.10;
-
-/// Late starts below this matter to nobody.
-const LATE_MIN_NS: u64 = 100_000;
 
 /// Share of their time from which linerate's threads are to be suspected first.
 const THREADS_BUSY: f64 = 0.85;
@@ -116,13 +110,35 @@ pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFig
     }
     let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
     let (effective, share_95) = (slo::effective(&of_intervals), Some(slo::share_interval(&of_intervals)));
-    let mut figures = BoundFigures { bound, count, over, effective, held: false, share_95 };
+    let mut figures = BoundFigures {
+        bound,
+        count,
+        over,
+        over_share: over as f64 / count.max(1) as f64,
+        effective,
+        held: false,
+        verdict: BoundVerdict::InDoubt,
+        share_95,
+    };
     let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
     let rows = of.measured.iter().flat_map(|i| &i.rows);
     let ended: u64 = rows.map(|r| r.requests + r.errors.values().sum::<u64>()).sum();
     let visit = visit(of.asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], chance, 0);
-    figures.held = slo::judge(&[visit], &Limits::new(vec![bound.share_over()])).rate_per_s.is_some();
+    figures.held = slo::judge(&[visit], &SloLimits::new(vec![bound.share_over()])).rate_per_s.is_some();
+    figures.verdict = verdict(&figures);
     Ok(figures)
+}
+
+/// What one point alone shows of a bound: by the interval of the share, or because the rate was not reached.
+fn verdict(figures: &BoundFigures) -> BoundVerdict {
+    let allowed = figures.bound.share_over();
+    let kept = figures.over as f64 <= allowed * figures.count as f64;
+    match figures.share_95 {
+        _ if kept && !figures.held && figures.count > 0 => BoundVerdict::Missed,
+        Some([_, high]) if high <= allowed => BoundVerdict::Held,
+        Some([low, _]) if low > allowed => BoundVerdict::Missed,
+        _ => BoundVerdict::InDoubt,
+    }
 }
 
 /// Requests that have been outstanding for longer than the bound at the end of an interval, where that is known.
@@ -137,8 +153,8 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
     interval.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight))
 }
 
-fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> Measured {
-    Measured {
+fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> SloMeasurement {
+    SloMeasurement {
         rate_per_s,
         achieved_per_s,
         count: bounds.iter().map(|b| b.count).max().unwrap_or(0),
@@ -151,7 +167,7 @@ fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: 
 
 /// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
 #[must_use]
-pub fn visit_of(point: &Point) -> Option<Measured> {
+pub fn visit_of(point: &Point) -> Option<SloMeasurement> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let spent_ms = point.warmup_ms + point.measured_ms;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
@@ -161,39 +177,50 @@ pub fn visit_of(point: &Point) -> Option<Measured> {
 
 /// How far the search for the highest rate may go.
 #[must_use]
-pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> Limits {
+pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> SloLimits {
     let shares_over = slo.0.iter().map(LatencyBound::share_over).collect();
     let (lowest_per_s, highest_per_s) = (search.lowest_per_s, search.highest_per_s);
     let (precision, budget_ms) = (search.precision, search.series_ms);
-    Limits { lowest_per_s, highest_per_s, precision, point_ms, budget_ms, ..Limits::new(shares_over) }
+    SloLimits { lowest_per_s, highest_per_s, precision, point_ms, budget_ms, ..SloLimits::new(shares_over) }
 }
 
-/// The highest rate that the points of a series tell; `None` where it was not searched.
-pub(crate) fn sustained(series: &Series, asked: &Asked) -> Option<Sustained> {
-    let visits: Vec<Measured> = series.points.iter().filter_map(visit_of).collect();
-    let (slo, search) = (asked.slo.as_ref()?, asked.rate_search.as_ref()?);
-    (!visits.is_empty()).then(|| slo::judge(&visits, &limits(slo, search, asked.duration_ms)))
+/// The highest rate that the points of a series tell, and in each of its points what the search says of the bounds at
+/// that rate, so that rows and answer follow one rule; nothing where no rate was searched.
+pub(crate) fn judge(series: &mut Series, asked: &LoadRequest) {
+    let visits: Vec<SloMeasurement> = series.points.iter().filter_map(visit_of).collect();
+    let Some((slo, search)) = asked.slo.as_ref().zip(asked.rate_search.as_ref()).filter(|_| !visits.is_empty()) else {
+        return;
+    };
+    let limits = limits(slo, search, asked.duration_ms);
+    let of_rates = slo::verdicts(&visits, &limits);
+    for open in series.points.iter_mut().filter_map(|point| point.open.as_mut()) {
+        let reported =
+            of_rates.iter().find(|(rate, _)| *rate == open.asked_per_s).map_or(&[][..], |(_, reported)| reported);
+        open.bounds.iter_mut().zip(reported).for_each(|(bound, verdict)| bound.verdict = *verdict);
+    }
+    series.sustained = Some(slo::judge(&visits, &limits));
 }
 
 /// By what factor a point should be longer to show that a bound holds, if requests stay as slow as they were; `None`
 /// where their share is so near to what is allowed that no usual time would.
 fn longer(bound: &BoundFigures) -> Option<f64> {
     let (allowed, [_, high]) = (bound.bound.share_over(), bound.share_95?);
-    let share = bound.over as f64 / bound.count.max(1) as f64;
+    let share = bound.over_share;
     let factor = if bound.over == 0 { high / allowed } else { ((high - share) / (allowed - share)).powi(2) };
     (share < allowed && factor.is_finite() && factor <= LONGER_MAX).then_some(factor.max(1.0))
 }
 
 /// That bounds were missed, or kept without a proof: by each rate that was asked for, or by the lowest that a search
 /// may try.
-pub(crate) fn missed(label: &str, series: &Series, asked: &Asked) -> Vec<Finding> {
+pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<Finding> {
     let Some(slo) = &asked.slo else { return Vec::new() };
     let share = |b: &BoundFigures| {
         let interval = b.share_95.map_or(String::new(), |[low, high]| {
-            let doubt = if b.is_shown() { "" } else { ", in which what is allowed lies" };
+            let is_around = (low..high).contains(&b.bound.share_over());
+            let doubt = if is_around { ", in which what is allowed lies" } else { "" };
             format!(" ({:.3} to {:.3} %{doubt})", 100.0 * low, 100.0 * high)
         });
-        format!("{:.3} % over {}{interval}", 100.0 * b.over as f64 / b.count.max(1) as f64, b.bound)
+        format!("{:.3} % over {}{interval}", 100.0 * b.over_share, b.bound)
     };
     let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
     let finding = |point: &Point, claim| Finding {
@@ -205,33 +232,37 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &Asked) -> Vec<Finding
         evidence: bounds(point).iter().map(share).collect::<Vec<_>>().join(", "),
         remedy: "see when on the timeline, and what the target did then; or ask for less".into(),
     };
-    match &series.sustained {
-        Some(sustained) if sustained.outcome == Outcome::NoneHolds => {
-            series.points.first().map_or(Vec::new(), |lowest| {
-                vec![finding(lowest, format!("{slo} did not hold at any rate that was tried ({label})"))]
-            })
-        }
-        Some(_) => Vec::new(),
-        None => {
-            let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
-            let missed = |p: &Point| finding(p, format!("{slo} did not hold at {}/s ({label})", count(rate(p))));
-            let doubted = |p: &Point| Finding {
+    let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
+    let reported = |p: &Point, lowest: &str| {
+        let rate = count(rate(p));
+        match p.open.as_ref()?.verdict()? {
+            BoundVerdict::Held => None,
+            BoundVerdict::Missed => Some(finding(p, format!("{slo} did not hold at {rate}/s{lowest} ({label})"))),
+            BoundVerdict::InDoubt => Some(Finding {
                 kind: FindingKind::SloInDoubt,
                 remedy: in_doubt(&bounds(p)),
-                ..finding(p, format!("{slo} is not shown to hold at {}/s ({label})", count(rate(p))))
-            };
-            let told = |p: &Point| match bounds(p).as_slice() {
-                bounds if bounds.iter().any(|b| !b.held) => Some(missed(p)),
-                bounds if bounds.iter().any(|b| !b.is_shown()) => Some(doubted(p)),
-                _ => None,
-            };
-            series.points.iter().filter_map(told).collect()
+                ..finding(p, format!("{slo} is not shown to hold at {rate}/s{lowest} ({label})"))
+            }),
         }
+    };
+    match &series.sustained {
+        // Whatever is shown of higher rates: none of them is to be relied on.
+        Some(sustained) if sustained.outcome == SloOutcome::NoneHolds => {
+            let lowest = series.points.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)));
+            lowest.and_then(|lowest| reported(lowest, ", the lowest rate that was tried")).into_iter().collect()
+        }
+        Some(_) => Vec::new(),
+        None => series.points.iter().filter_map(|p| reported(p, "")).collect(),
     }
 }
 
-/// What helps where bounds were kept and are not shown to hold.
+/// What helps where bounds are shown neither to hold nor to be missed.
 fn in_doubt(bounds: &[BoundFigures]) -> String {
+    if bounds.iter().any(|b| !b.held) {
+        return "more requests were slow than are allowed, which may be chance: measure longer, ask for less, or allow \
+                more"
+            .to_owned();
+    }
     let factors: Option<Vec<f64>> = bounds.iter().filter(|b| !b.is_shown()).map(longer).collect();
     match factors {
         Some(factors) => {
@@ -250,11 +281,11 @@ fn fell_behind(open: &OpenLoop) -> bool {
 }
 
 /// The verdict on a point that reached the rate asked for.
-pub(crate) fn limit(best: &Point) -> Option<Limit> {
+pub(crate) fn limit(best: &Point) -> Option<SeriesLimit> {
     let open = best.open.as_ref()?;
     let reached = best.requests_per_s.mean / open.asked_per_s;
-    (reached >= RATE_REACHED && !fell_behind(open)).then(|| Limit {
-        bound: Bound::AskedRate,
+    (reached >= RATE_REACHED && !fell_behind(open)).then(|| SeriesLimit {
+        bound: Bottleneck::AskedRate,
         claim: format!("the target kept up with the {} requests/s that were asked for", count(open.asked_per_s)),
         evidence: format!("{:.1} % of them were answered, {} were waiting at the end", reached * 100.0, open.backlog),
         remedy: "raise --rate to find the limit, or let --slo find the highest rate under a bound".into(),
@@ -304,30 +335,17 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
             "raise --concurrent: an open loop needs as many slots as the target needs at its slowest",
         ));
     }
-    let (late, whole) = (open.late.p99_ns, open.total_intended.p99_ns);
-    if late >= LATE_MIN_NS && late as f64 >= LATE_SHARE * whole as f64 {
-        found.push(finding(
-            FindingKind::LateStarts,
-            format!("the client was late by p99 {} ({label}, {rate}/s)", duration_ns(late as f64)),
-            format!(
-                "requests that were due, with a slot and a host ready, started p50 {} and p99 {} later; their p99 \
-                 latency is {}",
-                duration_ns(open.late.p50_ns as f64),
-                duration_ns(late as f64),
-                duration_ns(whole as f64)
-            ),
-            "latencies from when requests were due contain it: give linerate processors of its own, or a lower --rate",
-        ));
-    }
     found
 }
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{OpenInterval, Row};
+    use linerate_record::run::{IntervalRow, OpenInterval};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::*;
-    use crate::view::tests::point;
+    use crate::build::tests::point;
     use crate::view::{Estimate, Latency};
 
     fn open(due: u64, first: u64, last: u64) -> OpenLoop {
@@ -374,9 +392,9 @@ mod tests {
                 let ended = |due_ms: u64| if due_ms < i * 100 { i * 100 - due_ms } else { 5 };
                 waiting.drain(..).for_each(|due_ms| intended.record(ended(due_ms) * 1_000_000).unwrap());
             }
-            let row = Row {
+            let row = IntervalRow {
                 total_intended: Some(histogram::encode(&intended)),
-                ..crate::view::tests::row(0, intended.len(), 0, 1_000_000)
+                ..crate::build::tests::row(0, intended.len(), 0, 1_000_000)
             };
             let open = OpenInterval {
                 due: 8,
@@ -386,7 +404,7 @@ mod tests {
                 ages: Some(histogram::encode(&ages)),
             };
             let (from_ms, to_ms) = (i * 100, end_ms);
-            Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::view::tests::interval() }
+            Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::build::tests::interval() }
         };
         (0..100).map(one).collect()
     }
@@ -415,7 +433,7 @@ mod tests {
     fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
         let kept = at(open(1_000, 5, 9), 100.0);
         assert_eq!(kinds(&kept), []);
-        assert_eq!(limit(&kept).map(|l| l.bound), Some(Bound::AskedRate));
+        assert_eq!(limit(&kept).map(|l| l.bound), Some(Bottleneck::AskedRate));
         let lost = at(open(1_000, 5, 400), 60.0);
         assert_eq!(kinds(&lost), [FindingKind::FellBehind]);
         assert_eq!(limit(&lost), None);
@@ -434,15 +452,6 @@ mod tests {
     }
 
     #[test]
-    fn late_starts_are_told_where_they_matter() {
-        for (late_ns, told) in [(50_000, false), (500_000, false), (2_000_000, true)] {
-            let late = Latency { p50_ns: 10_000, p99_ns: late_ns, ..Latency::default() };
-            let point = at(OpenLoop { late, ..open(1_000, 5, 5) }, 100.0);
-            assert_eq!(!kinds(&point).is_empty(), told, "{late_ns}");
-        }
-    }
-
-    #[test]
     fn too_few_slots_are_told_where_a_backlog_stays_and_does_not_grow() {
         let point = at(OpenLoop { intervals_with_backlog: 6, ..open(1_000, 50, 50) }, 100.0);
         assert!(findings("get", &point)[0].remedy.contains("--concurrent"));
@@ -457,7 +466,7 @@ mod tests {
         };
         let interval = |backlog, in_flight| Interval {
             open: Some(OpenInterval { due: 50, backlog, in_flight, late: late.clone(), ages: None }),
-            ..crate::view::tests::interval()
+            ..crate::build::tests::interval()
         };
         let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
         let none = || (Latency::default(), Latency::default());
@@ -474,10 +483,10 @@ mod tests {
         intended.record_n(500_000, 60).unwrap();
         intended.record_n(5_000_000, 30).unwrap();
         intended.record_n(50_000_000, 3).unwrap();
-        let row = Row {
+        let row = IntervalRow {
             total_intended: Some(histogram::encode(&intended)),
             errors: [("timeout".to_owned(), 6)].into(),
-            ..crate::view::tests::row(0, 93, 0, 1_000_000)
+            ..crate::build::tests::row(0, 93, 0, 1_000_000)
         };
         let interval = |in_flight| Interval {
             from_ms: 0,
@@ -490,7 +499,7 @@ mod tests {
                 ages: None,
             }),
             rows: vec![row.clone()],
-            ..crate::view::tests::interval()
+            ..crate::build::tests::interval()
         };
         let none = || (Latency::default(), Latency::default());
         let (steady, grown) = (interval(3), interval(53));
@@ -504,5 +513,88 @@ mod tests {
         assert_eq!((lost[0].count, lost[0].over, lost[0].held), (248, 68, false), "fifty were left unanswered");
         let slow = figures(&spec(Some(300.0)), Some(&slo), &of(300.0, &[&steady]), none()).unwrap().unwrap();
         assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
+    }
+
+    /// A series of points at rates, each with requests and how many of them were over 10 ms.
+    fn series(points: &[(u32, u64, u64)]) -> Series {
+        let slo: Slo = "p90=10ms".parse().unwrap();
+        let of = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
+            let (rate, over) = (f64::from(rate) * 50.0, over.min(count));
+            let share_95 = Some(slo::share_interval(&[(count, over)]));
+            let (effective, held, verdict) = (count as f64, over * 10 <= count, BoundVerdict::InDoubt);
+            let over_share = over as f64 / count.max(1) as f64;
+            let mut bound =
+                BoundFigures { bound: slo.0[0], count, over, over_share, effective, held, verdict, share_95 };
+            bound.verdict = super::verdict(&bound);
+            let open = OpenLoop { asked_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
+            Point { point: number, ..at(open, rate) }
+        };
+        let points = (0..).zip(points).map(of).collect();
+        let (workload, size, measure) = ("get".to_owned(), "4KiB".to_owned(), crate::view::Measure::Requests);
+        let summary = crate::view::Summary::default();
+        Series {
+            range_bytes: None,
+            workload,
+            size,
+            measure,
+            points,
+            knee: None,
+            scaling: None,
+            sustained: None,
+            limit: None,
+            summary,
+        }
+    }
+
+    /// What is asked by `--slo p90=10ms`, with a search or as a check.
+    fn asked(is_search: bool) -> LoadRequest {
+        let (lowest_per_s, highest_per_s, precision) = (50.0, 400.0, 0.05);
+        let search = RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms: 9_000, series: Vec::new() };
+        let slo = Some("p90=10ms".parse().unwrap());
+        LoadRequest { slo, rate_search: Some(search).filter(|_| is_search), ..crate::build::tests::asked(Vec::new()) }
+    }
+
+    #[test]
+    fn a_rate_in_doubt_is_not_said_to_have_missed_whichever_way_it_leans() {
+        for (over, kind, claim) in [
+            (20, None, ""),
+            (95, Some(FindingKind::SloInDoubt), "p90=10ms is not shown to hold at 300/s (get 4KiB)"),
+            (105, Some(FindingKind::SloInDoubt), "p90=10ms is not shown to hold at 300/s (get 4KiB)"),
+            (200, Some(FindingKind::SloMissed), "p90=10ms did not hold at 300/s (get 4KiB)"),
+        ] {
+            let reported = missed("get 4KiB", &series(&[(6, 1_000, over)]), &asked(false));
+            assert_eq!(reported.first().map(|f| f.kind), kind, "{over}");
+            assert!(reported.iter().all(|f| f.claim == claim), "{reported:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_rows_of_a_search_and_its_answer_never_contradict_each_other(
+            points in vec((1u32..9, 0u64..2_000, 0u64..400), 1..14),
+        ) {
+            let (mut series, asked) = (series(&points), asked(true));
+            judge(&mut series, &asked);
+            let found = series.sustained.clone().unwrap();
+            let row = |p: &Point| p.open.as_ref().map(|open| (open.asked_per_s, open.verdict().unwrap())).unwrap();
+            for (rate, verdict) in series.points.iter().map(row) {
+                let mut others = series.points.iter().map(row).filter(|other| other.0 == rate);
+                let same = others.all(|other| other.1 == verdict);
+                prop_assert!(same, "rows of one rate agree");
+                // Each end is a rate whose rows say so, and rows say nothing that the ends leave out.
+                prop_assert!(found.misses_per_s != Some(rate) || verdict == BoundVerdict::Missed);
+                prop_assert!(found.misses_per_s.is_some_and(|m| m <= rate) || verdict != BoundVerdict::Missed);
+                let is_above = found.misses_per_s.is_some_and(|m| m < rate);
+                let holds = if is_above { found.holds_above_per_s } else { found.holds_per_s };
+                prop_assert!(holds != Some(rate) || verdict == BoundVerdict::Held);
+                prop_assert!(holds.is_some_and(|h| h >= rate) || verdict != BoundVerdict::Held);
+                prop_assert!(found.rate_per_s != Some(rate) || verdict != BoundVerdict::Missed);
+            }
+            let reported = missed("get 4KiB", &series, &asked);
+            prop_assert_eq!(reported.len(), usize::from(found.outcome == SloOutcome::NoneHolds));
+            let lowest = row(&series.points.iter().min_by(|a, b| row(a).0.total_cmp(&row(b).0)).unwrap().clone()).1;
+            let kind = if lowest == BoundVerdict::Missed { FindingKind::SloMissed } else { FindingKind::SloInDoubt };
+            prop_assert!(reported.iter().all(|f| f.kind == kind), "{:?}", reported);
+        }
     }
 }

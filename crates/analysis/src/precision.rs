@@ -5,14 +5,14 @@
 //! halves must agree; and each look says when the next one is worth it, as Stein's two-stage procedure does: when the
 //! interval, were it to go on as it is, would be tight with a tenth to spare, and no sooner than a quarter of the
 //! time later. A point that ends at a later look than the first has been chosen for being tight; it is told to be
-//! known to the precision that was asked, and not better ([`told`]): an interval of fixed width, whose coverage holds
-//! in the limit (Chow and Robbins, Ann. Math. Stat. 36, 1965; Glynn and Whitt, Ann. Appl. Prob. 2(1), 1992).
+//! known to the precision that was asked, and not better ([`reported`]): an interval of fixed width, whose coverage
+//! holds in the limit (Chow and Robbins, Ann. Math. Stat. 36, 1965; Glynn and Whitt, Ann. Appl. Prob. 2(1), 1992).
 //! `tests/worlds` says what it does before the limit.
 
-use linerate_record::run::{Ended, Interval};
+use linerate_record::run::{Interval, StopReason};
 
 use crate::estimate::mean_with_interval;
-use crate::steady::{WarmUp, warm_up};
+use crate::steady::{FoundWarmUp, warm_up};
 use crate::view::{Estimate, Measure, measure_of};
 
 /// What must have been measured, in milliseconds, before a point may end. A point that may take less takes all it may.
@@ -38,10 +38,10 @@ const TURNS_MIN: u64 = 3;
 
 /// What may be told of a point that ended as `ended`: one that looked more than once is not known better than asked.
 #[must_use]
-pub fn told(estimate: Estimate, ended: Option<Ended>, measured_ms: u64, precision: Option<f64>) -> Estimate {
+pub fn reported(estimate: Estimate, ended: Option<StopReason>, measured_ms: u64, precision: Option<f64>) -> Estimate {
     let more_than_once = measured_ms as f64 >= FLOOR_MS as f64 * NEXT_LEAST;
     let least =
-        precision.filter(|_| ended == Some(Ended::Precise) && more_than_once).map_or(0.0, |p| p * estimate.mean);
+        precision.filter(|_| ended == Some(StopReason::Precise) && more_than_once).map_or(0.0, |p| p * estimate.mean);
     Estimate { half_width_95: estimate.half_width_95.map(|half| half.max(least)), ..estimate }
 }
 
@@ -68,7 +68,7 @@ struct Sum {
 
 /// Follows a point as its intervals come.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct PrecisionWatch {
     rule: Rule,
     sums: Vec<Sum>,
     /// Measured time at which the next look is worth it.
@@ -77,11 +77,11 @@ pub struct Watch {
     locked: Option<usize>,
 }
 
-impl Watch {
+impl PrecisionWatch {
     /// Nothing seen yet.
     #[must_use]
     pub const fn new(rule: Rule) -> Self {
-        Watch { rule, sums: Vec::new(), next_look_ms: FLOOR_MS, locked: None }
+        PrecisionWatch { rule, sums: Vec::new(), next_look_ms: FLOOR_MS, locked: None }
     }
 
     /// Takes the next interval; returns whether the point has been measured long enough.
@@ -149,19 +149,19 @@ impl Watch {
 
     /// The warm-up in intervals, and whether what follows keeps one level. One that was locked at the first look stays,
     /// unless it turns out to be none.
-    fn found(&self, values: &[f64]) -> WarmUp {
+    fn found(&self, values: &[f64]) -> FoundWarmUp {
         match self.rule.warmup_ms {
             None => match self.locked {
                 Some(cut) if cut > 0 && warm_up(values).cut > 0 => {
-                    WarmUp { cut, settled: warm_up(&values[cut..]).settled }
+                    FoundWarmUp { cut, settled: warm_up(&values[cut..]).settled }
                 }
-                Some(_) => WarmUp { cut: 0, settled: warm_up(values).settled },
+                Some(_) => FoundWarmUp { cut: 0, settled: warm_up(values).settled },
                 None => warm_up(values),
             },
             Some(given_ms) => {
                 let begin_ms = self.sums.first().map_or(0, |s| s.from_ms);
-                let cut = self.sums.iter().take_while(|s| s.from_ms < begin_ms + given_ms).count();
-                WarmUp { cut, settled: warm_up(&values[cut..]).settled }
+                let cut = self.sums.iter().take_while(|s| s.from_ms < begin_ms.saturating_add(given_ms)).count();
+                FoundWarmUp { cut, settled: warm_up(&values[cut..]).settled }
             }
         }
     }
@@ -184,7 +184,7 @@ impl Watch {
     }
 
     /// The same without a last interval that was cut short: its rate is noise.
-    fn without_a_cut_end(&self) -> Watch {
+    fn without_a_cut_end(&self) -> PrecisionWatch {
         let mut whole = self.clone();
         let length = |s: &Sum| s.to_ms - s.from_ms;
         let usual_ms = self.sums.first().map_or(0, length);
@@ -195,7 +195,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{Op, Row};
+    use linerate_record::run::{IntervalRow, Op};
 
     use super::*;
     use crate::estimate::tests::noise;
@@ -203,7 +203,7 @@ mod tests {
     const TRUTH: f64 = 10_000.0;
 
     fn interval(number: u64, requests: u64) -> Interval {
-        let rows = vec![Row { requests, ..Row::none(0, Op::Stat) }];
+        let rows = vec![IntervalRow { requests, ..IntervalRow::none(0, Op::Stat) }];
         Interval { from_ms: 7 + number * 100, to_ms: 107 + number * 100, rows, ..Interval::default() }
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
     /// When, in milliseconds, a point of 600 intervals ends of which `level` says the share of its throughput.
     fn ends_at(rule: Rule, deviation: f64, level: impl Fn(u64) -> f64) -> Option<u64> {
-        let (mut gauss, mut watch) = (noise(5), Watch::new(rule));
+        let (mut gauss, mut watch) = (noise(5), PrecisionWatch::new(rule));
         let requests = |i: u64, noise: f64| (TRUTH / 10.0 * level(i) * (1.0 + deviation * noise)).max(0.0) as u64;
         (0..600).find(|&i| watch.push(&interval(i, requests(i, gauss())))).map(|i| (i + 1) * 100)
     }
@@ -232,7 +232,7 @@ mod tests {
         for phase in (0..120).filter(|phase| !unseen.contains(phase)) {
             let slow = |i: u64| if (i + phase) % 120 < 15 { 0.5 } else { 1.0 };
             let truth = 1.0 - 0.5 * 15.0 / 120.0;
-            let (mut gauss, mut watch) = (noise(phase), Watch::new(rule(Some(0.02))));
+            let (mut gauss, mut watch) = (noise(phase), PrecisionWatch::new(rule(Some(0.02))));
             let requests = |i: u64, noise: f64| (TRUTH / 10.0 * slow(i) * (1.0 + 0.02 * noise)).max(0.0) as u64;
             let ended = (0..600).find(|&i| watch.push(&interval(i, requests(i, gauss()))));
             let values = watch.values();
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn a_point_that_looked_more_than_once_is_not_known_better_than_asked() {
         let estimate = Estimate { mean: 100.0, half_width_95: Some(0.5), intervals: 100, effective: 90.0 };
-        let half = |ended, ms, asked| told(estimate, ended, ms, asked).half_width_95;
-        assert_eq!(half(Some(Ended::Precise), FLOOR_MS, Some(0.02)), Some(0.5));
-        assert_eq!(half(Some(Ended::Precise), 15_000, Some(0.02)), Some(2.0));
-        assert_eq!(half(Some(Ended::Duration), 15_000, Some(0.02)), Some(0.5));
+        let half = |ended, ms, asked| reported(estimate, ended, ms, asked).half_width_95;
+        assert_eq!(half(Some(StopReason::Precise), FLOOR_MS, Some(0.02)), Some(0.5));
+        assert_eq!(half(Some(StopReason::Precise), 15_000, Some(0.02)), Some(2.0));
+        assert_eq!(half(Some(StopReason::Duration), 15_000, Some(0.02)), Some(0.5));
     }
 
     /// Intervals of a point with a spread of `deviation` (a share), correlated, at half its level for `warmup` of them.
@@ -278,23 +278,23 @@ mod tests {
     #[test]
     fn a_point_goes_on_where_no_precision_is_asked_for_or_no_request_ends() {
         let fixed = Rule { warmup_ms: Some(1_000), precision: None, concurrency: 4 };
-        let mut watch = Watch::new(fixed);
+        let mut watch = PrecisionWatch::new(fixed);
         assert!(!simulated(1, 0.0, 0.0, 0).any(|i| watch.push(&i)));
         assert_eq!((watch.warmup_ms(), watch.settled()), (1_000, true));
-        let mut none = Watch::new(Rule { precision: Some(0.02), ..fixed });
+        let mut none = PrecisionWatch::new(Rule { precision: Some(0.02), ..fixed });
         assert!(!(0..200).any(|i| none.push(&interval(i, 0))));
-        let mut few = Watch::new(Rule { precision: Some(0.02), concurrency: 400, ..fixed });
+        let mut few = PrecisionWatch::new(Rule { precision: Some(0.02), concurrency: 400, ..fixed });
         assert!(!(0..200).any(|i| few.push(&interval(i, 5))), "each of 400 in flight must end three times");
     }
 
     #[test]
     fn a_warm_up_is_told_in_milliseconds_from_the_points_first_interval() {
-        let mut watch = Watch::new(Rule { warmup_ms: None, precision: None, concurrency: 1 });
+        let mut watch = PrecisionWatch::new(Rule { warmup_ms: None, precision: None, concurrency: 1 });
         simulated(3, 0.02, 0.0, 20).for_each(|i| _ = watch.push(&i));
         assert!((1_900..=2_500).contains(&watch.warmup_ms()), "{}", watch.warmup_ms());
-        let mut longer = Watch::new(Rule { warmup_ms: Some(60_000), precision: None, concurrency: 1 });
+        let mut longer = PrecisionWatch::new(Rule { warmup_ms: Some(60_000), precision: None, concurrency: 1 });
         (0..5).for_each(|i| _ = longer.push(&interval(i, 9)));
         assert_eq!(longer.warmup_ms(), 500, "all of it is warm-up");
-        assert_eq!(Watch::new(longer.rule).warmup_ms(), 0);
+        assert_eq!(PrecisionWatch::new(longer.rule).warmup_ms(), 0);
     }
 }

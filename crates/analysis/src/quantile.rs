@@ -1,9 +1,9 @@
 //! Quantiles of latencies, with what they vary by.
 
-use linerate_record::run::Row;
+use linerate_record::histogram::{DecodeError, Latencies};
+use linerate_record::run::{self, IntervalRow};
 
 use crate::estimate;
-use crate::histogram::{self, DecodeError, Latencies};
 use crate::long_run::{self, Mean};
 
 /// Buckets of latencies are up to this share wide; a value lies anywhere in its bucket.
@@ -26,7 +26,7 @@ pub(crate) struct Quantile {
 /// and more are its standard error (Woodruff, JASA 47, 1952). No quantile of a few requests is ever taken.
 pub(crate) fn of<const N: usize>(
     merged: &Latencies,
-    intervals: &[Vec<&Row>],
+    intervals: &[Vec<&IntervalRow>],
     q: [f64; N],
 ) -> Result<[Option<Quantile>; N], DecodeError> {
     if merged.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn of<const N: usize>(
     let below_all = at_ns.map(|ns| merged.count_between(0, ns) as f64 / merged.len() as f64);
     let (mut residuals, mut requests) = ([const { Vec::new() }; N], 0);
     for rows in intervals {
-        let one = histogram::merged(rows.iter().copied())?;
+        let one = run::merged(rows.iter().copied())?;
         for (i, residuals) in residuals.iter_mut().enumerate() {
             residuals.push(one.count_between(0, at_ns[i]) as f64 - below_all[i] * one.len() as f64);
         }
@@ -104,6 +104,8 @@ fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::histogram;
+
     use super::*;
     use crate::long_run::tests::uniform;
 
@@ -119,7 +121,7 @@ mod tests {
         (0..count).map(&mut one).collect()
     }
 
-    fn told(all: &[Latencies]) -> [Option<[u64; 2]>; 2] {
+    fn reported(all: &[Latencies]) -> [Option<[u64; 2]>; 2] {
         let mut merged = histogram::empty();
         all.iter().for_each(|one| merged.add(one).unwrap());
         intervals_95(&merged, all.iter().map(|one| Ok(one.clone())), [0.99, 0.999]).unwrap()
@@ -130,7 +132,7 @@ mod tests {
         // The 99th percentile of an exponential law is its mean times ln 100.
         let truth = (1e6 * 100f64.ln()) as u64;
         let holds = |seed: &u64| {
-            let [p99, _] = told(&intervals(*seed, 40, 1.0));
+            let [p99, _] = reported(&intervals(*seed, 40, 1.0));
             p99.is_some_and(|[low, high]| (low..=high).contains(&truth))
         };
         let held = (0..400).filter(holds).count();
@@ -140,14 +142,14 @@ mod tests {
     #[test]
     fn slow_requests_that_come_together_widen_it_and_few_requests_leave_it_out() {
         let width = |slow: f64| {
-            let [p99, _] = told(&intervals(5, 80, slow));
+            let [p99, _] = reported(&intervals(5, 80, slow));
             let [low, high] = p99.unwrap();
             high as f64 / low as f64
         };
         assert!(width(8.0) > width(1.0), "{} {}", width(8.0), width(1.0));
-        let [p99, p999] = told(&intervals(5, 20, 1.0));
+        let [p99, p999] = reported(&intervals(5, 20, 1.0));
         assert!(p99.is_some() && p999.is_none(), "two thousand requests tell of a p99, not of a p99.9");
-        let [p99, _] = told(&intervals(5, 3, 1.0));
+        let [p99, _] = reported(&intervals(5, 3, 1.0));
         assert_eq!(p99, None);
     }
 }

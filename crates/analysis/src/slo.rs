@@ -1,7 +1,7 @@
 //! The highest rate of requests at which a service-level objective holds, and the search for it.
 //!
 //! Requests come at a rate of their own (open loop). At one rate, the objective holds if no more than the share
-//! allowed of them takes longer than the bound: 1 % for a p99. [`Search`] doubles the rate until the objective is
+//! allowed of them takes longer than the bound: 1 % for a p99. [`SloSearch`] doubles the rate until the objective is
 //! missed, then narrows the rates between the highest at which it is shown to hold and the lowest at which it is shown
 //! to be missed. What lies between stays in doubt, and is told. Method: `docs/method/knee.md`.
 
@@ -34,7 +34,7 @@ const VISITS_MAX: u32 = 3;
 
 /// What a search may ask for. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct SloLimits {
     /// For each bound of the objective, the share of requests that may take longer, 0 to 1: 0.01 for a p99.
     pub shares_over: Vec<f64>,
     /// Lowest rate.
@@ -51,11 +51,11 @@ pub struct Limits {
     pub budget_ms: u64,
 }
 
-impl Limits {
+impl SloLimits {
     /// Rates from 1/s to 10 million/s, beginning with 100/s; a precision of 5 %, points of 10 s, three minutes in all.
     #[must_use]
     pub const fn new(shares_over: Vec<f64>) -> Self {
-        Limits {
+        SloLimits {
             shares_over,
             lowest_per_s: 1.0,
             start_per_s: 100.0,
@@ -69,16 +69,16 @@ impl Limits {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Measure a point, and tell [`Search::observe`] of it.
-    Measure(Ask),
+pub enum SloStep {
+    /// Measure a point, and tell [`SloSearch::observe`] of it.
+    Measure(SloProbe),
     /// There is nothing more to measure.
     Done(Sustained),
 }
 
 /// A point that the search asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ask {
+pub struct SloProbe {
     /// Requests per second.
     pub rate_per_s: f64,
     /// Requests due after the warm-up with which the point may end, since they tell enough.
@@ -89,7 +89,7 @@ pub struct Ask {
 
 /// A point that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct SloMeasurement {
     /// Requests per second that were asked for.
     pub rate_per_s: f64,
     /// Requests per second that ended.
@@ -109,7 +109,7 @@ pub struct Measured {
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum SloOutcome {
     /// There is a rate at which the objective holds, and a higher one at which it does not.
     Found,
     /// Even the lowest rate misses it.
@@ -122,13 +122,17 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sustained {
     /// How the search ended.
-    pub outcome: Outcome,
-    /// The highest rate measured with a share over the bound of no more than allowed; absent where there was none.
+    pub outcome: SloOutcome,
+    /// The highest rate below `misses_per_s` measured with a share over the bound of no more than allowed; absent where
+    /// there was none.
     pub rate_per_s: Option<f64>,
-    /// The highest rate that is shown to hold; absent where none is.
+    /// The highest rate below `misses_per_s` that is shown to hold; absent where none is.
     pub holds_per_s: Option<f64>,
     /// The lowest rate that is shown to miss; absent where none is.
     pub misses_per_s: Option<f64>,
+    /// The highest rate above `misses_per_s` that is shown to hold, though no such rate should; absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds_above_per_s: Option<f64>,
     /// Points measured.
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
@@ -187,18 +191,36 @@ pub fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
     [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Holds,
-    Misses,
-    Unclear,
+/// What is shown of a bound at a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoundVerdict {
+    /// That it is held.
+    Held,
+    /// That it is missed, or the rate was not reached.
+    Missed,
+    /// Neither.
+    #[default]
+    InDoubt,
+}
+
+/// What is shown of several bounds together: they are held where each is, and missed where one is.
+#[must_use]
+pub fn together(verdicts: impl IntoIterator<Item = BoundVerdict>) -> BoundVerdict {
+    verdicts.into_iter().fold(BoundVerdict::Held, |all, one| match (all, one) {
+        (BoundVerdict::Missed, _) | (_, BoundVerdict::Missed) => BoundVerdict::Missed,
+        (BoundVerdict::Held, BoundVerdict::Held) => BoundVerdict::Held,
+        _ => BoundVerdict::InDoubt,
+    })
 }
 
 /// All visits of one rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Level {
     rate: f64,
-    verdict: Verdict,
+    /// Of each bound, and of all together.
+    verdicts: Vec<BoundVerdict>,
+    verdict: BoundVerdict,
     /// Share over the bound, as a multiple of that allowed; of several bounds the largest.
     exceeds: f64,
     requests: f64,
@@ -207,72 +229,82 @@ struct Level {
 
 /// A search for the highest rate. It keeps what was asked and measured; the rest follows from that.
 #[derive(Clone, Debug)]
-pub struct Search {
-    limits: Limits,
-    visits: Vec<Measured>,
+pub struct SloSearch {
+    limits: SloLimits,
+    visits: Vec<SloMeasurement>,
 }
 
-impl Search {
+impl SloSearch {
     /// A search that has measured nothing.
     #[must_use]
-    pub const fn new(limits: Limits) -> Self {
-        Search { limits, visits: Vec::new() }
+    pub const fn new(limits: SloLimits) -> Self {
+        SloSearch { limits, visits: Vec::new() }
     }
 
-    /// What to do next. At most [`Limits::budget_ms`] and a fixed number of points are asked for.
+    /// What to do next. At most [`SloLimits::budget_ms`] and a fixed number of points are asked for.
     #[must_use]
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> SloStep {
         let levels = levels(&self.visits, &self.limits.shares_over);
         let left = self.limits.budget_ms.saturating_sub(self.visits.iter().map(|v| v.spent_ms).sum());
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
         let asked = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
         match asked {
-            Some(rate_per_s) => Step::Measure(Ask {
+            Some(rate_per_s) => SloStep::Measure(SloProbe {
                 rate_per_s,
                 requests: (OVER_EXPECTED / self.limits.shares_over.iter().copied().fold(1.0, f64::min)) as u64,
                 at_most_ms: self.limits.point_ms.min(left),
             }),
-            None => Step::Done(judge(&self.visits, &self.limits)),
+            None => SloStep::Done(judge(&self.visits, &self.limits)),
         }
     }
 
     /// Tells of a point that was measured.
-    pub fn observe(&mut self, measured: Measured) {
+    pub fn observe(&mut self, measured: SloMeasurement) {
         self.visits.push(measured);
     }
 }
 
 /// What points of any rates, in any order, tell of the highest rate at which the objective holds.
 #[must_use]
-pub fn judge(visits: &[Measured], limits: &Limits) -> Sustained {
+pub fn judge(visits: &[SloMeasurement], limits: &SloLimits) -> Sustained {
     let levels = levels(visits, &limits.shares_over);
     let (holds, misses) = bracket(&levels);
-    let leaning = highest_leaning(&levels);
+    let below = levels.iter().take_while(|l| misses.is_none_or(|m| l.rate < m)).count();
+    let above = levels[below..].iter().rev().find(|l| l.verdict == BoundVerdict::Held);
+    // What leans on rates beyond one that is shown to miss would contradict it.
+    let leaning = highest_leaning(&levels[..below]);
     let rate_per_s = if leaning < holds { holds } else { leaning };
     let topmost = rate_per_s.is_some_and(|r| r >= limits.highest_per_s);
     let outcome = match rate_per_s {
-        None => Outcome::NoneHolds,
-        Some(_) if topmost && misses.is_none() => Outcome::NeverMissed,
-        Some(_) => Outcome::Found,
+        None => SloOutcome::NoneHolds,
+        Some(_) if topmost && misses.is_none() => SloOutcome::NeverMissed,
+        Some(_) => SloOutcome::Found,
     };
     Sustained {
         outcome,
         rate_per_s,
         holds_per_s: holds,
         misses_per_s: misses,
+        holds_above_per_s: above.map(|l| l.rate),
         points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
         spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
     }
 }
 
+/// What points of any rates tell of each bound at each rate, by rising rates: what [`judge`] judges by.
+#[must_use]
+pub fn verdicts(visits: &[SloMeasurement], limits: &SloLimits) -> Vec<(f64, Vec<BoundVerdict>)> {
+    levels(visits, &limits.shares_over).into_iter().map(|level| (level.rate, level.verdicts)).collect()
+}
+
 /// The rates that were visited, rising.
-fn levels(visits: &[Measured], shares_over: &[f64]) -> Vec<Level> {
+fn levels(visits: &[SloMeasurement], shares_over: &[f64]) -> Vec<Level> {
     let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
     let worths: Vec<f64> = (0..shares_over.len()).map(|bound| worth(visits, bound, shares_over[bound])).collect();
     let level = |rate: f64| {
-        let at: Vec<&Measured> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
+        let at: Vec<&SloMeasurement> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
         level(rate, &at, shares_over, &worths)
     };
     rates.into_iter().map(level).collect()
@@ -280,8 +312,8 @@ fn levels(visits: &[Measured], shares_over: &[f64]) -> Vec<Level> {
 
 /// What one request is worth, by the visit where it is worth least of those whose share over a bound is within five
 /// times that allowed: a visit in which few were slow does not know how they come together.
-fn worth(visits: &[Measured], bound: usize, allowed: f64) -> f64 {
-    let share = |v: &Measured| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
+fn worth(visits: &[SloMeasurement], bound: usize, allowed: f64) -> f64 {
+    let share = |v: &SloMeasurement| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
     let near = visits.iter().filter(|v| (allowed / 5.0..=allowed * 5.0).contains(&share(v)));
     near.filter_map(|v| Some(v.effective.get(bound)? / v.count.max(1) as f64)).fold(1.0, f64::min)
 }
@@ -300,43 +332,43 @@ fn highest_leaning(levels: &[Level]) -> Option<f64> {
     blocks.iter().rev().find(|b| b.0 <= b.1).map(|b| b.2)
 }
 
-fn level(rate: f64, at: &[&Measured], shares_over: &[f64], worths: &[f64]) -> Level {
+fn level(rate: f64, at: &[&SloMeasurement], shares_over: &[f64], worths: &[f64]) -> Level {
     let count: u64 = at.iter().map(|v| v.count).sum();
     let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
     let chance = at.iter().map(|v| v.chance.powi(2)).sum::<f64>().sqrt();
     let reached = achieved >= rate * (REACHED - chance / count.max(1) as f64);
-    let (mut verdict, mut exceeds) = (Verdict::Holds, 0.0_f64);
+    let is_known = count > 0 && reached;
+    let (mut verdicts, mut exceeds) = (Vec::new(), if is_known { 0.0_f64 } else { f64::INFINITY });
     for (bound, &allowed) in shares_over.iter().enumerate() {
         let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
-        let of =
-            |v: &&Measured| v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]));
+        let of = |v: &&SloMeasurement| {
+            v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]))
+        };
         let effective: f64 = at.iter().map(of).sum();
         let share = over as f64 / count.max(1) as f64;
         let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
         exceeds = exceeds.max(share / allowed);
-        verdict = match verdict {
-            Verdict::Misses => Verdict::Misses,
-            _ if score < -Z => Verdict::Misses,
-            Verdict::Holds if score > Z => Verdict::Holds,
-            _ => Verdict::Unclear,
-        };
+        verdicts.push(match score {
+            _ if !is_known || score < -Z => BoundVerdict::Missed,
+            _ if score > Z => BoundVerdict::Held,
+            _ => BoundVerdict::InDoubt,
+        });
     }
-    if count == 0 || !reached {
-        (verdict, exceeds) = (Verdict::Misses, f64::INFINITY);
-    }
-    Level { rate, verdict, exceeds, requests: count.max(1) as f64, visits: u32::try_from(at.len()).unwrap_or(u32::MAX) }
+    let verdict = if is_known { together(verdicts.iter().copied()) } else { BoundVerdict::Missed };
+    let visits = u32::try_from(at.len()).unwrap_or(u32::MAX);
+    Level { rate, verdicts, verdict, exceeds, requests: count.max(1) as f64, visits }
 }
 
 /// The highest rate that is shown to hold below the lowest that is shown to miss, and that.
 fn bracket(levels: &[Level]) -> (Option<f64>, Option<f64>) {
-    let misses = levels.iter().find(|l| l.verdict == Verdict::Misses).map(|l| l.rate);
+    let misses = levels.iter().find(|l| l.verdict == BoundVerdict::Missed).map(|l| l.rate);
     let below = levels.iter().filter(|l| misses.is_none_or(|m| l.rate < m));
-    let holds = below.filter(|l| l.verdict == Verdict::Holds).map(|l| l.rate).next_back();
+    let holds = below.filter(|l| l.verdict == BoundVerdict::Held).map(|l| l.rate).next_back();
     (holds, misses)
 }
 
 /// The rate that tells most; `None` where the doubt is narrow enough, or nothing more can be learnt.
-fn next_rate(levels: &[Level], limits: &Limits) -> Option<f64> {
+fn next_rate(levels: &[Level], limits: &SloLimits) -> Option<f64> {
     let clamp = |rate: f64| rate.clamp(limits.lowest_per_s, limits.highest_per_s);
     let (Some(bottom), Some(top)) = (levels.first(), levels.last()) else {
         return Some(clamp(limits.start_per_s));
@@ -350,10 +382,10 @@ fn next_rate(levels: &[Level], limits: &Limits) -> Option<f64> {
     };
     let Some(from) = from else { return lower().or_else(|| doubtful(&levels[..1])) };
     // What seems to miss at one look is looked at again before the search turns below it.
-    if seems.verdict == Verdict::Unclear && seems.visits < 2 {
+    if seems.verdict == BoundVerdict::InDoubt && seems.visits < 2 {
         return Some(seems.rate);
     }
-    let between = |end: f64| levels.iter().filter(|l| (from..=end).contains(&l.rate)).copied().collect::<Vec<_>>();
+    let between = |end: f64| levels.iter().filter(|l| (from..=end).contains(&l.rate)).cloned().collect::<Vec<_>>();
     let near = between(seems.rate);
     halved(&near, limits.precision).or_else(|| doubtful(&near)).or_else(|| match (holds, misses) {
         (None, _) => lower(),
@@ -371,21 +403,24 @@ fn halved(levels: &[Level], precision: f64) -> Option<f64> {
 
 /// The rate in doubt that was visited least.
 fn doubtful(levels: &[Level]) -> Option<f64> {
-    let open = levels.iter().filter(|l| l.verdict == Verdict::Unclear && l.visits < VISITS_MAX);
+    let open = levels.iter().filter(|l| l.verdict == BoundVerdict::InDoubt && l.visits < VISITS_MAX);
     open.min_by_key(|l| l.visits).map(|l| l.rate)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
-    fn search(limits: &Limits, over: impl Fn(f64) -> u64) -> Sustained {
-        let mut search = Search::new(limits.clone());
+    fn search(limits: &SloLimits, over: impl Fn(f64) -> u64) -> Sustained {
+        let mut search = SloSearch::new(limits.clone());
         for _ in 0..=POINTS_MAX {
             match search.next() {
-                Step::Done(found) => return found,
-                Step::Measure(Ask { rate_per_s, at_most_ms, .. }) => search.observe(Measured {
+                SloStep::Done(found) => return found,
+                SloStep::Measure(SloProbe { rate_per_s, at_most_ms, .. }) => search.observe(SloMeasurement {
                     rate_per_s,
                     achieved_per_s: rate_per_s,
                     count: 10_000,
@@ -402,34 +437,37 @@ mod tests {
     #[test]
     fn a_sharp_bound_is_found_within_the_precision() {
         for edge in [3.0, 99.0, 100.0, 101.0, 7_777.0, 900_000.0] {
-            let limits = Limits { budget_ms: 300_000, ..Limits::new(vec![0.01]) };
+            let limits = SloLimits { budget_ms: 300_000, ..SloLimits::new(vec![0.01]) };
             let found = search(&limits, |rate| if rate <= edge { 0 } else { 10_000 });
             let (holds, misses) = (found.holds_per_s.unwrap(), found.misses_per_s.unwrap());
-            assert_eq!((found.outcome, found.rate_per_s), (Outcome::Found, Some(holds)), "{edge}");
+            assert_eq!((found.outcome, found.rate_per_s), (SloOutcome::Found, Some(holds)), "{edge}");
             assert!(holds <= edge && edge < misses && misses <= holds * 1.05, "{edge}: {found:?}");
         }
     }
 
     #[test]
     fn both_ends_are_told_as_such() {
-        let limits = Limits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..Limits::new(vec![0.01]) };
+        let limits = SloLimits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..SloLimits::new(vec![0.01]) };
         let misses = search(&limits, |_| 500);
-        assert_eq!((misses.outcome, misses.rate_per_s, misses.misses_per_s), (Outcome::NoneHolds, None, Some(10.0)));
+        assert_eq!((misses.outcome, misses.rate_per_s, misses.misses_per_s), (SloOutcome::NoneHolds, None, Some(10.0)));
         let holds = search(&limits, |_| 5);
-        assert_eq!((holds.outcome, holds.rate_per_s, holds.holds_per_s), (Outcome::NeverMissed, Some(1e3), Some(1e3)));
+        assert_eq!(
+            (holds.outcome, holds.rate_per_s, holds.holds_per_s),
+            (SloOutcome::NeverMissed, Some(1e3), Some(1e3))
+        );
     }
 
     #[test]
     fn what_cannot_be_told_apart_stays_in_doubt_and_ends() {
         // Every rate has just the share allowed.
-        let found = search(&Limits::new(vec![0.01]), |_| 100);
+        let found = search(&SloLimits::new(vec![0.01]), |_| 100);
         assert_eq!((found.holds_per_s, found.misses_per_s), (None, None));
         assert!(found.spent_ms <= 180_000);
     }
 
     #[test]
     fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
-        let visit = |achieved_per_s| Measured {
+        let visit = |achieved_per_s| SloMeasurement {
             rate_per_s: 1_000.0,
             achieved_per_s,
             count: 10_000,
@@ -438,9 +476,56 @@ mod tests {
             chance: chance(true, 10_000, 0),
             spent_ms: 1,
         };
-        let limits = Limits::new(vec![0.01]);
+        let limits = SloLimits::new(vec![0.01]);
         assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
         assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
+    }
+
+    fn visit(rate_per_s: f64, of: (u64, u64), is_reached: bool, worth: f64) -> SloMeasurement {
+        let (count, over) = of;
+        SloMeasurement {
+            rate_per_s,
+            achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
+            count,
+            effective: vec![(count as f64 * worth).max(1.0)],
+            over: vec![over.min(count)],
+            chance: chance(true, count, 0),
+            spent_ms: 1_000,
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
+        let of = |rate, over| visit(rate, (4_000, over), true, 1.0);
+        let visits = [of(141.0, 10), of(238.0, 10), of(259.0, 120), of(283.0, 10), of(336.0, 12), of(367.0, 14)];
+        let found = judge(&visits, &SloLimits::new(vec![0.01]));
+        assert_eq!((found.rate_per_s, found.holds_per_s, found.misses_per_s), (Some(238.0), Some(238.0), Some(259.0)));
+        assert_eq!((found.outcome, found.holds_above_per_s), (SloOutcome::Found, Some(367.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_verdict_of_a_search_follows_from_those_of_its_rates(
+            rows in vec((1u32..9, 0u64..3_000, 0u64..80, 0u8..9, 0.02..1.0), 1..14),
+            highest in 4u32..9,
+        ) {
+            let made_up = rows.iter().map(|&(rate, count, over, reached, worth)| {
+                visit(f64::from(rate) * 50.0, (count, over), reached > 0, worth)
+            });
+            let visits: Vec<SloMeasurement> = made_up.collect();
+            let limits = SloLimits { highest_per_s: f64::from(highest) * 50.0, ..SloLimits::new(vec![0.01]) };
+            let rates = verdicts(&visits, &limits);
+            let shown = |what| rates.iter().filter(move |r| together(r.1.iter().copied()) == what).map(|r| r.0);
+            let found = judge(&visits, &limits);
+            let lowest_miss = shown(BoundVerdict::Missed).next();
+            let below = |rate: &f64| lowest_miss.is_none_or(|miss| *rate < miss);
+            prop_assert_eq!(found.misses_per_s, lowest_miss);
+            prop_assert_eq!(found.holds_per_s, shown(BoundVerdict::Held).rfind(below));
+            prop_assert_eq!(found.holds_above_per_s, shown(BoundVerdict::Held).rfind(|r| !below(r)));
+            prop_assert!(found.rate_per_s >= found.holds_per_s && found.rate_per_s.iter().all(below), "{:?}", found);
+            prop_assert_eq!(found.outcome == SloOutcome::NoneHolds, found.rate_per_s.is_none());
+            prop_assert!(found.outcome != SloOutcome::NeverMissed || lowest_miss.is_none());
+        }
     }
 
     #[test]

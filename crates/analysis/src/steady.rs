@@ -36,7 +36,7 @@ const LATE_SHARE: f64 = 0.05;
 
 /// What is found of a point's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WarmUp {
+pub struct FoundWarmUp {
     /// Values to leave out: at most half of them.
     pub cut: usize,
     /// Whether the rest keeps one level. Where not, the values were still on their way at the end.
@@ -45,13 +45,13 @@ pub struct WarmUp {
 
 /// Finds the warm-up of a point in the throughputs of its intervals, in order.
 #[must_use]
-pub fn warm_up(values: &[f64]) -> WarmUp {
+pub fn warm_up(values: &[f64]) -> FoundWarmUp {
     let cut = least(values, REST_MIN, true).filter(|&cut| gap(values, cut, DIFFERS).is_some());
     let cut = cut.filter(|&cut| !comes_back(values, cut)).unwrap_or(0);
     let rest = &values[cut..];
     let late = least(rest, LATE_MIN, false).filter(|&late| rest.len() >= LATE_LOOK && 2 * late > rest.len());
     let changed = late.and_then(|late| gap(rest, late, LATE_DIFFERS)).is_some_and(|gap| gap >= LATE_SHARE);
-    WarmUp { cut, settled: !changed }
+    FoundWarmUp { cut, settled: !changed }
 }
 
 /// Whether the level of what a cut leaves out is seen again later, for as long a time.
@@ -124,7 +124,7 @@ mod tests {
 
     /// Shares of runs that settle, and the median cut as a share of the run.
     fn found(n: usize, correlation: f64, shape: impl Fn(f64) -> f64 + Copy) -> (f64, f64) {
-        let all: Vec<WarmUp> = (0..SEEDS).map(|seed| warm_up(&series(seed, n, correlation, shape))).collect();
+        let all: Vec<FoundWarmUp> = (0..SEEDS).map(|seed| warm_up(&series(seed, n, correlation, shape))).collect();
         let settled = all.iter().filter(|w| w.settled).count() as f64 / SEEDS as f64;
         let mut cuts: Vec<usize> = all.iter().map(|w| w.cut).collect();
         cuts.sort_unstable();
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn few_or_equal_values_are_left_whole() {
         for values in [&[][..], &[1.0], &[1.0, 9.0, 1.0, 9.0], &[5.0; 30], &[0.0; 30]] {
-            assert_eq!(warm_up(values), WarmUp { cut: 0, settled: true }, "{values:?}");
+            assert_eq!(warm_up(values), FoundWarmUp { cut: 0, settled: true }, "{values:?}");
         }
     }
 }

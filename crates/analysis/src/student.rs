@@ -33,7 +33,7 @@ pub fn quantile(p: f64, df: f64) -> f64 {
 
 /// The regularised incomplete beta function I_x(a, b), by its continued fraction (Abramowitz and Stegun 26.5.8,
 /// evaluated as Lentz does).
-fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

@@ -1,5 +1,6 @@
 //! A run held against thresholds that the user set afterwards.
 
+use linerate_record::load::workload::kind_of;
 use linerate_record::threshold::{Fails, Threshold};
 use linerate_record::units::{Rate, bytes_per_s_iec, count};
 
@@ -15,10 +16,12 @@ pub struct Held {
     /// Whether the figure is beyond it. A series of which nothing was measured misses every one.
     pub missed: bool,
     /// The figure.
-    pub told: String,
+    pub reported: String,
 }
 
 /// Holds a run against thresholds, each with all series that it is of.
+///
+/// A run of which no series was begun misses each.
 ///
 /// # Errors
 /// A threshold of no series of this run: it would never fail.
@@ -27,11 +30,15 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
     for threshold in thresholds {
         let before = all.len();
         for (number, series) in view.series.iter().enumerate() {
-            let name = series.workload.split(' ').next().unwrap_or_default();
+            let name = kind_of(&series.workload);
             if threshold.workload.as_ref().is_none_or(|asked| asked == name) {
-                let (missed, told) = of_series(series, threshold.fails);
-                all.push(Held { series: number, threshold: threshold.to_string(), missed, told });
+                let (missed, reported) = of_series(series, threshold.fails);
+                all.push(Held { series: number, threshold: threshold.to_string(), missed, reported });
             }
+        }
+        if view.series.is_empty() {
+            let reported = "nothing was measured".to_owned();
+            all.push(Held { series: 0, threshold: threshold.to_string(), missed: true, reported });
         }
         if all.len() == before {
             return Err(threshold);
@@ -51,17 +58,20 @@ fn of_series(series: &Series, fails: Fails) -> (bool, String) {
             // What all visits say together is known of the throughput that tells the story.
             let pooled = series.best().filter(|_| measure == series.measure);
             let mean = pooled.map_or(point.throughput(measure).mean, |best| best.mean);
-            let told = match measure {
+            let reported = match measure {
                 Measure::Bytes => bytes_per_s_iec(mean),
                 Measure::Requests => format!("{} req/s", count(mean)),
             };
-            (mean.is_nan() || mean < bound, format!("the best throughput was {told}"))
+            (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
         }
         Fails::ErrorsAbove(bound) => {
             let failed: u64 = series.points.iter().map(|p| p.error_count()).sum();
             let all = failed + series.points.iter().map(|p| p.requests).sum::<u64>();
-            let share = failed as f64 / all.max(1) as f64;
-            (share > bound || all == 0, format!("{failed} of {all} requests failed, {:.3} %", share * 100.0))
+            if all == 0 {
+                return (true, "no request was answered in the time measured".to_owned());
+            }
+            let share = failed as f64 / all as f64;
+            (share > bound, format!("{failed} of {all} requests failed, {:.3} %", share * 100.0))
         }
     }
 }
@@ -69,8 +79,8 @@ fn of_series(series: &Series, fails: Fails) -> (bool, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::records;
+    use crate::build::build;
+    use crate::build::tests::records;
 
     #[test]
     fn throughput_and_errors_are_held_against_their_bounds() {
@@ -91,6 +101,14 @@ mod tests {
             let held = held(&view, &all).unwrap();
             assert!(held.len() == 1 && held[0].missed == missed, "{text}: {held:?}");
         }
+        let mut empty = view.clone();
+        empty.series.clear();
+        let all = ["errors>0%".parse::<Threshold>().unwrap()];
+        let reported = super::held(&empty, &all).unwrap();
+        assert!(
+            reported.len() == 1 && reported[0].missed && reported[0].reported == "nothing was measured",
+            "{reported:?}"
+        );
         let none = ["put.errors>1%".parse::<Threshold>().unwrap()];
         assert_eq!(held(&view, &none), Err(&none[0]));
     }

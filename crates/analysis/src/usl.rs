@@ -18,7 +18,7 @@ const PEAKED: f64 = 0.975;
 
 /// One point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observed {
+pub struct UslPoint {
     /// Requests in flight.
     pub concurrency: u32,
     /// Mean throughput, per second.
@@ -72,9 +72,9 @@ pub enum Unfit {
 ///
 /// # Errors
 /// [`Unfit`] where the points are too few.
-pub fn fit(points: &[Observed], seed: u64) -> Result<Fit, Unfit> {
-    let usable = |p: &&Observed| p.concurrency > 0 && p.throughput > 0.0 && p.error > 0.0;
-    let mut points: Vec<Observed> = points.iter().filter(usable).copied().collect();
+pub fn fit(points: &[UslPoint], seed: u64) -> Result<Fit, Unfit> {
+    let usable = |p: &&UslPoint| p.concurrency > 0 && p.throughput > 0.0 && p.error > 0.0;
+    let mut points: Vec<UslPoint> = points.iter().filter(usable).copied().collect();
     points.sort_by_key(|p| p.concurrency);
     let mut concurrencies: Vec<u32> = points.iter().map(|p| p.concurrency).collect();
     concurrencies.dedup();
@@ -122,7 +122,7 @@ impl Law {
         throughput(self.lambda, self.sigma, self.kappa, f64::from(concurrency))
     }
 
-    fn chi_square(&self, points: &[Observed]) -> f64 {
+    fn chi_square(&self, points: &[UslPoint]) -> f64 {
         points.iter().map(|p| ((p.throughput - self.at(p.concurrency)) / p.error).powi(2)).sum()
     }
 
@@ -136,7 +136,7 @@ impl Law {
 }
 
 /// The law nearest to the points among those with σ, κ ≥ 0: with both free, or else with one of them zero, or both.
-fn least_squares(points: &[Observed]) -> Law {
+fn least_squares(points: &[UslPoint]) -> Law {
     if let Some(inside) = gauss_newton(points, [true, true]) {
         return inside;
     }
@@ -149,7 +149,7 @@ fn least_squares(points: &[Observed]) -> Law {
 /// `N/X = (1 + σ(N−1) + κN(N−1)) / λ` is linear in `1/λ`, `σ/λ` and `κ/λ`. Weighted with the law's own throughputs,
 /// and solved anew until they settle, its solution is that of the least squares in X to first order of the errors.
 /// `None` where a parameter comes out negative or the points do not determine it.
-fn gauss_newton(points: &[Observed], free: [bool; 2]) -> Option<Law> {
+fn gauss_newton(points: &[UslPoint], free: [bool; 2]) -> Option<Law> {
     let mut expected: Vec<f64> = points.iter().map(|p| p.throughput).collect();
     let mut law = None;
     for _ in 0..20 {
@@ -199,7 +199,7 @@ fn solve(mut normal: [[f64; 4]; 3], free: [bool; 2]) -> Option<[f64; 3]> {
 }
 
 /// Laws fitted to points drawn about the law, each with its own error.
-fn resample(points: &[Observed], law: &Law, seed: u64) -> Vec<Law> {
+fn resample(points: &[UslPoint], law: &Law, seed: u64) -> Vec<Law> {
     let mut state = seed;
     let mut drawn = points.to_vec();
     let mut once = || {
@@ -258,12 +258,12 @@ mod tests {
     const COUNTS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
     /// Points of a law with an error of `relative`, drawn with `seed`.
-    fn points(law: (f64, f64, f64), relative: f64, seed: u64) -> Vec<Observed> {
+    fn points(law: (f64, f64, f64), relative: f64, seed: u64) -> Vec<UslPoint> {
         let mut state = seed;
         let point = |&concurrency: &u32| {
             let exact = throughput(law.0, law.1, law.2, f64::from(concurrency));
             let error = exact * relative;
-            Observed { concurrency, throughput: exact + error * normal_deviate(&mut state), error }
+            UslPoint { concurrency, throughput: exact + error * normal_deviate(&mut state), error }
         };
         COUNTS.iter().map(point).collect()
     }
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn exact_points_give_back_their_law() {
         for law in [(100.0, 0.05, 0.001), (3e9, 0.3, 1e-5), (7.0, 0.0, 0.01), (7.0, 0.1, 0.0), (7.0, 0.0, 0.0)] {
-            let exact: Vec<Observed> = points(law, 0.01, 1)
+            let exact: Vec<UslPoint> = points(law, 0.01, 1)
                 .iter()
-                .map(|p| Observed { throughput: throughput(law.0, law.1, law.2, f64::from(p.concurrency)), ..*p })
+                .map(|p| UslPoint { throughput: throughput(law.0, law.1, law.2, f64::from(p.concurrency)), ..*p })
                 .collect();
             let fit = fit(&exact, 1).unwrap();
             assert!((fit.lambda_per_s.value / law.0 - 1.0).abs() < 1e-6, "{law:?}: {fit:?}");
@@ -306,7 +306,7 @@ mod tests {
     fn what_the_points_cannot_tell_is_not_told() {
         let flat = fit(&points((100.0, 0.2, 0.0), 0.02, 3), 3).unwrap();
         assert_eq!((flat.peak, flat.kappa.low), (None, 0.0), "{flat:?}");
-        let short: Vec<Observed> = points((100.0, 0.05, 0.001), 0.02, 3)[..3].to_vec();
+        let short: Vec<UslPoint> = points((100.0, 0.05, 0.001), 0.02, 3)[..3].to_vec();
         assert_eq!(fit(&short, 3), Err(Unfit::TooFew(3)));
         let same = vec![short[0]; 9];
         assert_eq!(fit(&same, 3), Err(Unfit::TooFew(1)));
@@ -317,7 +317,7 @@ mod tests {
         // A plateau with a sharp corner: no law of this form has one.
         let corner = |&concurrency: &u32| {
             let exact = f64::from(concurrency.min(16)) * 10.0;
-            Observed { concurrency, throughput: exact, error: exact * 0.01 }
+            UslPoint { concurrency, throughput: exact, error: exact * 0.01 }
         };
         let fit = fit(&COUNTS.iter().map(corner).collect::<Vec<_>>(), 1).unwrap();
         assert!(fit.lack_of_fit && fit.chi_square > 100.0, "{fit:?}");

@@ -6,25 +6,22 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::Finding;
+pub use linerate_record::histogram::Latency;
 use linerate_record::machine::Machine;
-use linerate_record::run::{Asked, Ended, Op, Target};
+use linerate_record::run::{Client, LoadRequest, Op, StopReason, Target};
 use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
+pub use crate::estimate::Estimate;
 use crate::estimate::REACH;
-use crate::knee::{self, Knee, Measured};
-use crate::slo::Sustained;
+use crate::knee::{Knee, KneeMeasurement};
+use crate::slo::{self, BoundVerdict, Sustained};
 use crate::usl::Fit;
 
-mod build;
-mod shape;
-mod sound;
-mod tails;
-pub mod timeline;
+mod summary;
 
-pub use build::{Records, build};
-pub(crate) use build::{measure_of, with_warm_ups};
+pub use summary::{Best, Failures, Summary, too_many_failed};
 
 /// Version of [`View`]'s JSON.
 pub const VIEW_SCHEMA: u32 = 2;
@@ -39,13 +36,13 @@ pub struct View {
     /// One series per workload and size, in the order asked.
     pub series: Vec<Series>,
     /// What linerate itself drove against the null target on this machine, per workload and size.
-    pub ceilings: Vec<Ceiling>,
+    pub ceilings: Vec<ClientCeiling>,
     /// What the canary showed; absent without one.
     #[serde(default)]
     pub canary: Option<Canary>,
     /// The whole run over time.
     pub timeline: Timeline,
-    /// What there is to say, gravest first.
+    /// What there is to say, most severe first.
     pub findings: Vec<Finding>,
 }
 
@@ -68,11 +65,20 @@ pub struct RunSummary {
     /// Length of one interval in milliseconds.
     pub interval_ms: u64,
     /// What was asked.
-    pub asked: Asked,
+    pub asked: LoadRequest,
     /// What was loaded.
     pub target: Target,
-    /// Where the load came from.
+    /// Where the load came from; of several clients, the first one's.
     pub machine: Machine,
+    /// Where the load came from, where there were several; empty with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<Client>,
+    /// Event-loop threads of all clients together.
+    #[serde(default)]
+    pub threads: u32,
+    /// Processors of all clients' machines together.
+    #[serde(default)]
+    pub processors: u32,
 }
 
 /// The unit in which a series' throughput is told first.
@@ -85,6 +91,19 @@ pub enum Measure {
     Requests,
 }
 
+/// Mean body below which requests per second tell more than bytes per second.
+const SMALL_BODY_BYTES: f64 = 65_536.0;
+
+/// By which throughput requests are judged that ended, with so many bytes of bodies: by requests where bodies are small
+/// or absent, by bytes otherwise. `moved` says whether any bytes moved.
+pub(crate) fn measure_of(requests: u64, bytes: u64, moved: bool) -> Measure {
+    if (requests == 0 && !moved) || (bytes as f64) < SMALL_BODY_BYTES * requests as f64 {
+        Measure::Requests
+    } else {
+        Measure::Bytes
+    }
+}
+
 /// Points that differ in concurrency alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -92,6 +111,9 @@ pub struct Series {
     pub workload: String,
     /// Object size, as asked.
     pub size: String,
+    /// Bytes that each GET reads of an object that is longer; absent where it reads whole objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_bytes: Option<u64>,
     /// Which throughput tells the story.
     pub measure: Measure,
     /// The points measured, by rising concurrency; one that was visited again has a point per visit. Points without a
@@ -100,17 +122,20 @@ pub struct Series {
     /// Where more concurrency stopped paying; absent with a single concurrency, or where nothing succeeded.
     pub knee: Option<Knee>,
     /// The Universal Scalability Law fitted to the points; absent with too few.
-    pub scaling: Option<Scaling>,
+    pub scaling: Option<UslScaling>,
     /// The highest rate at which the bounds of `--slo` held; absent without such a search.
     #[serde(default)]
     pub sustained: Option<Sustained>,
     /// What bound the best point; absent without points.
-    pub limit: Option<Limit>,
+    pub limit: Option<SeriesLimit>,
+    /// What its points come to.
+    #[serde(default)]
+    pub summary: Summary,
 }
 
 /// The Universal Scalability Law of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
+pub struct UslScaling {
     /// The law, with its uncertainty, and whether the points refuse it.
     #[serde(flatten)]
     pub law: Fit,
@@ -121,7 +146,7 @@ pub struct Scaling {
 /// Who bound a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
+pub enum Bottleneck {
     /// linerate's own threads.
     Client,
     /// This machine's processors, which client and target share.
@@ -140,9 +165,9 @@ pub enum Bound {
 
 /// Who bound the best point of a series, and how that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limit {
+pub struct SeriesLimit {
     /// Who.
-    pub bound: Bound,
+    pub bound: Bottleneck,
     /// One sentence.
     pub claim: String,
     /// The readings it rests on.
@@ -165,7 +190,7 @@ pub struct Point {
     /// Whether its throughput kept one level while it was measured; not looked at in a ceiling.
     pub steady: bool,
     /// Why it ended; absent where the run was killed before.
-    pub ended: Option<Ended>,
+    pub ended: Option<StopReason>,
     /// Body bytes per second.
     pub bytes_per_s: Estimate,
     /// Requests per second.
@@ -204,6 +229,9 @@ pub struct Point {
     pub ops: Vec<OpFigures>,
     /// Per host of the target.
     pub hosts: Vec<HostFigures>,
+    /// Per client; empty where there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientFigures>,
 }
 
 impl Point {
@@ -218,8 +246,8 @@ impl Point {
 
     /// What the search for the knee needs of it.
     #[must_use]
-    pub const fn visit(&self, measure: Measure) -> Measured {
-        Measured {
+    pub const fn visit(&self, measure: Measure) -> KneeMeasurement {
+        KneeMeasurement {
             concurrency: self.concurrency,
             throughput: *self.throughput(measure),
             p50_ns: self.total.p50_ns,
@@ -240,36 +268,11 @@ impl Point {
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
-}
 
-impl Series {
-    /// The throughput at the concurrency that gives most, all of its visits together; that of the best point where
-    /// there is no curve.
+    /// Attempts that failed and were made again.
     #[must_use]
-    pub fn best(&self) -> Option<Estimate> {
-        let of_all = self.knee.as_ref().map(|knee| knee.best);
-        of_all.or_else(|| self.typical().map(|point| *point.throughput(self.measure)))
-    }
-
-    /// Throughput at each concurrency of a closed loop, all of its visits together.
-    #[must_use]
-    pub fn together(&self) -> Vec<(u32, Estimate)> {
-        let closed = self.points.iter().filter(|point| point.open.is_none());
-        knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>())
-    }
-
-    /// The visit that stands for the concurrency that gives most: the one whose throughput is nearest to that of all
-    /// its visits together. The highest would be the luckiest.
-    #[must_use]
-    pub fn typical(&self) -> Option<&Point> {
-        let mean = |point: &Point| point.throughput(self.measure).mean;
-        match &self.knee {
-            Some(knee) => {
-                let visits = self.points.iter().filter(|p| p.concurrency == knee.best_concurrency);
-                visits.min_by(|a, b| (mean(a) - knee.best.mean).abs().total_cmp(&(mean(b) - knee.best.mean).abs()))
-            }
-            None => self.points.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))),
-        }
+    pub fn retry_count(&self) -> u64 {
+        self.retries.values().sum()
     }
 }
 
@@ -304,6 +307,14 @@ pub struct OpenLoop {
     pub total_intended: Latency,
 }
 
+impl OpenLoop {
+    /// What is shown of all bounds together; `None` where there are none.
+    #[must_use]
+    pub fn verdict(&self) -> Option<BoundVerdict> {
+        (!self.bounds.is_empty()).then(|| slo::together(self.bounds.iter().map(|b| b.verdict)))
+    }
+}
+
 /// One bound of `--slo` at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BoundFigures {
@@ -314,66 +325,28 @@ pub struct BoundFigures {
     pub count: u64,
     /// Those of them that took longer than the bound, or failed, or were still outstanding after it.
     pub over: u64,
+    /// `over` as a share of `count`, from 0 to 1; 0 where no fate is known.
+    #[serde(default)]
+    pub over_share: f64,
     /// How many independent requests `count` is worth.
     pub effective: f64,
     /// Whether no more than the share allowed took longer, and the rate was reached.
     pub held: bool,
+    /// What is shown of the bound at this rate: by this point alone where rates were given, and in a search by all
+    /// points of the rate, as the search judges it.
+    #[serde(default)]
+    pub verdict: BoundVerdict,
     /// The 95 % interval of the share that took longer, from 0 to 1; absent in views of versions without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_95: Option<[f64; 2]>,
 }
 
 impl BoundFigures {
-    /// Whether the interval of the share leaves no doubt that the bound was held, or missed.
+    /// Whether there is no doubt that the bound was held, or missed.
     #[must_use]
     pub fn is_shown(&self) -> bool {
-        let allowed = self.bound.share_over();
-        self.share_95.is_some_and(|[low, high]| high <= allowed || low > allowed)
+        self.verdict != BoundVerdict::InDoubt
     }
-}
-
-/// A mean over intervals with its uncertainty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Half the width of its 95 % confidence interval, which knows of what comes back within a quarter of the time
-    /// measured; absent with fewer than eight intervals, or where the point was not steady.
-    pub half_width_95: Option<f64>,
-    /// Intervals averaged.
-    pub intervals: u32,
-    /// How many independent intervals they are worth, by their autocorrelation.
-    pub effective: f64,
-}
-
-/// Quantiles of a latency distribution, in nanoseconds; all zero where nothing was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// Values recorded.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_ns: f64,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p999_ns: u64,
-    /// The 95 % interval of the 99th percentile; absent where requests are too few to bound it on either side, and for
-    /// latencies of which none is made: to the first byte, and of one operation or host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_95_ns: Option<[u64; 2]>,
-    /// The same of the 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p999_95_ns: Option<[u64; 2]>,
-    /// Largest.
-    pub max_ns: u64,
-    /// The distribution as `[percentile, nanoseconds]`, percentile rising from 0 to 100.
-    pub distribution: Vec<[f64; 2]>,
 }
 
 /// What processor time bought.
@@ -394,6 +367,9 @@ pub struct OpFigures {
     pub op: Op,
     /// Requests that succeeded.
     pub requests: u64,
+    /// Body bytes of requests that succeeded.
+    #[serde(default)]
+    pub bytes: u64,
     /// Requests that failed.
     pub errors: u64,
     /// Requests per second.
@@ -427,9 +403,34 @@ pub struct HostFigures {
     pub total_p99_ns: u64,
 }
 
+/// Figures of one of several clients at one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClientFigures {
+    /// Its name.
+    pub client: String,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Body bytes per second.
+    pub bytes_per_s: f64,
+    /// Median time to first byte, in nanoseconds.
+    pub ttfb_p50_ns: u64,
+    /// Median time to last byte, in nanoseconds.
+    pub total_p50_ns: u64,
+    /// 99th percentile of the time to last byte, in nanoseconds.
+    pub total_p99_ns: u64,
+    /// Mean share of their time that its event-loop threads ran, 0 to 1.
+    pub busy: Option<f64>,
+    /// Mean share of all processors of its machine in use, 0 to 1; absent without readings.
+    pub machine_busy: Option<f64>,
+}
+
 /// What linerate drove against the null target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ceiling {
+pub struct ClientCeiling {
     /// Workload.
     pub workload: String,
     /// Object size.
@@ -445,8 +446,9 @@ pub struct Ceiling {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// When each point began and ended, for shading.
-    pub spans: Vec<Span>,
-    /// What was driven; at most [`timeline::LOAD_SAMPLES_MAX`] samples, neighbours averaged beyond that.
+    pub spans: Vec<TimelineSpan>,
+    /// What was driven; at most [`LOAD_SAMPLES_MAX`](crate::build::timeline::LOAD_SAMPLES_MAX) samples, neighbours
+    /// averaged beyond that.
     pub load: Vec<LoadSample>,
     /// What this machine did meanwhile, between one reading and the next.
     pub machine: Vec<MachineSample>,
@@ -454,7 +456,7 @@ pub struct Timeline {
 
 /// One point on the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub struct TimelineSpan {
     /// Its number.
     pub point: u32,
     /// What it was, such as `get 4MiB × 16`.
@@ -544,6 +546,3 @@ pub struct DiskSample {
     /// Share of time with a request in flight.
     pub busy: f64,
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -77,11 +77,11 @@ mod tests {
     use crate::design::{design, tests::asked};
     use crate::state;
     use linerate_record::experiment::{EXPERIMENT_SCHEMA, Means};
-    use linerate_record::knob::{Place, Scope, Space, TakesEffect};
+    use linerate_record::knob::{Scope, SettingPlace, Space, TakesEffect};
 
     fn change(new: &str) -> Change {
         Change {
-            place: Place { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: Space::Host },
+            place: SettingPlace { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: Space::Host },
             prior: "1".to_owned(),
             new: new.to_owned(),
             scope: Scope::NetworkNamespace,
@@ -93,9 +93,11 @@ mod tests {
 
     #[test]
     fn of_two_values_that_help_the_better_is_advised_and_none_whose_latency_or_errors_may_pay_for_it() {
-        let design =
-            design(&crate::design::Asked { trials: vec!["4".to_owned(), "8".to_owned(), "16".to_owned()], ..asked() })
-                .unwrap();
+        let design = design(&crate::design::DesignRequest {
+            trials: vec!["4".to_owned(), "8".to_owned(), "16".to_owned()],
+            ..asked()
+        })
+        .unwrap();
         let means = |value: &str| Means { changes: vec![change(value)], ..Means::default() };
         let experiment = Experiment {
             schema: EXPERIMENT_SCHEMA,
@@ -114,7 +116,7 @@ mod tests {
             space: Space::Host,
             spaces: Vec::new(),
         };
-        let mut report = state::report(&state::begin(design));
+        let mut report = crate::steps::report(&state::begin(design));
         for (effect, (share, decision)) in
             report.effects.iter_mut().zip([(0.1, Decision::Shown), (0.3, Decision::Shown), (-0.5, Decision::Shown)])
         {
@@ -149,8 +151,8 @@ mod tests {
             }
             let advised = advice(&experiment, &guarded);
             assert_eq!(advised.iter().map(|change| change.new.as_str()).collect::<Vec<_>>(), ["4"], "{guarded:?}");
-            let told = unguarded(&guarded.effects[1], &guarded.design, &guarded.secondary).expect("it is told");
-            assert!(told.sentence.starts_with("faster, and not advised: "), "{told:?}");
+            let reported = unguarded(&guarded.effects[1], &guarded.design, &guarded.secondary).expect("it is told");
+            assert!(reported.sentence.starts_with("faster, and not advised: "), "{reported:?}");
         }
         let mut asked_for = report.clone();
         asked_for.design.lasting_ns = 1;

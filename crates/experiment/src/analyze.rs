@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
-    Decision, EXPERIMENT_SCHEMA, Effect, Remark, RemarkKind, Role, TableReport, TableSeries,
+    ArmVerdict, Decision, EXPERIMENT_SCHEMA, Effect, Remark, RemarkKind, Role, TableReport, TableSeries,
 };
 use linerate_record::units::bits_per_s;
 
@@ -18,8 +18,8 @@ use crate::groups::{self, arrangements};
 use crate::missing::{Cells, lacking};
 use crate::positions::{self, Order};
 use crate::randomisation::{interval, p_value, pool};
-use crate::table::{Row, Table};
-use crate::{design, drift, state};
+use crate::table::{Table, TableRow};
+use crate::{decide, design, drift};
 
 mod remarks;
 
@@ -32,7 +32,7 @@ const FIGURES_MAX: f64 = 1e9;
 
 /// What is asked of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
+pub struct AnalysisOptions {
     /// What the slowest link on the way carries, in bits per second.
     pub link_bits_per_s: Option<f64>,
     /// The least effect that matters, as a share.
@@ -71,7 +71,7 @@ struct Family<'a> {
     baseline: &'a str,
     blocked: bool,
     draws: u32,
-    asked: &'a Asked,
+    asked: &'a AnalysisOptions,
 }
 
 /// An arm against the baseline, with what its decision takes beside the figures.
@@ -86,7 +86,7 @@ struct Compared {
 ///
 /// # Errors
 /// [`AnalyzeError`] where there is nothing to compare.
-pub fn analyze(table: &Table, asked: &Asked) -> Result<TableReport, AnalyzeError> {
+pub fn analyze(table: &Table, asked: &AnalysisOptions) -> Result<TableReport, AnalyzeError> {
     let first = table.rows.first().ok_or(AnalyzeError::Empty)?;
     let all = || table.rows.iter().chain(&table.missing);
     if all().all(|row| row.arm == first.arm) {
@@ -116,7 +116,7 @@ pub fn analyze(table: &Table, asked: &Asked) -> Result<TableReport, AnalyzeError
         seed: asked.seed,
         bits_per_s: table.bits_per_s,
         drawn: asked.drawn,
-        series: strata.iter().zip(compared).map(|(stratum, found)| told(stratum, found, &family)).collect(),
+        series: strata.iter().zip(compared).map(|(stratum, found)| reported(stratum, found, &family)).collect(),
         remarks,
     })
 }
@@ -129,7 +129,7 @@ fn draws(table: &Table, tests: usize, alpha: f64) -> u32 {
 
 fn strata(table: &Table, link_bits_per_s: Option<f64>) -> Vec<Stratum<'_>> {
     let mut strata: Vec<Stratum<'_>> = Vec::new();
-    let is_missing = |row: &Row| row.value <= 0.0;
+    let is_missing = |row: &TableRow| row.value <= 0.0;
     for row in table.rows.iter().chain(&table.missing) {
         let at = row.concurrency.map_or_else(String::new, |n| format!("× {n}"));
         let label = format!("{} {at}", row.series).trim().to_owned();
@@ -155,7 +155,7 @@ fn figures(stratum: &Stratum<'_>, arm: &str) -> Vec<f64> {
 
 /// Arms of a stratum, those without a figure that counts too, in the order of the table.
 fn arms<'a>(stratum: &Stratum<'a>) -> Vec<&'a str> {
-    let mut rows: Vec<&Row> = stratum.cells.all().collect();
+    let mut rows: Vec<&TableRow> = stratum.cells.all().collect();
     rows.sort_by_key(|row| row.line);
     let mut arms: Vec<&str> = Vec::new();
     for row in rows {
@@ -178,21 +178,25 @@ fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Com
     others.map(|arm| compared(stratum, &elsewhere, arm, family)).collect()
 }
 
-fn told(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
+fn reported(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
     let of_baseline = figures(stratum, family.baseline);
+    // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
+    let needed = found.iter().filter_map(|one| one.effect.runs_needed).max();
+    let effects = found.into_iter().map(|one| Effect { verdict: decide::verdict(&one.effect), ..one.effect });
     TableSeries {
         label: stratum.label.clone(),
         baseline: family.baseline.to_owned(),
         baseline_runs: of_baseline.len() as u32,
         baseline_value: (!of_baseline.is_empty()).then(|| drift::mean(&of_baseline).exp()),
         blocked: family.blocked,
-        effects: found.into_iter().map(|one| one.effect).collect(),
+        runs_needed: needed.filter(|_| !family.blocked),
+        effects: effects.collect(),
     }
 }
 
 /// The arm's row of each block beside the baseline's.
-fn pairs<'a>(stratum: &Stratum<'a>, baseline: &str, arm: &str) -> Vec<(&'a Row, &'a Row)> {
-    let of = |name: &str| -> BTreeMap<&'a str, &'a Row> {
+fn pairs<'a>(stratum: &Stratum<'a>, baseline: &str, arm: &str) -> Vec<(&'a TableRow, &'a TableRow)> {
+    let of = |name: &str| -> BTreeMap<&'a str, &'a TableRow> {
         stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| (row.run.as_str(), *row)).collect()
     };
     let base = of(baseline);
@@ -216,7 +220,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&Cells<'_>], arm: &str, family: 
     let (of_arm, of_baseline) = (figures(stratum, arm), figures(stratum, family.baseline));
     let (tested, sd, error, df, runs, order) = if blocked {
         let d: Vec<f64> = pairs.iter().map(|(own, base)| own.value.ln() - base.value.ln()).collect();
-        let (n, sd) = (d.len() as u32, state::deviation(&d));
+        let (n, sd) = (d.len() as u32, drift::deviation(&d));
         let places: Vec<_> = pairs.iter().map(|(own, base)| own.order.zip(base.order)).collect();
         let order = positions::within_blocks(&places, family.baseline);
         let error = sd.map(|sd| sd / f64::from(n).sqrt());
@@ -252,6 +256,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&Cells<'_>], arm: &str, family: 
         effective: None,
         lasting: None,
         decision: Decision::CannotTell,
+        verdict: ArmVerdict::default(),
         sentence: String::new(),
     };
     let lacking = lacking(&stratum.cells, elsewhere, arm, family.baseline, blocked);
@@ -284,7 +289,7 @@ fn pooled(stratum: &Stratum<'_>) -> (Option<f64>, f64) {
     let (mut squares, mut df) = (0.0, 0.0);
     for arm in arms(stratum) {
         let figures = figures(stratum, arm);
-        if let Some(sd) = state::deviation(&figures) {
+        if let Some(sd) = drift::deviation(&figures) {
             squares += sd * sd * (figures.len() - 1) as f64;
             df += (figures.len() - 1) as f64;
         }
@@ -312,7 +317,7 @@ fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family
     }
 }
 
-fn decision(one: &Compared, called: bool, asked: &Asked) -> Decision {
+fn decision(one: &Compared, called: bool, asked: &AnalysisOptions) -> Decision {
     let effect = &one.effect;
     if one.lacking[0] != one.lacking[1] {
         return Decision::Refused;
@@ -367,7 +372,10 @@ fn refusal(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>) -> String
         of_arm.map(|row| row.value).max_by(f64::total_cmp)
     };
     let above = |name: &str, most: f64| {
-        format!("refused: {name} is told at {}, above the link's {link}; it did not cross that link", bits_per_s(most))
+        format!(
+            "refused: {name} is reported at {}, above the link's {link}; it did not cross that link",
+            bits_per_s(most)
+        )
     };
     match (most(arm), most(baseline)) {
         (Some(most), _) => match figures(stratum, baseline).as_slice() {

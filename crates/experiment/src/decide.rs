@@ -1,9 +1,9 @@
 //! What the blocks so far allow: an effect called, what matters ruled out, or an arm dropped.
 
-use linerate_record::experiment::Design;
+use linerate_record::experiment::{ArmVerdict, Decision, Design, Effect};
 
 use crate::looks;
-use crate::randomisation::{Pool, Side, crosses, pool_of_cells};
+use crate::randomisation::{RearrangedSums, TestSide, crosses, pool_of_cells};
 
 /// Chance below which neither of two answers is expected any more.
 const FUTILE: f64 = 0.1;
@@ -19,6 +19,17 @@ pub struct Weighed {
     pub futile: bool,
 }
 
+/// What an effect that is decided comes to.
+#[must_use]
+pub fn verdict(effect: &Effect) -> ArmVerdict {
+    match effect.decision {
+        Decision::Shown if effect.share.is_some_and(|share| share < 0.0) => ArmVerdict::Costs,
+        Decision::Shown => ArmVerdict::Helps,
+        Decision::RuledOut => ArmVerdict::RuledOut,
+        _ => ArmVerdict::Unknown,
+    }
+}
+
 /// What one side may have spent at each look. The last look of an experiment that ends early may spend the rest: it
 /// ends by the clock, which knows nothing of the figures (Lan and DeMets' condition).
 #[must_use]
@@ -32,7 +43,13 @@ pub fn spent(looks_done: &[u32], blocks_max: u32, last: bool, alpha: f64) -> Vec
 
 /// The pool of an arm's differences; `others` is what each would be with a cell of the baseline in the arm's place.
 #[must_use]
-pub fn pool_of(design: &Design, differences: &[f64], others: &[Vec<f64>], looks_done: &[u32], arm: u32) -> Pool {
+pub fn pool_of(
+    design: &Design,
+    differences: &[f64],
+    others: &[Vec<f64>],
+    looks_done: &[u32],
+    arm: u32,
+) -> RearrangedSums {
     let seed = design.seed ^ u64::from(arm) << 48;
     pool_of_cells(differences, others, looks_done, design.blocks_max, design.draws, seed)
 }
@@ -41,7 +58,7 @@ pub fn pool_of(design: &Design, differences: &[f64], others: &[Vec<f64>], looks_
 #[must_use]
 pub fn weigh(
     design: &Design,
-    pool: &Pool,
+    pool: &RearrangedSums,
     differences: &[f64],
     looks_done: &[u32],
     last: bool,
@@ -50,7 +67,7 @@ pub fn weigh(
     let spent_at = |alpha: f64| spent(looks_done, design.blocks_max, last, alpha);
     let crossing = |alpha: f64| {
         let spent = spent_at(alpha);
-        [Side::Above, Side::Below].into_iter().any(|side| crosses(pool, 0.0, side, &spent).is_some())
+        [TestSide::Above, TestSide::Below].into_iter().any(|side| crosses(pool, 0.0, side, &spent).is_some())
     };
     // What does not cross at the whole level is not asked whether it crosses at a part of it.
     let at_part = || (1..family).find(|k| crossing(design.alpha * f64::from(*k) / f64::from(family)));
@@ -58,7 +75,7 @@ pub fn weigh(
     let (up, down) = (design.matters_share.ln_1p(), (-design.matters_share).ln_1p());
     let whole = spent_at(design.alpha);
     let ruled_out =
-        crosses(pool, up, Side::Below, &whole).is_some() && crosses(pool, down, Side::Above, &whole).is_some();
+        crosses(pool, up, TestSide::Below, &whole).is_some() && crosses(pool, down, TestSide::Above, &whole).is_some();
     Weighed { rank, ruled_out, futile: futile(design, differences, up) }
 }
 
@@ -98,6 +115,26 @@ fn futile(design: &Design, differences: &[f64], matters: f64) -> bool {
 mod tests {
     use super::*;
     use crate::design::{design, tests::asked};
+    use crate::state;
+
+    #[test]
+    fn what_is_shown_helps_or_costs_and_what_is_void_is_not_known() {
+        for (decision, share, expected) in [
+            (Decision::Shown, 0.04, ArmVerdict::Helps),
+            (Decision::Shown, -0.04, ArmVerdict::Costs),
+            (Decision::RuledOut, 0.001, ArmVerdict::RuledOut),
+            (Decision::Futile, 0.0, ArmVerdict::Unknown),
+            (Decision::CarriedOver, 0.04, ArmVerdict::Unknown),
+            (Decision::NotSettled, 0.04, ArmVerdict::Unknown),
+            (Decision::AtFirst, 0.04, ArmVerdict::Unknown),
+            (Decision::SpoiltByArm, 0.04, ArmVerdict::Unknown),
+            (Decision::Association, 0.04, ArmVerdict::Unknown),
+        ] {
+            let state = state::begin(design(&asked()).unwrap());
+            let effect = Effect { decision, share: Some(share), ..crate::effect::effect(&state, 1) };
+            assert_eq!(verdict(&effect), expected, "{decision:?} {share}");
+        }
+    }
 
     #[test]
     fn of_many_arms_as_many_are_called_as_the_rate_allows() {

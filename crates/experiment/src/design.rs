@@ -13,7 +13,7 @@ pub const POWER: f64 = 0.8;
 const CROSSING_MIN: f64 = 200.0;
 
 /// Most rearrangements that are drawn: a level of one in a thousand still crosses with a hundred a side.
-const DRAWS_MAX: f64 = 200_000.0;
+pub(crate) const DRAWS_MAX: f64 = 200_000.0;
 
 /// Most blocks that are planned or told as needed.
 const BLOCKS_MAX: u32 = 1_000_000;
@@ -51,7 +51,7 @@ pub enum DesignError {
 
 /// What is asked of an experiment. [`design`] adds what follows from it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct DesignRequest {
     /// Name of the baseline.
     pub baseline: String,
     /// Names of the arms under test.
@@ -83,8 +83,8 @@ pub struct Asked {
 /// What is asked where nothing else is said: the baseline runs twice in each block, 2 % matters, and 24 blocks show
 /// that where differences spread by 3 %.
 #[must_use]
-pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> Asked {
-    Asked {
+pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> DesignRequest {
+    DesignRequest {
         baseline: baseline.to_owned(),
         trials,
         same: true,
@@ -105,7 +105,7 @@ pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> Asked {
 ///
 /// # Errors
 /// [`DesignError`] where it could show nothing, or its arms cannot be told apart.
-pub fn design(asked: &Asked) -> Result<Design, DesignError> {
+pub fn design(asked: &DesignRequest) -> Result<Design, DesignError> {
     let number = |what, value: f64, low: f64, high: f64, fix| {
         let inside = value > low && value < high;
         if inside { Ok(()) } else { Err(DesignError::Number { what, value, fix }) }
@@ -159,6 +159,13 @@ pub fn least_blocks(alpha: f64) -> u32 {
     (1.0 - alpha.log2()).ceil() as u32
 }
 
+/// The fewest blocks of a design in which an arm can be shown to differ.
+#[must_use]
+pub fn least_of(design: &Design) -> u32 {
+    let trials = design.arms.iter().filter(|arm| arm.role == Role::Trial).count().max(1);
+    least_blocks(design.alpha / trials as f64)
+}
+
 /// The arms of a block, in the order in which they run.
 #[must_use]
 pub fn order(arms: &[u32], seed: u64, block: u32) -> Vec<u32> {
@@ -195,8 +202,8 @@ pub fn needed(effect: f64, sd: f64, alpha: f64) -> u32 {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn asked() -> Asked {
-        Asked { blocks_max: 20, ..super::asked("default", vec!["larger".to_owned()], 7) }
+    pub(crate) fn asked() -> DesignRequest {
+        DesignRequest { blocks_max: 20, ..super::asked("default", vec!["larger".to_owned()], 7) }
     }
 
     #[test]
@@ -218,19 +225,19 @@ pub(crate) mod tests {
 
     #[test]
     fn a_design_that_could_show_nothing_is_refused() {
-        let of = |change: fn(&mut Asked)| {
+        let of = |change: fn(&mut DesignRequest)| {
             let mut asked = asked();
             change(&mut asked);
             design(&asked).unwrap_err().to_string()
         };
-        for (told, expected) in [
+        for (reported, expected) in [
             (of(|a| a.trials.clear()), "no arm but the baseline"),
             (of(|a| a.trials = vec!["default".to_owned()]), "two arms are called \"default\""),
             (of(|a| a.alpha = 0.7), "invalid alpha 0.7"),
             (of(|a| a.matters_share = 0.0), "invalid effect that matters 0"),
             (of(|a| a.blocks_max = 5), "5 blocks can show nothing at alpha 0.05: plan at least 6"),
         ] {
-            assert!(told.contains(expected), "{told}");
+            assert!(reported.contains(expected), "{reported}");
         }
         assert_eq!(design(&asked()).unwrap().arms.len(), 3);
     }

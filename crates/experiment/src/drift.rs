@@ -16,6 +16,13 @@ const SHUFFLES: usize = 999;
 /// Blocks below which nothing is said.
 const BLOCKS_MIN: usize = 6;
 
+/// Standard deviation; absent of fewer than two.
+pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}
+
 /// Logarithms of what an arm measured in each block that counts.
 pub(crate) fn figures(blocks: &[Block], arm: u32) -> Vec<f64> {
     let counted = blocks.iter().filter(|block| block.spoiled.is_empty());
@@ -160,7 +167,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::design::order;
-    use linerate_record::experiment::{Measured, Role};
+    use linerate_record::experiment::{MeasuredCell, Role};
     use std::collections::BTreeMap;
 
     /// Blocks of three arms without effects, of what is made of block, arm and the arm before, with 1 % of noise.
@@ -170,7 +177,7 @@ mod tests {
             let noise = (0..12).map(|_| dice.unit()).sum::<f64>() - 6.0;
             let value = 1e9 * (of(block, arm, last) + 0.01 * noise).exp();
             last = Some(arm);
-            Measured {
+            MeasuredCell {
                 arm,
                 started_ns: 0,
                 ended_ns: 0,
@@ -194,7 +201,7 @@ mod tests {
     #[test]
     fn drift_and_carry_over_are_told_where_they_are_and_seldom_elsewhere() {
         let arms: Vec<Arm> = ["a", "b", "c"].map(|name| Arm { name: name.to_owned(), role: Role::Trial }).into();
-        let told = |of: fn(u32, u32, Option<u32>) -> f64| {
+        let reported = |of: fn(u32, u32, Option<u32>) -> f64| {
             let (mut drifts, mut carries) = (0, 0);
             for seed in 0..200 {
                 let blocks = blocks(seed, of);
@@ -203,11 +210,11 @@ mod tests {
             }
             (drifts, carries)
         };
-        let (drifts, carries) = told(|_, _, _| 0.0);
+        let (drifts, carries) = reported(|_, _, _| 0.0);
         assert!(drifts <= 8 && carries <= 8, "{drifts} and {carries} of 200");
-        let (drifts, _) = told(|block, _, _| 0.005 * f64::from(block));
+        let (drifts, _) = reported(|block, _, _| 0.005 * f64::from(block));
         assert!(drifts >= 195, "{drifts}");
-        let (_, carries) = told(|_, _, last| if last == Some(1) { -0.03 } else { 0.0 });
+        let (_, carries) = reported(|_, _, last| if last == Some(1) { -0.03 } else { 0.0 });
         assert!(carries >= 190, "{carries}");
         let placed = |shift: f64| {
             let seen = |seed: &u64| {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::experiment::{Design, Measured, Outcome};
+use linerate_record::experiment::{CellOutcome, Design, MeasuredCell};
 use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 
 /// What may have been on its way, in buffers of sockets and of the link, when the time to settle was over: it is
@@ -20,7 +20,12 @@ pub(crate) struct Reference<'a> {
 }
 
 /// Why what was measured of an arm spoils its block; nothing where it does not.
-pub(crate) fn faults(design: &Design, cell: &Measured, outcome: &Outcome, reference: Reference<'_>) -> Vec<String> {
+pub(crate) fn faults(
+    design: &Design,
+    cell: &MeasuredCell,
+    outcome: &CellOutcome,
+    reference: Reference<'_>,
+) -> Vec<String> {
     let arm = design.arms.get(cell.arm as usize).map_or("an arm", |arm| arm.name.as_str());
     let mut faults: Vec<String> = outcome.fault.iter().map(|fault| format!("{arm}: {fault}")).collect();
     let buffered = 1.0 + BUFFERED_NS / (design.measure_ns as f64).max(BUFFERED_NS);
@@ -35,9 +40,9 @@ pub(crate) fn faults(design: &Design, cell: &Measured, outcome: &Outcome, refere
         _ => {}
     }
     let differ = differing(design, &outcome.fingerprint, reference.fingerprint);
-    faults.extend(differ.map(|told| format!("{arm}: {told} at first")));
+    faults.extend(differ.map(|reported| format!("{arm}: {reported} at first")));
     let differ = differing(design, &outcome.moment, reference.moment);
-    faults.extend(differ.map(|told| format!("{arm}: {told} in the first cell of the block")));
+    faults.extend(differ.map(|reported| format!("{arm}: {reported} in the first cell of the block")));
     faults
 }
 
@@ -49,8 +54,8 @@ fn differing<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     let keys: BTreeSet<&String> = now.keys().chain(then.keys()).collect();
     keys.into_iter().filter(|key| !design.factors.contains(key) && now.get(*key) != then.get(*key)).map(|key| {
-        let told = |value: Option<&String>| value.map_or_else(|| "nothing".to_owned(), |v| format!("{v:?}"));
-        format!("{key} is {}, and was {}", told(now.get(key)), told(then.get(key)))
+        let reported = |value: Option<&String>| value.map_or_else(|| "nothing".to_owned(), |v| format!("{v:?}"));
+        format!("{key} is {}, and was {}", reported(now.get(key)), reported(then.get(key)))
     })
 }
 
@@ -76,7 +81,7 @@ mod tests {
             (Some(1.88e9), first.clone(), &[]),
             (None, first.clone(), &["nothing was measured"]),
         ] {
-            let cell = Measured {
+            let cell = MeasuredCell {
                 arm: 0,
                 started_ns: 0,
                 ended_ns: 1,
@@ -88,18 +93,21 @@ mod tests {
                 faulty: false,
                 secondary: BTreeMap::new(),
             };
-            let outcome = Outcome { fingerprint: now, ..Outcome::default() };
+            let outcome = CellOutcome { fingerprint: now, ..CellOutcome::default() };
             let calm = print(&[("stolen", "no")]);
-            let outcome = Outcome { moment: calm.clone(), ..outcome };
+            let outcome = CellOutcome { moment: calm.clone(), ..outcome };
             let reference = Reference { fingerprint: &first, moment: &calm };
             let found = faults(&design, &cell, &outcome, reference);
             assert_eq!(found.len(), expected.len(), "{found:?}");
             assert!(found.iter().zip(expected).all(|(found, part)| found.contains(part)), "{found:?}");
-            let interrupted = Outcome { fault: Some("interrupted".to_owned()), ..outcome };
+            let interrupted = CellOutcome { fault: Some("interrupted".to_owned()), ..outcome };
             assert_eq!(faults(&design, &cell, &interrupted, reference)[0], "default: interrupted");
-            let stolen = Outcome { moment: print(&[("stolen", "yes")]), ..interrupted };
-            let told = faults(&design, &cell, &stolen, reference);
-            assert!(told.iter().any(|told| told.contains("was \"no\" in the first cell of the block")), "{told:?}");
+            let stolen = CellOutcome { moment: print(&[("stolen", "yes")]), ..interrupted };
+            let reported = faults(&design, &cell, &stolen, reference);
+            assert!(
+                reported.iter().any(|reported| reported.contains("was \"no\" in the first cell of the block")),
+                "{reported:?}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Does it help? A trial of arms over randomised blocks: what to measure next, when to stop, and what may be said.
 //!
-//! Pure: no I/O, no clock, no ambient randomness. [`state::next`] says what to do, [`state::observe`] takes what came
-//! of it, [`state::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
+//! Pure: no I/O, no clock, no ambient randomness. [`steps::next`] says what to do, [`steps::observe`] takes what came
+//! of it, [`steps::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
 //! the same of tables that people have. docs/method/experiments.md tells how, decision 0017 why.
 
 pub mod advice;
@@ -11,16 +11,23 @@ pub mod chance;
 pub mod decide;
 pub mod design;
 mod drift;
+pub mod effect;
+pub mod fault;
 pub mod groups;
 mod guards;
 pub mod lasting;
 pub mod looks;
 mod missing;
 mod modality;
+pub mod moment;
 mod positions;
 pub mod randomisation;
+pub mod reach;
+mod remarks;
 mod secondary;
 mod settle;
+pub mod sound;
 pub mod state;
+pub mod steps;
 pub mod table;
 mod voids;

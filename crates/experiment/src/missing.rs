@@ -3,22 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use crate::table::Row;
+use crate::table::TableRow;
 
 /// Rows of one series at one concurrency, by what became of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells<'a> {
     /// Those with a figure that counts.
-    pub(crate) rows: Vec<&'a Row>,
+    pub(crate) rows: Vec<&'a TableRow>,
     /// Those above what the link carries.
-    pub(crate) refused: Vec<&'a Row>,
+    pub(crate) refused: Vec<&'a TableRow>,
     /// Those without a figure.
-    pub(crate) missing: Vec<&'a Row>,
+    pub(crate) missing: Vec<&'a TableRow>,
 }
 
 impl<'a> Cells<'a> {
     /// Every row, whatever became of it.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Row> + '_ {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'a TableRow> + '_ {
         self.rows.iter().chain(&self.refused).chain(&self.missing).copied()
     }
 
@@ -41,9 +41,9 @@ pub(crate) fn lacking(
         return [of_base.difference(&of_arm).count(), of_arm.difference(&of_base).count()];
     }
     [arm, baseline].map(|arm| {
-        let of_arm = |row: &&Row| row.arm == arm;
-        let told = cells.all().filter(of_arm).count() - cells.rows.iter().copied().filter(of_arm).count();
-        told + not_written(cells, elsewhere, arm)
+        let of_arm = |row: &&TableRow| row.arm == arm;
+        let reported = cells.all().filter(of_arm).count() - cells.rows.iter().copied().filter(of_arm).count();
+        reported + not_written(cells, elsewhere, arm)
     })
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use crate::table::read;
 
     fn cells(table: &crate::table::Table, concurrency: u32) -> Cells<'_> {
-        let here = |row: &&Row| row.concurrency == Some(concurrency);
+        let here = |row: &&TableRow| row.concurrency == Some(concurrency);
         let rows = table.rows.iter().filter(here).collect();
         Cells { rows, refused: Vec::new(), missing: table.missing.iter().filter(here).collect() }
     }

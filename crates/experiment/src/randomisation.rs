@@ -17,7 +17,7 @@ use crate::chance::Dice;
 
 /// Sums of rearranged differences up to each look.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub struct RearrangedSums {
     looks: usize,
     /// Whether each stands for its mirror image too, all signs exchanged.
     mirrored: bool,
@@ -30,12 +30,12 @@ pub struct Pool {
     /// Below this, sums are equal.
     tie: f64,
     /// Rearrangements of another kind, by which what crosses must cross too.
-    also: Option<Box<Pool>>,
+    also: Option<Box<RearrangedSums>>,
 }
 
 /// Which side an effect is tested on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum TestSide {
     /// The true effect is larger than the one tested.
     Above,
     /// It is smaller.
@@ -45,7 +45,7 @@ pub enum Side {
 /// Rearranges `differences` at each of `looks` (numbers of blocks, rising, none above the number of differences). All
 /// rearrangements of `blocks_max` blocks are gone through where they are not more than `draws`.
 #[must_use]
-pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, seed: u64) -> Pool {
+pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, seed: u64) -> RearrangedSums {
     let last = looks.last().map_or(0, |&n| n as usize).min(differences.len());
     let all = blocks_max < 32 && (1_u64 << blocks_max) <= u64::from(draws);
     let halves = if all { 1_usize << last.saturating_sub(1) } else { (draws as usize / 2).max(1) };
@@ -71,7 +71,7 @@ pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, see
         }
     }
     let tie = 1e-12 * differences.iter().map(|d| d.abs()).sum::<f64>();
-    Pool {
+    RearrangedSums {
         looks: at.len(),
         mirrored: true,
         blocks: at.iter().map(|&n| n as f64).collect(),
@@ -87,7 +87,14 @@ pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, see
 /// the baseline, its cell exchanged for one of the baseline's makes too little of the spread: what crosses must cross
 /// by signs too, which keep that of each difference.
 #[must_use]
-pub fn pool_of_cells(own: &[f64], others: &[Vec<f64>], looks: &[u32], blocks_max: u32, draws: u32, seed: u64) -> Pool {
+pub fn pool_of_cells(
+    own: &[f64],
+    others: &[Vec<f64>],
+    looks: &[u32],
+    blocks_max: u32,
+    draws: u32,
+    seed: u64,
+) -> RearrangedSums {
     if others.iter().all(|others| others.len() < 2) {
         return pool(own, looks, blocks_max, draws, seed);
     }
@@ -129,10 +136,10 @@ pub fn pool_of_cells(own: &[f64], others: &[Vec<f64>], looks: &[u32], blocks_max
     let tie = 1e-12 * own.iter().chain(others.iter().flatten()).map(|d| d.abs()).sum::<f64>();
     let blocks = at.iter().map(|&n| n as f64).collect();
     let also = Some(Box::new(pool(own, looks, blocks_max, draws, seed)));
-    Pool { looks: at.len(), mirrored: false, blocks, sums, signs, tie, also }
+    RearrangedSums { looks: at.len(), mirrored: false, blocks, sums, signs, tie, also }
 }
 
-impl Pool {
+impl RearrangedSums {
     /// Mean difference at the last look.
     #[must_use]
     pub fn estimate(&self) -> f64 {
@@ -143,7 +150,7 @@ impl Pool {
 /// The first look at which the data crosses, if `effect` is tested on `side` and one side may have spent
 /// `spent_one_sided` up to each look.
 #[must_use]
-pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) -> Option<usize> {
+pub fn crosses(pool: &RearrangedSums, effect: f64, side: TestSide, spent_one_sided: &[f64]) -> Option<usize> {
     let mut crossed = None;
     let also = match &pool.also {
         Some(also) => crosses(also, effect, side, spent_one_sided)?,
@@ -159,13 +166,13 @@ pub fn crosses(pool: &Pool, effect: f64, side: Side, spent_one_sided: &[f64]) ->
 /// Goes through the looks with the data's own sum, turned to the side, and the bound above which sums cross there,
 /// until `goes_on` says no. A look that may spend nothing more is left out.
 fn walk(
-    pool: &Pool,
+    pool: &RearrangedSums,
     effect: f64,
-    side: Side,
+    side: TestSide,
     spent_one_sided: &[f64],
     mut goes_on: impl FnMut(usize, f64, f64) -> bool,
 ) {
-    let turn = if side == Side::Above { 1.0 } else { -1.0 };
+    let turn = if side == TestSide::Above { 1.0 } else { -1.0 };
     let tie = pool.tie + 1e-12 * effect.abs() * pool.blocks.last().copied().unwrap_or(0.0);
     let Some(kept) = pool.sums.first().map(Vec::len) else { return };
     let count = if pool.mirrored { 2 * kept } else { kept };
@@ -215,9 +222,9 @@ fn walk(
 /// Mehta, Biometrics 40, 1984): who crossed earlier is further out, and at one look who has the larger sum. Noise is
 /// what the rearrangements make of the differences less the effect.
 #[must_use]
-pub fn median_unbiased(pool: &Pool, spent_one_sided: &[f64]) -> f64 {
+pub fn median_unbiased(pool: &RearrangedSums, spent_one_sided: &[f64]) -> f64 {
     let Some(last) = pool.looks.checked_sub(1).filter(|last| *last > 0) else { return pool.estimate() };
-    let bounds = |side: Side| {
+    let bounds = |side: TestSide| {
         let mut bounds = vec![f64::INFINITY; pool.looks];
         walk(pool, 0.0, side, spent_one_sided, |look, _, bound| {
             bounds[look] = bound;
@@ -225,7 +232,7 @@ pub fn median_unbiased(pool: &Pool, spent_one_sided: &[f64]) -> f64 {
         });
         bounds
     };
-    let (above, below) = (bounds(Side::Above), bounds(Side::Below));
+    let (above, below) = (bounds(TestSide::Above), bounds(TestSide::Below));
     let own = pool.sums[last][0];
     let centre = pool.estimate();
     // Shares of paths that come out further up than the data, if the effect is this.
@@ -261,15 +268,15 @@ pub fn median_unbiased(pool: &Pool, spent_one_sided: &[f64]) -> f64 {
 /// The effects that the data rejects at no look so far: its ends, on the scale of the differences. An end is absent
 /// where there are too few rearrangements to reject anything.
 #[must_use]
-pub fn interval(pool: &Pool, spent_one_sided: &[f64]) -> (Option<f64>, Option<f64>) {
+pub fn interval(pool: &RearrangedSums, spent_one_sided: &[f64]) -> (Option<f64>, Option<f64>) {
     // Of differences less their mean, so that it does not depend on the effect.
     let centred = |look: usize| {
         let pairs = pool.sums[look].iter().zip(&pool.signs[look]);
         pairs.map(|(sum, signs)| sum - pool.estimate() * signs).collect::<Vec<f64>>()
     };
     let spread = pool.looks.checked_sub(1).map_or(0.0, |last| spread(&centred(last)) / pool.blocks[last]);
-    let end = |side: Side| {
-        let away = if side == Side::Above { -1.0 } else { 1.0 };
+    let end = |side: TestSide| {
+        let away = if side == TestSide::Above { -1.0 } else { 1.0 };
         let from = pool.estimate();
         let mut step = spread.max(1e-6);
         let mut inside = 0.0;
@@ -289,7 +296,7 @@ pub fn interval(pool: &Pool, spent_one_sided: &[f64]) -> (Option<f64>, Option<f6
         // The outer of the two: what is left out is rejected.
         Some(from + away * outside)
     };
-    (end(Side::Above), end(Side::Below))
+    (end(TestSide::Above), end(TestSide::Below))
 }
 
 /// Root mean square: the standard deviation of rearranged sums.
@@ -300,10 +307,10 @@ fn spread(sums: &[f64]) -> f64 {
 /// The least two-sided level at which the data would have crossed at some look, where `spent_one_sided(alpha)` is
 /// what may have been spent at a level; 1 where none is.
 #[must_use]
-pub fn p_value(pool: &Pool, spent_one_sided: impl Fn(f64) -> Vec<f64>) -> f64 {
+pub fn p_value(pool: &RearrangedSums, spent_one_sided: impl Fn(f64) -> Vec<f64>) -> f64 {
     let crossing = |alpha: f64| {
         let spent = spent_one_sided(alpha);
-        [Side::Above, Side::Below].into_iter().any(|side| crosses(pool, 0.0, side, &spent).is_some())
+        [TestSide::Above, TestSide::Below].into_iter().any(|side| crosses(pool, 0.0, side, &spent).is_some())
     };
     if !crossing(0.999) {
         return 1.0;
@@ -327,10 +334,10 @@ mod tests {
         let six = [0.1, 0.2, 0.3, 0.15, 0.05, 0.4];
         let pool = pool(&six, &[6], 6, 4096, 1);
         assert!((p_value(&pool, |alpha| vec![alpha / 2.0]) - 2.0 / 64.0).abs() < 1e-3);
-        assert_eq!(crosses(&pool, 0.0, Side::Above, &[0.025]), Some(0));
-        assert_eq!(crosses(&pool, 0.0, Side::Below, &[0.025]), None);
+        assert_eq!(crosses(&pool, 0.0, TestSide::Above, &[0.025]), Some(0));
+        assert_eq!(crosses(&pool, 0.0, TestSide::Below, &[0.025]), None);
         let five = super::pool(&six[..5], &[5], 5, 4096, 1);
-        assert_eq!(crosses(&five, 0.0, Side::Above, &[0.025]), None, "1 of 32 is more than 0.025");
+        assert_eq!(crosses(&five, 0.0, TestSide::Above, &[0.025]), None, "1 of 32 is more than 0.025");
         assert_eq!(interval(&five, &[0.025]), (None, None));
     }
 
@@ -377,8 +384,8 @@ mod tests {
             let (low, high) = interval(&one, &spent);
             if let (Some(low), Some(high)) = (low, high) {
                 prop_assert!(low <= one.estimate() && one.estimate() <= high);
-                prop_assert!(crosses(&one, low - 1e-6, Side::Above, &spent).is_some());
-                prop_assert!(crosses(&one, high + 1e-6, Side::Below, &spent).is_some());
+                prop_assert!(crosses(&one, low - 1e-6, TestSide::Above, &spent).is_some());
+                prop_assert!(crosses(&one, high + 1e-6, TestSide::Below, &spent).is_some());
                 // Moving all differences moves the interval with them.
                 let moved: Vec<f64> = differences.iter().map(|d| d + move_by).collect();
                 let (low_too, high_too) = interval(&pool(&moved, &looks, n, 1000, seed), &spent);
@@ -394,7 +401,7 @@ mod tests {
             let n = u32::try_from(differences.len()).unwrap();
             let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
             let [one, other] = [&differences, &turned].map(|d| pool(d, &[n], n, 1000, seed));
-            prop_assert_eq!(crosses(&one, 0.0, Side::Above, &[0.1]), crosses(&other, 0.0, Side::Below, &[0.1]));
+            prop_assert_eq!(crosses(&one, 0.0, TestSide::Above, &[0.1]), crosses(&other, 0.0, TestSide::Below, &[0.1]));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use linerate_analysis::student;
 use linerate_record::experiment::{Block, Role, Secondary};
 
-use crate::drift::mean;
-use crate::state::{State, deviation};
+use crate::drift::{deviation, mean};
+use crate::state::ExperimentState;
 
 /// Every figure of every arm but the baseline, over the blocks that count and in which both have it.
-pub(crate) fn secondary(state: &State) -> Vec<Secondary> {
+pub(crate) fn secondary(state: &ExperimentState) -> Vec<Secondary> {
     let counted: Vec<&Block> = state.blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
     let cells = counted.iter().flat_map(|block| &block.cells);
     let figures: BTreeSet<&String> = cells.flat_map(|cell| cell.secondary.keys()).collect();

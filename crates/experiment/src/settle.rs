@@ -1,7 +1,7 @@
 //! How long an arm takes to settle after a change, found in the intervals since then.
 
 use linerate_analysis::steady;
-use linerate_record::experiment::{Cell, Design, Measured, Outcome};
+use linerate_record::experiment::{Cell, CellOutcome, Design, MeasuredCell};
 
 use crate::lasting;
 
@@ -9,19 +9,19 @@ use crate::lasting;
 const LONGER_MAX: u64 = 4;
 
 /// Puts together what a cell measured: the mean of what lies behind the time left to settle.
-pub(crate) fn measured(design: &Design, cell: &Cell, outcome: &Outcome) -> Measured {
+pub(crate) fn measured(design: &Design, cell: &Cell, outcome: &CellOutcome) -> MeasuredCell {
     let left_out = outcome.interval_ns.max(1);
     let skip = usize::try_from(cell.settle_ns.div_ceil(left_out)).unwrap_or(usize::MAX);
     let rest = outcome.throughput_per_s.get(skip..).unwrap_or_default();
     let mean = rest.iter().sum::<f64>() / rest.len() as f64;
     let warm_up = steady::warm_up(&outcome.throughput_per_s);
-    Measured {
+    MeasuredCell {
         arm: cell.arm,
         started_ns: outcome.started_ns,
         ended_ns: outcome.ended_ns,
         settle_ns: cell.settle_ns,
         throughput_per_s: Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0),
-        settled_ns: warm_up.settled.then_some(warm_up.cut as u64 * outcome.interval_ns),
+        settled_ns: warm_up.settled.then_some((warm_up.cut as u64).saturating_mul(outcome.interval_ns)),
         trend: trend(rest),
         later: (cell.measure_ns > design.measure_ns).then(|| lasting::later(design, outcome, rest)).flatten(),
         faulty: false,
@@ -43,8 +43,8 @@ fn trend(intervals: &[f64]) -> Option<f64> {
 /// arms, so that none is measured later than another. A cell that never settled took as long as is waited for at most.
 /// The first guess before there is data.
 pub(crate) fn settle_ns(design: &Design, settled_ns: impl Iterator<Item = Option<u64>>, interval_ns: u64) -> u64 {
-    let most = LONGER_MAX * design.settle_first_ns;
-    let longest = settled_ns.map(|settled| settled.map_or(most, |settled| settled + interval_ns)).max();
+    let most = LONGER_MAX.saturating_mul(design.settle_first_ns);
+    let longest = settled_ns.map(|settled| settled.map_or(most, |settled| settled.saturating_add(interval_ns))).max();
     longest.map_or(design.settle_first_ns, |longest| longest.min(most))
 }
 
@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn a_ramp_is_left_out_and_its_length_learnt() {
         let throughput_per_s: Vec<f64> = (0..60).map(|i| if i < 4 { 50.0 } else { 100.0 + f64::from(i % 3) }).collect();
-        let outcome = Outcome { interval_ns: SECOND, ended_ns: 60 * SECOND, throughput_per_s, ..Outcome::default() };
+        let outcome =
+            CellOutcome { interval_ns: SECOND, ended_ns: 60 * SECOND, throughput_per_s, ..CellOutcome::default() };
         let cell = Cell { block: 0, position: 0, arm: 1, settle_ns: 10 * SECOND, measure_ns: 50 * SECOND };
         let design = design(&asked()).unwrap();
         let cell = measured(&design, &cell, &outcome);
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn nothing_behind_the_settling_is_nothing_measured() {
-        let outcome = Outcome { interval_ns: SECOND, throughput_per_s: vec![1.0; 5], ..Outcome::default() };
+        let outcome = CellOutcome { interval_ns: SECOND, throughput_per_s: vec![1.0; 5], ..CellOutcome::default() };
         let cell = Cell { block: 0, position: 0, arm: 0, settle_ns: 5 * SECOND, measure_ns: SECOND };
         assert_eq!(measured(&design(&asked()).unwrap(), &cell, &outcome).throughput_per_s, None);
     }

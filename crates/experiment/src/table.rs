@@ -21,7 +21,7 @@ pub struct TableError {
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// Line in the file.
     pub line: u64,
     /// What was tried.
@@ -42,9 +42,9 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Those with a value, in the order of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     /// Those without.
-    pub missing: Vec<Row>,
+    pub missing: Vec<TableRow>,
     /// Whether values are bits per second, and not bare numbers.
     pub bits_per_s: bool,
     /// Whether rows are told by block.
@@ -59,7 +59,10 @@ const COLUMNS: [&str; 7] = ["arm", "series", "concurrency", "run", "block", "ord
 /// # Errors
 /// [`TableError`] at the first line that is not understood.
 pub fn read(text: &str) -> Result<Table, TableError> {
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new();
+    // Lines of too few or too many cells are told by their line.
+    reader.flexible(true).comment(Some(b'#')).trim(csv::Trim::All);
+    let mut reader = reader.from_reader(text.as_bytes());
     let heads = reader.headers().map_err(|e| of_csv(&e))?.clone();
     let head_line = reader.position().line().saturating_sub(1).max(1);
     let wrong = |line: u64, fault: String| TableError { line, fault };
@@ -67,18 +70,27 @@ pub fn read(text: &str) -> Result<Table, TableError> {
     if let Some(head) = unknown {
         return Err(wrong(head_line, format!("unknown column {head:?}: write some of {}", COLUMNS.join(", "))));
     }
+    let is_again = |at: &usize| heads.iter().take(*at).any(|head| head.eq_ignore_ascii_case(&heads[*at]));
+    if let Some(twice) = (0..heads.len()).find(is_again) {
+        return Err(wrong(head_line, format!("column {:?} is there twice: leave one", &heads[twice])));
+    }
     let place = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));
     let (Some(arm), Some(value)) = (place("arm"), place("value")) else {
         let fix = "write a first line such as arm,concurrency,run,order,value";
         return Err(wrong(head_line, format!("no column \"arm\" or \"value\": {fix}")));
     };
     if place("run").is_some() && place("block").is_some() {
-        return Err(wrong(head_line, "both \"run\" and \"block\": keep the one that rows are told by".to_owned()));
+        return Err(wrong(head_line, "both \"run\" and \"block\": keep the one that tells rows apart".to_owned()));
     }
     let (mut rows, mut missing, mut bits_per_s) = (Vec::new(), Vec::new(), None);
     for record in reader.records() {
         let record = record.map_err(|e| of_csv(&e))?;
         let line = record.position().map_or(0, |at| line_of(text, at));
+        if record.len() != heads.len() {
+            let (got, named) = (record.len(), heads.len());
+            let fix = "write a cell for each column, empty where there is nothing to tell";
+            return Err(wrong(line, format!("cells: {got}, and the first line names {named} columns: {fix}")));
+        }
         let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();
         let whole = |name: &str| whole(cell(place(name)), name).map_err(|fault| wrong(line, fault));
         let name = cell(Some(arm)).to_owned();
@@ -88,7 +100,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
         let (concurrency, order) = (whole("concurrency")?, whole("order")?);
         let run = cell(place("block").or(place("run"))).to_owned();
         let series = cell(place("series")).to_owned();
-        let row = Row { line, arm: name, series, concurrency, run, order, value: 0.0 };
+        let row = TableRow { line, arm: name, series, concurrency, run, order, value: 0.0 };
         if cell(Some(value)).is_empty() {
             missing.push(row);
             continue;
@@ -101,7 +113,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
             );
             return Err(wrong(line, fault));
         }
-        rows.push(Row { value, ..row });
+        rows.push(TableRow { value, ..row });
     }
     let table = Table { rows, missing, bits_per_s: bits_per_s.unwrap_or(false), blocked: place("block").is_some() };
     require_once(&table)?;
@@ -136,8 +148,18 @@ fn rate(cell: &str) -> Result<(f64, bool), String> {
     })
 }
 
-/// Within a block, an arm is measured once in each series and at each concurrency.
+/// Within a block, an arm is measured once in each series and at each concurrency; no two of its rows have one place
+/// in time.
 fn require_once(table: &Table) -> Result<(), TableError> {
+    let (mut places, mut all) = (BTreeSet::new(), table.rows.iter().chain(&table.missing));
+    let again = all.find(|&row| match row.order {
+        Some(order) => !places.insert((&row.series, row.concurrency, order)),
+        None => false,
+    });
+    if let Some((row, order)) = again.and_then(|row| Some((row, row.order?))) {
+        let fix = "number the rows of a series in the order in which they ran";
+        return Err(TableError { line: row.line, fault: format!("order {order} is there before: {fix}") });
+    }
     let mut seen = BTreeSet::new();
     let mut all = table.rows.iter().chain(&table.missing);
     match all.find(|&row| !seen.insert((&row.arm, &row.series, row.concurrency, &row.run))) {
@@ -168,6 +190,10 @@ mod tests {
     #[test]
     fn a_mistake_is_told_with_its_line_and_the_fix() {
         for (text, line, part) in [
+            ("arm,value,value\na,1,2\n", 1, "column \"value\" is there twice: leave one"),
+            ("arm,value,order\na,1,1\nb,2,1\n", 3, "order 1 is there before"),
+            ("arm,value\na,1\nb\n", 3, "cells: 1, and the first line names 2 columns: write a cell for each"),
+            ("arm,value\na,1,2\n", 2, "cells: 3, and the first line names 2 columns: write a cell"),
             ("arm,speed\na,1\n", 1, "unknown column \"speed\": write some of arm"),
             ("arm,run\na,1\n", 1, "no column \"arm\" or \"value\""),
             ("arm,run,block,value\na,1,1,1\n", 1, "both \"run\" and \"block\""),
@@ -177,7 +203,6 @@ mod tests {
             ("arm,value\na,1\nb,2Gb/s\n", 3, "\"2Gb/s\" among values of another kind"),
             ("arm,concurrency,value\na,many,1\n", 2, "invalid concurrency \"many\""),
             ("arm,block,value\na,1,1\na,1,2\n", 3, "\"a\" is twice in block \"1\""),
-            ("arm,value\na,1,2\n", 2, "found record with 3 fields"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.line == line && error.fault.contains(part), "{text:?}: {error}");

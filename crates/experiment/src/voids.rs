@@ -3,12 +3,11 @@
 //! takes the figures for what they are.
 
 use linerate_analysis::student;
-use linerate_record::experiment::{Block, Decision, Measured};
+use linerate_record::experiment::{Block, Decision, MeasuredCell};
 
 use crate::answer::percent;
 use crate::chance::Dice;
-use crate::drift::mean;
-use crate::state::deviation;
+use crate::drift::{deviation, mean};
 
 /// How improbable it must be that as many more blocks are spoilt by one arm, or cells unsettled of one, to be told.
 const UNEVEN: f64 = 0.05;
@@ -44,33 +43,33 @@ pub(crate) enum Claim {
 
 /// What voids a claim of `arm` against the cells of `baseline`.
 pub(crate) fn void(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Void> {
-    spoilt(blocks, arm, baseline, claim, alpha, seed)
+    excluded(blocks, arm, baseline, claim, alpha, seed)
         .or_else(|| carried(blocks, arm, baseline, claim, alpha))
         .or_else(|| unsettled(blocks, arm, baseline))
         .or_else(|| rising(blocks, arm, baseline))
 }
 
-fn cells<'a>(block: &'a Block, arms: &'a [u32]) -> impl Iterator<Item = &'a Measured> {
+fn cells<'a>(block: &'a Block, arms: &'a [u32]) -> impl Iterator<Item = &'a MeasuredCell> {
     block.cells.iter().filter(|cell| arms.contains(&cell.arm))
 }
 
 /// Blocks that the arm's own cell spoilt, and those that the baseline's did.
-pub(crate) fn spoilt_by(blocks: &[Block], arm: u32, baseline: &[u32]) -> [usize; 2] {
+pub(crate) fn excluded_by(blocks: &[Block], arm: u32, baseline: &[u32]) -> [usize; 2] {
     let by = |arms: &[u32]| blocks.iter().filter(|block| cells(block, arms).any(|cell| cell.faulty)).count();
     [by(&[arm]), by(baseline)]
 }
 
 /// By intention to treat: every block in which both were tried counts, and a cell that was spoilt is the worst of all.
-fn spoilt(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Void> {
-    let [own, base] = spoilt_by(blocks, arm, baseline);
+fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Void> {
+    let [own, base] = excluded_by(blocks, arm, baseline);
     let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
-    let told = format!("its own cells spoilt {}, the baseline's {}", times(own), times(base));
+    let reported = format!("its own cells exclude {}, the baseline's {}", times(own), times(base));
     let share = match claim {
         // More cells of the baseline have more occasions.
         Claim::Effect(_) if own * baseline.len() == base => return None,
         Claim::Effect(share) => share,
         Claim::NoEffect => {
-            let void = (Decision::SpoiltByArm, format!("{told}: what is left may be its better blocks"));
+            let void = (Decision::SpoiltByArm, format!("{reported}: what is left may be its better blocks"));
             return (own.abs_diff(base) >= SPOILT_APART).then_some(void);
         }
     };
@@ -91,7 +90,7 @@ fn spoilt(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64
         (
             Decision::SpoiltByArm,
             format!(
-                "its own cells spoilt {}, the baseline's {}; with those counted as the worst there is no effect \
+                "its own cells exclude {}, the baseline's {}; with those counted as the worst there is no effect \
                  beyond chance (p {:.2}): what is left may be its better blocks",
                 times(own),
                 times(base),
@@ -155,7 +154,7 @@ fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f6
             Decision::CarriedOver,
             format!(
                 "what runs after it measures {slope} {} (p {p:.2}), and where both came after the same it is {level} \
-                 {}: what it leaves behind cannot be told from what it does; settle longer, or restart the target \
+                 {}: what it leaves behind cannot be separated from what it does; settle longer, or restart the target \
                  between arms",
                 way(line.slope),
                 way(line.level)
@@ -276,12 +275,12 @@ mod tests {
         (0..n)
             .map(|block| {
                 let order = if Dice::new(u64::from(block), 2).bits() & 1 == 1 { [0, 1] } else { [1, 0] };
-                let cells: Vec<Measured> = order
+                let cells: Vec<MeasuredCell> = order
                     .into_iter()
                     .map(|arm| {
                         let (level, faulty, settled) = of(block, arm, before);
                         before = Some(arm);
-                        Measured {
+                        MeasuredCell {
                             arm,
                             started_ns: 0,
                             ended_ns: 0,

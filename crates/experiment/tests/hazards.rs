@@ -2,10 +2,11 @@
 //! that is none, how often one is found that is there, and how often its interval holds it. With `LINERATE_WORLDS=N`,
 //! N experiments of each take the place of the few that are enough to see a gross fault.
 
-use linerate_experiment::design::{self, Asked, design};
-use linerate_experiment::state::{State, begin, next, observe, report};
-use linerate_record::experiment::{Decision, Outcome, Report, Step};
-use linerate_worlds::{Cells, Dice, Order, Share, TRIALS, Trial, most_of_5_percent, table, tries};
+use linerate_experiment::design::{self, DesignRequest, design};
+use linerate_experiment::state::{ExperimentState, begin};
+use linerate_experiment::steps::{next, observe, report};
+use linerate_record::experiment::{CellOutcome, Decision, ExperimentStep, Report};
+use linerate_worlds::{Dice, HeldShare, Order, TRIALS, Trial, TrialCells, most_of_5_percent, table, tries};
 
 const SECOND: u64 = 1_000_000_000;
 /// Intervals to settle in at first, and those measured after.
@@ -22,30 +23,30 @@ fn conducted() -> impl Iterator<Item = &'static Trial> {
     TRIALS.iter().filter(move |trial| !is_table.contains(&trial.name))
 }
 
-fn run(trial: &Trial, effect: f64, same: bool, seed: u64) -> State {
+fn run(trial: &Trial, effect: f64, same: bool, seed: u64) -> ExperimentState {
     let mut dice = Dice::new(seed, 7);
     let hazard = (trial.draw)(&mut dice);
     assert_eq!(hazard.order, Order::Drawn, "{}", trial.name);
-    let mut cells = Cells::new(hazard, effect, dice);
+    let mut cells = TrialCells::new(hazard, effect, dice);
     let defaults = design::asked("default", vec!["new".to_owned()], seed);
     let [settle_first_ns, measure_ns, lasting_ns] = [SETTLE, MEASURE, LASTING].map(|time| time * SECOND);
-    let asked = Asked { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, lasting_ns, ..defaults };
+    let asked = DesignRequest { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, lasting_ns, ..defaults };
     let mut planned = design(&asked).expect("a design that can be run");
     planned.draws = 1000;
     let arm = planned.arms.len() as u32 - 1;
     let (mut state, mut now) = (begin(planned), 0);
-    while let Step::Measure(cell) = next(&state) {
+    while let ExperimentStep::Measure(cell) = next(&state) {
         let intervals = (cell.settle_ns + cell.measure_ns) / SECOND;
         let seen = cells.next(cell.arm == arm, cell.position == 0, intervals as usize);
         let started_ns = now;
         now += intervals * SECOND;
-        let outcome = Outcome {
+        let outcome = CellOutcome {
             started_ns,
             ended_ns: now,
             interval_ns: SECOND,
             throughput_per_s: seen.intervals.iter().map(|v| 1e9 * v).collect(),
             fault: seen.fails.then(|| "40 of 1000 requests failed: 40 × timeout".to_owned()),
-            ..Outcome::default()
+            ..CellOutcome::default()
         };
         state = observe(state, &outcome);
     }
@@ -88,14 +89,14 @@ fn found(trial: &Trial, effect: f64, same: bool) -> Found {
     });
     let cells: usize =
         reports.iter().flat_map(|r| r.blocks.iter().chain(&r.rounds)).map(|block| block.cells.len()).sum();
-    let told = |share: f64| Share { count: n, held: (share * n as f64).round() as u64 }.told();
+    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.reported();
     let row = vec![
         trial.name.to_owned(),
         if same { "2" } else { "1" }.to_owned(),
         format!("{:+.0} %", 100.0 * effect),
-        told(called),
-        told(voided),
-        told(missed),
+        reported(called),
+        reported(voided),
+        reported(missed),
         format!("{:.1}", cells as f64 / n as f64),
     ];
     Found { called, missed, row }
@@ -141,11 +142,11 @@ fn estimates_of_what_stops_early_are_as_often_above_the_truth_as_below() {
         let state = run(calm, effect, false, seed);
         let differences = linerate_experiment::state::differences(&state, 1);
         let plain = differences.iter().sum::<f64>() / differences.len() as f64;
-        let told = report(&state).effects[0].share.expect("there are figures").ln_1p();
-        above += u32::from(told > effect);
+        let reported = report(&state).effects[0].share.expect("there are figures").ln_1p();
+        above += u32::from(reported > effect);
         plain_above += u32::from(plain > effect);
         stopped += u32::from(state.blocks.len() < BLOCKS as usize);
-        (sum, plain_sum) = (sum + told, plain_sum + plain);
+        (sum, plain_sum) = (sum + reported, plain_sum + plain);
     }
     let of = |sum: f64| 100.0 * sum / n as f64;
     println!(

@@ -5,10 +5,11 @@
 mod hours;
 
 use hours::hours;
-use linerate_experiment::design::{self, Asked, design};
-use linerate_experiment::state::{State, begin, next, observe, report};
-use linerate_record::experiment::{Decision, Effect, Outcome, Step};
-use linerate_worlds::{Dice, Series, Share, table, tries};
+use linerate_experiment::design::{self, DesignRequest, design};
+use linerate_experiment::state::{ExperimentState, begin};
+use linerate_experiment::steps::{next, observe, report};
+use linerate_record::experiment::{CellOutcome, Decision, Effect, ExperimentStep};
+use linerate_worlds::{Dice, HeldShare, RecordedSeries, table, tries};
 
 const SECOND: u64 = 1_000_000_000;
 /// Seconds to settle in, and those measured after.
@@ -18,8 +19,8 @@ const MEASURE: u64 = 8;
 const BLOCKS: u32 = 24;
 
 /// An experiment that begins somewhere in the hour; from its end it goes on with the hour's begin.
-fn conducted(hour: &Series, effect: f64, seed: u64) -> State {
-    let asked = Asked {
+fn conducted(hour: &RecordedSeries, effect: f64, seed: u64) -> ExperimentState {
+    let asked = DesignRequest {
         blocks_max: BLOCKS,
         settle_first_ns: SETTLE * SECOND,
         measure_ns: MEASURE * SECOND,
@@ -31,16 +32,16 @@ fn conducted(hour: &Series, effect: f64, seed: u64) -> State {
     let seconds: Vec<u64> = hour.intervals(0, 1000).collect();
     let begin_s = (Dice::new(seed, 37).unit() * seconds.len() as f64) as usize;
     let (mut state, mut now_s) = (begin(planned), 0);
-    while let Step::Measure(cell) = next(&state) {
+    while let ExperimentStep::Measure(cell) = next(&state) {
         let lasts_s = (cell.settle_ns / SECOND + MEASURE) as usize;
         let factor = if cell.arm == arm { effect.exp() } else { 1.0 };
         let of_second = |s: usize| seconds[(begin_s + now_s + s) % seconds.len()] as f64 * factor;
-        let outcome = Outcome {
+        let outcome = CellOutcome {
             started_ns: now_s as u64 * SECOND,
             ended_ns: (now_s + lasts_s) as u64 * SECOND,
             interval_ns: SECOND,
             throughput_per_s: (0..lasts_s).map(of_second).collect(),
-            ..Outcome::default()
+            ..CellOutcome::default()
         };
         now_s += lasts_s;
         state = observe(state, &outcome);
@@ -51,14 +52,14 @@ fn conducted(hour: &Series, effect: f64, seed: u64) -> State {
 /// What came of experiments of one hour and one effect.
 #[derive(Default)]
 struct Came {
-    called: Share,
-    void: Share,
-    missed: Share,
+    called: HeldShare,
+    void: HeldShare,
+    missed: HeldShare,
     half_widths: Vec<f64>,
     cells: usize,
 }
 
-fn came(hour: &Series, effect: f64, n: u64) -> Came {
+fn came(hour: &RecordedSeries, effect: f64, n: u64) -> Came {
     let (mut came, truth) = (Came::default(), effect.exp_m1());
     for seed in 0..n {
         let report = report(&conducted(hour, effect, seed));
@@ -89,7 +90,7 @@ const COLUMNS: [&str; 7] = [
 
 #[test]
 fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_planted() {
-    let (mut rows, mut falsely, mut missed) = (Vec::new(), Share::default(), Share::default());
+    let (mut rows, mut falsely, mut missed) = (Vec::new(), HeldShare::default(), HeldShare::default());
     let (hours, n) = (hours(), tries(40));
     assert!(hours.len() >= 6, "{} recorded hours", hours.len());
     for (name, hour) in &hours {
@@ -99,13 +100,16 @@ fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_pla
             rows.push(vec![
                 name.clone(),
                 format!("{:+.1}", 100.0 * effect.exp_m1()),
-                came.called.told(),
-                came.void.told(),
-                came.missed.told(),
+                came.called.reported(),
+                came.void.reported(),
+                came.missed.reported(),
                 format!("{:.1}", 100.0 * median),
                 format!("{:.1}", came.cells as f64 / n as f64),
             ]);
-            let sum = |all: Share, some: Share| Share { count: all.count + some.count, held: all.held + some.held };
+            let sum = |all: HeldShare, some: HeldShare| HeldShare {
+                count: all.count + some.count,
+                held: all.held + some.held,
+            };
             missed = sum(missed, came.missed);
             falsely = if effect == 0.0 { sum(falsely, came.called) } else { falsely };
         }
@@ -113,6 +117,6 @@ fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_pla
     println!("{}", table("experiments-recorded", "Experiments on recorded hours of real servers", &COLUMNS, &rows));
     // Five in a hundred, and 2.6 standard errors of so many.
     let most = |n: u64| 0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt();
-    assert!(falsely.value() <= most(falsely.count), "called falsely: {}", falsely.told());
-    assert!(missed.value() <= most(missed.count), "left out what was planted: {}", missed.told());
+    assert!(falsely.value() <= most(falsely.count), "called falsely: {}", falsely.reported());
+    assert!(missed.value() <= most(missed.count), "left out what was planted: {}", missed.reported());
 }

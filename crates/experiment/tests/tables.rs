@@ -2,10 +2,12 @@
 //! effect that is none, how often it finds one, and how often its intervals hold it. `LINERATE_WORLDS=N` takes N tables
 //! of each.
 
-use linerate_experiment::analyze::{Asked, analyze};
+use linerate_experiment::analyze::{AnalysisOptions, analyze};
 use linerate_experiment::table::read;
 use linerate_record::experiment::{Decision, Effect};
-use linerate_worlds::{Cells, Dice, Hazard, Order, Share, TRIALS, Trial, most_of_5_percent, table as table_of, tries};
+use linerate_worlds::{
+    Dice, Hazard, HeldShare, Order, TRIALS, Trial, TrialCells, most_of_5_percent, table as table_of, tries,
+};
 
 /// Blocks of a table that has them.
 const BLOCKS: u32 = 12;
@@ -40,7 +42,7 @@ fn table(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> String {
     let mut dice = Dice::new(seed, 8);
     let hazard = (trial.draw)(&mut dice);
     let order = order(&hazard, blocked, &mut dice);
-    let mut cells = Cells::new(hazard, effect, dice);
+    let mut cells = TrialCells::new(hazard, effect, dice);
     let mut rows: Vec<(bool, u32, usize, f64, bool)> = Vec::new();
     for (place, (is_arm, run)) in order.into_iter().enumerate() {
         let cell = cells.next(is_arm, place % 2 == 0, 1);
@@ -62,7 +64,7 @@ fn table(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> String {
 }
 
 fn judged(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> Effect {
-    let asked = Asked { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed, drawn: true };
+    let asked = AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed, drawn: true };
     let report =
         analyze(&read(&table(trial, effect, blocked, seed)).expect("a table that a world writes reads"), &asked)
             .expect("it has arms and runs");
@@ -81,14 +83,14 @@ fn shares(trial: &Trial, effect: f64, blocked: bool) -> (f64, f64, Vec<String>) 
     let holds =
         |e: &Effect| e.low_share.is_none_or(|low| low <= truth) && e.high_share.is_none_or(|high| high >= truth);
     let missed = share(&|e| !is_void(e) && !holds(e));
-    let told = |share: f64| Share { count: n, held: (share * n as f64).round() as u64 }.told();
+    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.reported();
     let row = vec![
         trial.name.to_owned(),
         if blocked { "blocks" } else { "runs" }.to_owned(),
         format!("{:+.0} %", 100.0 * effect),
-        told(called),
-        told(share(&is_void)),
-        told(missed),
+        reported(called),
+        reported(share(&is_void)),
+        reported(missed),
     ];
     (called, missed, row)
 }

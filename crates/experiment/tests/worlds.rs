@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use linerate_experiment::chance::Dice;
-use linerate_experiment::design::{self, Asked, design};
-use linerate_experiment::state::{State, begin, interval_of, next, observe, report};
-use linerate_record::experiment::{Decision, Ended, Outcome, Step};
+use linerate_experiment::design::{self, DesignRequest, design};
+use linerate_experiment::effect::interval_of;
+use linerate_experiment::state::{ExperimentState, begin};
+use linerate_experiment::steps::{next, observe, report};
+use linerate_record::experiment::{CellOutcome, Decision, ExperimentStep, ExperimentStopReason};
 
 /// Worlds of each claim on false calls and coverage.
 const WORLDS: u64 = 10_000;
@@ -67,7 +69,7 @@ impl Simulated {
     }
 
     /// What a cell measures, where its arm has an effect.
-    fn measure(&mut self, effect: f64) -> Outcome {
+    fn measure(&mut self, effect: f64) -> CellOutcome {
         let World { drift, correlation, heavy, mode, sd } = self.world;
         let mut shock = gauss(&mut self.dice);
         if heavy {
@@ -80,27 +82,27 @@ impl Simulated {
         let level = drift * f64::from(self.cells) / 200.0 + if self.high { mode } else { 0.0 };
         let value = 1e9 * (level + sd * self.noise + effect).exp();
         let (started_ns, ended_ns) = (u64::from(self.cells) * 10, u64::from(self.cells) * 10 + 10);
-        Outcome { started_ns, ended_ns, interval_ns: 1, throughput_per_s: vec![value], ..Outcome::default() }
+        CellOutcome { started_ns, ended_ns, interval_ns: 1, throughput_per_s: vec![value], ..CellOutcome::default() }
     }
 }
 
-fn asked(seed: u64, trials: usize, blocks_max: u32) -> Asked {
+fn asked(seed: u64, trials: usize, blocks_max: u32) -> DesignRequest {
     let trials = (0..trials).map(|i| format!("arm {i}")).collect();
     let defaults = design::asked("default", trials, seed);
-    Asked { same: false, alpha: ALPHA, blocks_max, settle_first_ns: 0, measure_ns: 1, ..defaults }
+    DesignRequest { same: false, alpha: ALPHA, blocks_max, settle_first_ns: 0, measure_ns: 1, ..defaults }
 }
 
 /// Runs an experiment to its end. Arms have the effects given, the baseline's first.
-fn run(asked: &Asked, simulated: &mut Simulated, effects: &[f64]) -> State {
+fn run(asked: &DesignRequest, simulated: &mut Simulated, effects: &[f64]) -> ExperimentState {
     run_with(asked, simulated, effects, design(asked).expect("a design that can be run").draws)
 }
 
 /// The same with fewer rearrangements drawn: less sharp, and as true.
-fn run_with(asked: &Asked, simulated: &mut Simulated, effects: &[f64], draws: u32) -> State {
+fn run_with(asked: &DesignRequest, simulated: &mut Simulated, effects: &[f64], draws: u32) -> ExperimentState {
     let mut design = design(asked).expect("a design that can be run");
     design.draws = draws;
     let mut state = begin(design);
-    while let Step::Measure(cell) = next(&state) {
+    while let ExperimentStep::Measure(cell) = next(&state) {
         state = observe(state, &simulated.measure(effects[cell.arm as usize]));
     }
     state
@@ -122,7 +124,7 @@ fn bound(p: f64, n: usize) -> f64 {
     p + Z_99 * (p * (1.0 - p) / n as f64).sqrt()
 }
 
-fn decision(state: &State, arm: usize) -> Option<Decision> {
+fn decision(state: &ExperimentState, arm: usize) -> Option<Decision> {
     state.standing[arm].decision
 }
 
@@ -208,7 +210,7 @@ fn the_baseline_twice_takes_fewer_blocks_and_not_a_third_more_cells() {
     let calm = World { drift: 0.1, correlation: 0.0, heavy: false, mode: 0.0, sd: sd / f64::sqrt(2.0) };
     let of = |effect: f64| {
         each(worlds, |seed| {
-            let asked = Asked { same: true, ..asked(seed, 1, largest) };
+            let asked = DesignRequest { same: true, ..asked(seed, 1, largest) };
             let state = run_with(&asked, &mut Simulated::new(seed, calm), &[0.0, 0.0, effect], 2 * DRAWS);
             let cells: usize = state.blocks.iter().map(|block| block.cells.len()).sum();
             (decision(&state, 2) == Some(Decision::Shown), cells as f64)
@@ -257,14 +259,14 @@ fn an_arm_that_does_nothing_is_dropped_before_the_budget_and_time_ends_one_early
     let state = run(&asked(1, 2, 40), &mut Simulated::new(1, calm), &[0.0, 0.05, 0.0]);
     let decided = (decision(&state, 1), decision(&state, 2));
     assert_eq!(decided, (Some(Decision::Shown), Some(Decision::RuledOut)), "{:?}", report(&state).effects);
-    assert!(state.ended == Ended::Decided && state.blocks.len() < 40, "{:?}", state.looks);
+    assert!(state.ended == ExperimentStopReason::Decided && state.blocks.len() < 40, "{:?}", state.looks);
     let loud = World { sd: 0.6, ..calm };
     let state = run(&asked(2, 1, 40), &mut Simulated::new(2, loud), &[0.0, 0.0]);
     assert!(decision(&state, 1) == Some(Decision::Futile) && state.blocks.len() < 40, "{:?}", state.looks);
     let mut short = asked(3, 1, 40);
     short.time_max_ns = Some(300);
     let state = run(&short, &mut Simulated::new(3, loud), &[0.0, 0.0]);
-    assert_eq!(state.ended, Ended::Time);
+    assert_eq!(state.ended, ExperimentStopReason::Time);
     assert!((13..=15).contains(&state.blocks.len()), "{}", state.blocks.len());
     let effect = &report(&state).effects[0];
     assert!(effect.decision == Decision::NotShown && effect.sentence.contains("takes about"), "{effect:?}");
@@ -287,7 +289,7 @@ fn a_foreign_change_spoils_its_block_and_the_block_is_made_up_for() {
     let mut with = asked(8, 1, 8);
     with.same = true;
     let mut state = begin(design(&with).unwrap());
-    while let Step::Measure(cell) = next(&state) {
+    while let ExperimentStep::Measure(cell) = next(&state) {
         let mut outcome = simulated.measure(0.0);
         let kernel = if cell.block == 2 && cell.position == 1 { "6.13" } else { "6.12" };
         outcome.fingerprint = BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]);
@@ -295,7 +297,7 @@ fn a_foreign_change_spoils_its_block_and_the_block_is_made_up_for() {
     }
     assert!(state.blocks.len() >= 5 && state.blocks.iter().filter(|b| !b.spoiled.is_empty()).count() == 1);
     let report = report(&state);
-    let told = report.remarks.iter().find(|remark| remark.about == "block 3").expect("it is told");
-    assert!(told.sentence.contains("kernel is \"6.13\", and was \"6.12\" at first"), "{told:?}");
+    let reported = report.remarks.iter().find(|remark| remark.about == "block 3").expect("it is told");
+    assert!(reported.sentence.contains("kernel is \"6.13\", and was \"6.12\" at first"), "{reported:?}");
     assert_eq!(report.effects.len(), 1, "the baseline's second cell is no arm, but part of the baseline");
 }

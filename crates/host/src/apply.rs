@@ -1,7 +1,6 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
-mod failure;
 mod refusal;
 mod undo;
 
@@ -10,37 +9,29 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo, Watcher};
-use linerate_record::knob::{Change, ChangeSet, Knob, Locator, Place, same};
+use linerate_record::knob::{Change, ChangeSet, Knob, Locator, SettingPlace, same};
 use sha2::{Digest as _, Sha256};
 
+pub use crate::boot::has_booted;
+use crate::boot::{are_two_boots, boot, known_boot};
 pub use crate::clock::since_boot_ms;
-use crate::journal::{Journal, State, Told};
+pub use crate::failure::TuneError;
+pub use crate::ground::Ground;
+use crate::journal::{Journal, Told};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
 use crate::setting::{self, Before, Gone, Target};
 use crate::waiting;
-pub use crate::waiting::{Lost, lost};
-pub use failure::TuneError;
+pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
 pub use refusal::{readable, refusal};
 use undo::settle;
 pub use undo::{Rolled, present, rollback};
-pub(crate) use undo::{WATCH_MS_MAX, anew, take_back};
-
-/// Where changes are made, and by which catalogue.
-#[derive(Clone, Copy)]
-pub struct Ground<'a> {
-    /// The machine.
-    pub root: &'a Root,
-    /// Its journals.
-    pub state: &'a State,
-    /// The row of an id.
-    pub find: &'a dyn Fn(&str) -> Option<&'static Knob>,
-}
+pub(crate) use undo::{anew, take_back};
 
 /// A moment in the course of an application or of taking it back, told as it passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ApplyStep {
     /// The journal is begun.
     Begun,
     /// The watch runs.
@@ -67,7 +58,7 @@ pub enum Step {
 
 /// What became of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChangeOutcome {
     /// Made, and read back.
     Made,
     /// The setting had the value already.
@@ -84,9 +75,9 @@ pub struct Applied {
     /// Its name.
     pub id: String,
     /// What became of each change, in order.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ChangeOutcome>,
     /// Settings that a later change of the same file has moved again.
-    pub overridden: Vec<Place>,
+    pub overridden: Vec<SettingPlace>,
     /// Whether something waits to be confirmed: where nothing was changed, nothing does.
     pub is_pending: bool,
 }
@@ -114,7 +105,7 @@ pub fn apply(
     set: &ChangeSet,
     terms: &Terms,
     arm: &mut dyn FnMut(&Begin) -> Result<Vec<Watcher>, String>,
-    step: &mut dyn FnMut(Step),
+    step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Applied, TuneError> {
     refusal::of_file(ground.root, set)?;
     let _lock = lock(ground)?;
@@ -123,14 +114,14 @@ pub fn apply(
     waiting::require_none(ground, &begin)?;
     all_can_be_made(ground, set)?;
     let mut journal = Journal::begin(ground.state, &begin)?;
-    step(Step::Begun);
+    step(ApplyStep::Begun);
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
     let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
     let by = armed.inspect_err(|_| {
         let _ = journal.append(&Line::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
         waiting::end(ground, &begin.id);
     })?;
-    step(Step::Armed);
+    step(ApplyStep::Armed);
     let deadline_ms = begin.deadline_since_boot_ms;
     let mut applying = Applying { ground, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
@@ -140,18 +131,18 @@ pub fn apply(
             outcomes.push(one(&mut applying, number, change)?);
         }
         applying.journal.append(&Line::Applied)?;
-        (applying.step)(Step::Applied);
+        (applying.step)(ApplyStep::Applied);
         // Were it not so any more, its watch would be about to act, or have acted.
         require_time(&applying)
     };
     if let Err(error) = go_through() {
         let journal = applying.journal;
-        let told = ground.state.read(&begin.id).or_else(|_| journal.told())?;
-        let rolled = take_back(ground, &anew(told), By::Failure, false, step)?;
+        let reported = ground.state.read(&begin.id).or_else(|_| journal.reported())?;
+        let rolled = take_back(ground, &anew(reported), By::Failure, false, step)?;
         return Err(TuneError::Reverted { why: error.to_string(), left: rolled.left() });
     }
     let overridden = overridden(ground, set, &outcomes);
-    let is_pending = outcomes.contains(&Outcome::Made) || {
+    let is_pending = outcomes.contains(&ChangeOutcome::Made) || {
         // What was tried and could not be put back at once is the watch's.
         settle(ground)?;
         ground.state.read(&begin.id)?.is_pending()
@@ -166,7 +157,7 @@ fn all_can_be_made(ground: &Ground<'_>, set: &ChangeSet) -> Result<(), TuneError
         let why = known(ground, set, change, &mut |_, _, _| false).err()?;
         Some((change.place.clone(), why))
     };
-    let refused: Vec<(Place, String)> = set.changes.iter().filter_map(refused).collect();
+    let refused: Vec<(SettingPlace, String)> = set.changes.iter().filter_map(refused).collect();
     if refused.is_empty() { Ok(()) } else { Err(TuneError::Refused { of: set.changes.len(), refused }) }
 }
 
@@ -209,7 +200,7 @@ struct Applying<'a, 's> {
     deadline_ms: u64,
     /// What earlier changes of this application moved besides, in which network namespace.
     moved: Vec<(Option<u64>, Beside)>,
-    step: &'s mut dyn FnMut(Step),
+    step: &'s mut dyn FnMut(ApplyStep),
 }
 
 /// Refuses to go on where its watch may act, or has acted. Asked before each write: a process may have stood still for
@@ -222,7 +213,7 @@ fn require_time(applying: &Applying<'_, '_>) -> Result<(), TuneError> {
 }
 
 /// Makes one change. An error is one of the journal: without it nothing may be changed.
-fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<Outcome, TuneError> {
+fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<ChangeOutcome, TuneError> {
     require_time(applying)?;
     let root = applying.ground.root;
     let place = &change.place;
@@ -231,15 +222,15 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         Ok(known) => known,
         Err(why) => {
             applying.journal.append(&Line::Refused { number, place: place.clone(), why: why.clone() })?;
-            return Ok(Outcome::Refused(why));
+            return Ok(ChangeOutcome::Refused(why));
         }
     };
     if is_so {
-        return Ok(Outcome::Already);
+        return Ok(ChangeOutcome::Already);
     }
     let Before { value: prior, beside, devices } = before;
     let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
-    (applying.step)(Step::Announcing);
+    (applying.step)(ApplyStep::Announcing);
     let announced = (Box::new(change.clone()), beside.clone(), devices.clone());
     applying.journal.append(&Line::Intent {
         number,
@@ -249,17 +240,17 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         beside: announced.1,
         devices: announced.2,
     })?;
-    (applying.step)(Step::Announced);
+    (applying.step)(ApplyStep::Announced);
     require_time(applying)?;
     let target = Target { root, knob, place, net, devices: &devices };
     let written = setting::write(&target, &change.new);
-    (applying.step)(Step::Written);
+    (applying.step)(ApplyStep::Written);
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
             applying.moved.extend(became.iter().map(|beside| (net, beside.clone())));
             applying.journal.append(&Line::Made { number, value, beside: became })?;
-            (applying.step)(Step::Recorded);
-            return Ok(Outcome::Made);
+            (applying.step)(ApplyStep::Recorded);
+            return Ok(ChangeOutcome::Made);
         }
         Ok((value, _)) => format!("the kernel made {value:?} of {:?}: write what it takes", change.new),
         // It was read a moment ago, so it is the value that is not there: a queueing discipline, a module.
@@ -276,7 +267,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         Err(error) => Undo::Failed { why: error.to_string() },
     };
     applying.journal.append(&Line::Undone { number, outcome })?;
-    Ok(Outcome::Failed(why))
+    Ok(ChangeOutcome::Failed(why))
 }
 
 /// Whether a value that is not the planned one is what an earlier change of this application left there.
@@ -299,13 +290,13 @@ fn has_moved(applying: &Applying<'_, '_>, knob: &Knob, net: Option<u64>, now: &s
         .any(|(space, beside)| *space == net && is_it(&beside.address) && same(&knob.locator, &beside.value, now))
 }
 
-fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[Outcome]) -> Vec<Place> {
+fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) -> Vec<SettingPlace> {
     let is_moved = |change: &Change| {
         let knob = (ground.find)(&change.place.knob)?;
         let now = setting::read(ground.root, knob, &change.place).value?;
         (!same(&knob.locator, &now, &change.new)).then(|| change.place.clone())
     };
-    let made = set.changes.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Outcome::Made);
+    let made = set.changes.iter().zip(outcomes).filter(|(_, outcome)| **outcome == ChangeOutcome::Made);
     made.filter_map(|(change, _)| is_moved(change)).collect()
 }
 
@@ -316,50 +307,43 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[Outcome]) -> Vec
 pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     let _lock = lock(ground)?;
     settle(ground)?;
-    let told = match ground.state.newest_open()? {
-        Some(told) if told.is_pending() => told,
+    let reported = match ground.state.newest_open()? {
+        Some(reported) if reported.is_pending() => reported,
         _ => {
             let folder = ground.state.path().display();
             return Err(TuneError::Nothing(format!("nothing waits to be confirmed, by the journals in {folder}")));
         }
     };
-    let id = &told.begin.id;
-    if has_booted(ground.root, &told.begin) {
+    let id = &reported.begin.id;
+    if has_booted(ground.root, &reported.begin) {
         let why = "the machine has booted since, and its run-time settings are gone";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; apply the file again")));
     }
-    if let Some(owner) = told.begin.owner {
+    if let Some(owner) = reported.begin.owner {
         let pid = owner.pid;
         let why = if owner::is_gone(owner) { "has ended: they are being taken back" } else { "takes them back itself" };
         return Err(TuneError::Nothing(format!(
             "{id} cannot be confirmed: its changes are process {pid}'s, which {why}"
         )));
     }
-    if !told.is_applied {
+    if !reported.is_applied {
         let why = "it ended before all changes were made";
         return Err(TuneError::Nothing(format!(
             "{id} cannot be confirmed: {why}; take it back: linerate tune rollback"
         )));
     }
-    if told.is_being_undone() {
+    if reported.is_being_undone() {
         let why = "it is partly taken back";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; go on: linerate tune rollback")));
     }
     // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.
     let mut journal = Journal::resume(ground.state, id)?;
-    if since_boot_ms() >= told.begin.deadline_since_boot_ms || ground.state.read(id)? != told {
+    if since_boot_ms() >= reported.begin.deadline_since_boot_ms || ground.state.read(id)? != reported {
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
     }
     journal.append(&Line::Confirmed { at_ms: now_ms() })?;
     waiting::end(ground, id);
     ground.state.read(id)
-}
-
-/// Whether an application waits of which nothing keeps [`confirm`] from keeping it, unless the machine has booted.
-#[must_use]
-pub fn can_be_confirmed(told: &Told) -> bool {
-    let is_in_time = since_boot_ms() < told.begin.deadline_since_boot_ms;
-    told.is_pending() && told.is_applied && told.begin.owner.is_none() && !told.is_being_undone() && is_in_time
 }
 
 /// The right to change settings, or why not: of those with these journals, and of all who change this machine.
@@ -381,21 +365,21 @@ pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     settle(ground)?;
     match ground.state.newest_open()? {
-        Some(told) if told.is_pending() && !are_two_boots(&told.begin.boot, boot) => {
-            match told.begin.owner {
+        Some(reported) if reported.is_pending() && !are_two_boots(&reported.begin.boot, boot) => {
+            match reported.begin.owner {
                 // It takes them back itself when it is done.
                 Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
                 Some(_) => {}
-                None if can_be_confirmed(&told) => return Err(TuneError::Pending(told.begin.id)),
-                None => return Err(TuneError::Lapsing(told.begin.id)),
+                None if can_be_confirmed(&reported) => return Err(TuneError::Pending(reported.begin.id)),
+                None => return Err(TuneError::Lapsing(reported.begin.id)),
             }
-            let rolled = take_back(ground, &told, By::Lapse, false, &mut |_| ())?;
+            let rolled = take_back(ground, &reported, By::Lapse, false, &mut |_| ())?;
             let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
-            if is_back { Ok(()) } else { Err(TuneError::Lapsing(told.begin.id)) }
+            if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
         }
-        Some(told) if told.is_pending() => {
+        Some(reported) if reported.is_pending() => {
             let closed = Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
-            Journal::resume(ground.state, &told.begin.id)?.append(&closed)
+            Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
         }
         _ => Ok(()),
     }
@@ -424,64 +408,19 @@ pub fn machine_hash(root: &Root) -> Result<String, TuneError> {
     let mut bytes = Vec::new();
     let id = text(root, "etc/machine-id", &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default();
     if id.is_empty() {
-        let why = "this machine has no etc/machine-id, by which a file of changes is told to be its own: \
-                   systemd-machine-id-setup makes one";
-        return Err(TuneError::File(why.to_owned()));
+        let (whose, fix) = match root.is_live() {
+            true => ("this machine".to_owned(), "systemd-machine-id-setup makes one"),
+            false => (root.0.display().to_string(), "captures leave it out; put the machine's there"),
+        };
+        let why = format!("{whose} has no etc/machine-id, by which a file of changes is known to be its own: {fix}");
+        return Err(TuneError::File(why));
     }
     let digest = Sha256::digest(format!("linerate tune {id}"));
     Ok(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
-}
-
-const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
-
-/// The boot id; empty where it cannot be read.
-pub(crate) fn boot(root: &Root) -> String {
-    let mut bytes = Vec::new();
-    text(root, BOOT_ID, &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default()
-}
-
-/// Whether the machine has booted since an application began. An id that cannot be read is none of another boot: then
-/// its changes are there, and are taken back.
-#[must_use]
-pub fn has_booted(root: &Root, begin: &Begin) -> bool {
-    are_two_boots(&begin.boot, &boot(root))
-}
-
-pub(crate) fn are_two_boots(then: &str, now: &str) -> bool {
-    !then.is_empty() && !now.is_empty() && then != now
-}
-
-/// Refuses to begin without a boot id on a machine that boots: a later boot could not be told from this one. A capture
-/// may lack it.
-fn known_boot(id: String, is_live: bool) -> Result<String, TuneError> {
-    if id.is_empty() && is_live {
-        return Err(TuneError::File(format!("cannot read /{BOOT_ID}, by which a later boot is told: mount /proc")));
-    }
-    Ok(id)
 }
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_two_known_and_different_ids_are_a_boot() {
-        for (then, now, is_boot) in [("a", "b", true), ("a", "a", false), ("a", "", false), ("", "b", false)] {
-            assert_eq!(are_two_boots(then, now), is_boot, "{then:?} {now:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_begun_on_a_live_machine_whose_boot_cannot_be_told() {
-        let why = known_boot(String::new(), true).unwrap_err().to_string();
-        assert!(why.contains("/proc/sys/kernel/random/boot_id"), "{why}");
-        assert_eq!(known_boot(String::new(), false).unwrap(), "", "a capture may lack it");
-        assert_eq!(known_boot("a".to_owned(), true).unwrap(), "a");
-    }
 }

@@ -26,7 +26,7 @@ pub struct Taken {
 }
 
 /// Files of one value each.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "proc/sys/kernel/osrelease",
     "proc/sys/net/core/netdev_max_backlog",
     "sys/devices/system/cpu/online",
@@ -34,6 +34,7 @@ const FILES: [&str; 9] = [
     "sys/devices/system/clocksource/clocksource0/current_clocksource",
     "sys/hypervisor/type",
     "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
     "proc/device-tree/hypervisor/compatible",
     "sys/devices/system/cpu/smt/active",
 ];
@@ -74,16 +75,24 @@ pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> Tak
     let files = files.into_iter().map(mask).collect();
     let settings = snapshot.settings.iter().filter(|setting| !is_in_a_file(setting, knobs));
     let settings = settings.map(|setting| masked(setting, &mut masks)).collect();
-    let unreadable = snapshot.unreadable.iter().map(|told| masks.masked(told)).collect();
+    let unreadable = snapshot.unreadable.iter().map(|reported| masks.masked(reported)).collect();
     Taken { files, settings, unreadable }
 }
 
 /// Whether the captured files say what a setting is, or that the machine lacks it.
 fn is_in_a_file(setting: &Setting, knobs: &[&'static Knob]) -> bool {
     let knob = knobs.iter().find(|knob| knob.id == setting.place.knob);
-    let told = matches!(setting.missing, None | Some(Missing::Absent));
-    told && setting.place.space == Space::Host
+    let reported = matches!(setting.missing, None | Some(Missing::Absent));
+    reported
+        && setting.place.space == Space::Host
         && knob.is_some_and(|knob| knob.scope != Scope::Process && is_in_files(&knob.locator))
+        && !has_choices_of_kernel(setting, knob)
+}
+
+/// Whether what a setting can be follows from how the kernel was built, which no captured file says: that of a sysctl
+/// does.
+fn has_choices_of_kernel(setting: &Setting, knob: Option<&&'static Knob>) -> bool {
+    !setting.choices.is_empty() && knob.is_some_and(|knob| matches!(knob.locator, Locator::Sysctl { .. }))
 }
 
 fn masked(setting: &Setting, masks: &mut Masks) -> Setting {

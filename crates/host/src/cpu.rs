@@ -88,20 +88,20 @@ mod tests {
             ("cpux 1 2 3 4\ncpu1 1 2 3 4", "line 1 \"cpux 1 2 3 4\": the processor has no number"),
         ];
         for (text, fault) in cases {
-            let (cpus, told) = parse_stat(text);
+            let (cpus, reported) = parse_stat(text);
             assert_eq!(cpus.iter().map(|times| times.cpu).collect::<Vec<_>>(), [1], "{text:?}");
-            assert_eq!(told.as_deref(), Some(fault), "{text:?}");
+            assert_eq!(reported.as_deref(), Some(fault), "{text:?}");
         }
         assert_eq!(parse_stat("").1.as_deref(), Some("no line of a processor"));
     }
 
     #[test]
     fn a_large_machine_with_an_offline_processor_and_a_cut_text_keeps_the_rest() {
-        let (cpus, told) = parse_stat(TWO_SOCKETS);
+        let (cpus, reported) = parse_stat(TWO_SOCKETS);
         assert_eq!(cpus.len(), 126);
         assert!(cpus.iter().all(|times| times.cpu != 57 && times.idle_ms > 0 && times.softirq_ms > 0));
         assert_eq!(cpus[125].cpu, 126);
-        assert_eq!(told.as_deref(), Some("line 128 \"cpu127 418\": a column is missing"));
+        assert_eq!(reported.as_deref(), Some("line 128 \"cpu127 418\": a column is missing"));
     }
 
     proptest! {

@@ -113,10 +113,10 @@ mod tests {
         ];
         for (line, fault) in cases {
             let text = format!("{line}\n8 16 sdb 1 2 3 4 5 6 7 8 9 10 11\n");
-            let (disks, told) = parse_diskstats(&text);
+            let (disks, reported) = parse_diskstats(&text);
             assert_eq!(disks.len(), 1, "{line:?}");
             assert_eq!(disks[0].name, "sdb", "{line:?}");
-            assert_eq!(told, Some(format!("line 1 {line:?}: {fault}")));
+            assert_eq!(reported, Some(format!("line 1 {line:?}: {fault}")));
         }
     }
 

@@ -1,11 +1,10 @@
 //! What must not differ between the cells of an experiment but by the factor under test: the fingerprint of a machine
 //! over a while, as texts by keys.
 //!
-//! Two cells are held against each other text by text, so every value is either what a file says, or one of two words
-//! with a threshold between them that chance rarely crosses: a value that flaps would spoil every second block. What
-//! moved from one standing value to another in the middle of the while reads `A, then B`, which is neither. What a
-//! machine does not state (a governor on a virtual machine) reads `not stated`, what may not be read `unreadable:` and
-//! why; so a key is there in every cell of a machine, or in none.
+//! Two cells are held against each other text by text, so what stands is what a file says. What moved from one standing
+//! value to another in the middle of the while reads `A, then B`, which is neither. What a machine does not state (a
+//! governor on a virtual machine) reads `not stated`, what may not be read `unreadable:` and why; so a key is there in
+//! every cell of a machine, or in none.
 //!
 //! What stands:
 //!
@@ -24,14 +23,7 @@
 //! What happens during the while:
 //!
 //! - `nic.NAME.flaps`: how often the carrier went or came. A sound link never does.
-//! - `throttled`: `yes` from the first time on that a processor was slowed for heat, which cooling that suffices never
-//!   lets happen.
-//! - `cgroup.throttled`, `target.cgroup.throttled`: `yes` where a quota cut 1 % of its periods or more. Single periods
-//!   are cut by how threads happen to start, and cost less than anybody can measure.
-//! - `stolen`: `below 5 %` of processor time went to other guests of the hypervisor, or `5 % or more`. A quiet host
-//!   steals below 1 %, a crowded one tens of per cent.
-//! - `foreign_load`: `below 25 %` of the time of all processors went to programs that are not of the measurement, or
-//!   `25 % or more`. Daemons stay far below it, a build or a scrub is far above.
+//! - who else had the processors, whether they were slowed for heat, and what quotas cut: figures, in a [`Meanwhile`].
 //!
 //! Of the measurement are this process and the target, what they started, and programs of the target's name: other
 //! nodes of its cluster on this machine. Threads of the kernel and interrupts do not count as foreign: what they do
@@ -48,13 +40,14 @@ use std::io;
 use std::net::IpAddr;
 
 use linerate_record::knob::Locator;
+use linerate_record::reading::Meanwhile;
 
 use crate::root::{Root, text};
 use share::Shares;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct FingerprintRequest<'a> {
     /// The target's process, where it is on this machine.
     pub target_pid: Option<u32>,
     /// The addresses that are loaded.
@@ -75,7 +68,7 @@ pub struct Begun {
 /// down to change its queues. It changes nothing, and costs some ten milliseconds where there are a thousand processes,
 /// as [`end`] does.
 #[must_use]
-pub fn begin(root: &Root, asked: &Asked<'_>) -> Begun {
+pub fn begin(root: &Root, asked: &FingerprintRequest<'_>) -> Begun {
     let interfaces = links::interfaces(root, asked.target_hosts);
     Begun {
         target_pid: asked.target_pid,
@@ -86,12 +79,24 @@ pub fn begin(root: &Root, asked: &Asked<'_>) -> Begun {
     }
 }
 
-/// Ends it: the values, by the keys of the module's table.
+/// What a machine was over the while.
+#[derive(Clone, Debug)]
+pub struct FingerprintEnd {
+    /// What stood, by the keys of the module's table.
+    pub standing: BTreeMap<String, String>,
+    /// What happened to links, by such keys.
+    pub flaps: BTreeMap<String, String>,
+    /// What else happened.
+    pub meanwhile: Meanwhile,
+}
+
+/// Ends it.
 #[must_use]
-pub fn end(begun: Begun, root: &Root) -> BTreeMap<String, String> {
-    let asked = Asked { target_pid: begun.target_pid, target_hosts: &begun.target_hosts };
+pub fn end(begun: Begun, root: &Root) -> FingerprintEnd {
+    let asked = FingerprintRequest { target_pid: begun.target_pid, target_hosts: &begun.target_hosts };
     let interfaces = links::interfaces(root, asked.target_hosts);
-    let mut print = both(begun.standing, standing(root, &asked, &interfaces));
+    let standing = both(begun.standing, standing(root, &asked, &interfaces));
+    let mut all_flaps = BTreeMap::new();
     let now = links::carrier_changes(root, &interfaces.all);
     let names: BTreeSet<&String> = begun.carrier_changes.keys().chain(now.keys()).collect();
     for name in names {
@@ -99,10 +104,10 @@ pub fn end(begun: Begun, root: &Root) -> BTreeMap<String, String> {
             (Some(then), Some(now)) => now.saturating_sub(*then).to_string(),
             _ => "it came or went".to_owned(),
         };
-        print.insert(format!("nic.{name}.flaps"), flaps);
+        all_flaps.insert(format!("nic.{name}.flaps"), flaps);
     }
-    print.extend(share::told(&begun.shares, &share::shares(root, asked.target_pid)));
-    print
+    let meanwhile = share::meanwhile(&begun.shares, &share::shares(root, asked.target_pid));
+    FingerprintEnd { standing, flaps: all_flaps, meanwhile }
 }
 
 /// Whether changing a setting of this kind changes the value of a key: then it is a factor of the experiment, and no
@@ -116,11 +121,11 @@ pub fn is_moved_by(key: &str, locator: &Locator) -> bool {
     }
 }
 
-fn standing(root: &Root, asked: &Asked<'_>, interfaces: &links::Interfaces) -> BTreeMap<String, String> {
+fn standing(root: &Root, asked: &FingerprintRequest<'_>, interfaces: &links::Interfaces) -> BTreeMap<String, String> {
     let mut all = standing::of_machine(root);
     all.extend(standing::of_client(root));
     all.extend(asked.target_pid.into_iter().flat_map(|pid| standing::of_target(root, pid)));
-    all.extend(links::told(root, interfaces));
+    all.extend(links::reported(root, interfaces));
     all.into_iter().collect()
 }
 

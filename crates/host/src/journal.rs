@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use linerate_record::journal::{Begin, Beside, By, Device, JOURNAL_SCHEMA, Line, Undo, Watcher};
-use linerate_record::knob::{Change, Place};
+use linerate_record::knob::{Change, SettingPlace};
 
-use crate::apply::TuneError;
+use crate::failure::TuneError;
 use crate::lock::{self, Holder, Lock};
-use crate::trusted;
+use crate::trusted::{self, NO_FOLLOW, private};
 
 /// A journal of the most changes that a file may have stays under this.
 const LARGEST_JOURNAL_BYTES: u64 = 64 << 20;
 
 /// The folder with the journals of a machine.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct JournalFolder {
     path: PathBuf,
     held: Option<Arc<Held>>,
 }
@@ -41,24 +41,24 @@ impl Held {
     }
 }
 
-impl State {
+impl JournalFolder {
     /// The journals in a folder, which is made where it is not there.
     ///
     /// # Errors
     /// Where it cannot be made, or others than its owner can write to it: what is in it decides what is written to the
     /// machine's settings.
-    pub fn open(folder: impl Into<PathBuf>) -> Result<State, TuneError> {
+    pub fn open(folder: impl Into<PathBuf>) -> Result<JournalFolder, TuneError> {
         let folder = folder.into();
         let failed = |source| TuneError::State { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        State::existing(folder)
+        JournalFolder::existing(folder)
     }
 
     /// The journals in a folder that is there: a watch that made one would watch nothing.
     ///
     /// # Errors
     /// Where it is not there, or others than its owner can write to it, or put another in its place.
-    pub fn existing(folder: impl Into<PathBuf>) -> Result<State, TuneError> {
+    pub fn existing(folder: impl Into<PathBuf>) -> Result<JournalFolder, TuneError> {
         let folder = folder.into();
         let failed = |source| TuneError::State { path: folder.clone(), source };
         let metadata = folder.symlink_metadata().map_err(failed)?;
@@ -68,7 +68,7 @@ impl State {
         }
         match trusted::weak(&folder).map_err(failed)? {
             Some(above) => Err(TuneError::Above { path: folder, above }),
-            None => Ok(State { path: folder, held: None }),
+            None => Ok(JournalFolder { path: folder, held: None }),
         }
     }
 
@@ -77,13 +77,13 @@ impl State {
     ///
     /// # Errors
     /// Where one of them cannot be opened.
-    pub fn held(&self, id: &str) -> Result<State, TuneError> {
+    pub fn held(&self, id: &str) -> Result<JournalFolder, TuneError> {
         let open = |path: PathBuf| {
             let opened = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
             opened.map_err(|source| TuneError::State { path, source })
         };
         let (folder, journal) = (open(self.path.clone())?, open(self.file(id)?)?);
-        Ok(State { path: self.path.clone(), held: Some(Arc::new(Held { folder, id: id.to_owned(), journal })) })
+        Ok(JournalFolder { path: self.path.clone(), held: Some(Arc::new(Held { folder, id: id.to_owned(), journal })) })
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -166,25 +166,25 @@ impl State {
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
         }
-        told(&bytes).map_err(|why| TuneError::Journal { path, why })
+        reported(&bytes).map_err(|why| TuneError::Journal { path, why })
     }
 
     /// The newest journal that nobody has taken back whole.
     ///
     /// # Errors
-    /// As of [`State::ids`] and [`State::read`].
+    /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
     pub fn newest_open(&self) -> Result<Option<Told>, TuneError> {
-        self.newest(|told| !told.is_closed())
+        self.newest(|reported| !reported.is_closed())
     }
 
     /// The newest journal of which something is so.
     ///
     /// # Errors
-    /// As of [`State::ids`] and [`State::read`].
+    /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
     pub fn newest(&self, is_so: impl Fn(&Told) -> bool) -> Result<Option<Told>, TuneError> {
         for id in self.ids()?.into_iter().rev() {
             match self.read(&id) {
-                Ok(told) if is_so(&told) => return Ok(Some(told)),
+                Ok(reported) if is_so(&reported) => return Ok(Some(reported)),
                 // One that was cut before its first line was whole announces nothing.
                 Ok(_) | Err(TuneError::Empty { .. }) => {}
                 Err(other) => return Err(other),
@@ -199,15 +199,6 @@ impl State {
     }
 }
 
-pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-
-/// How files are opened that are for their owner alone.
-pub(crate) fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600).custom_flags(NO_FOLLOW);
-    options
-}
-
 /// A journal that is being written, at its end and nowhere else: two that write at once, though they should not, lose
 /// no line of each other's.
 #[derive(Debug)]
@@ -220,7 +211,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Begins one, with its first line on the disk.
-    pub(crate) fn begin(state: &State, begin: &Begin) -> Result<Journal, TuneError> {
+    pub(crate) fn begin(state: &JournalFolder, begin: &Begin) -> Result<Journal, TuneError> {
         let path = state.file(&begin.id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
         let file = private().read(true).append(true).create_new(true).open(&path).map_err(failed)?;
@@ -234,7 +225,7 @@ impl Journal {
     }
 
     /// Opens one to go on with it; a line that was cut is dropped.
-    pub(crate) fn resume(state: &State, id: &str) -> Result<Journal, TuneError> {
+    pub(crate) fn resume(state: &JournalFolder, id: &str) -> Result<Journal, TuneError> {
         let path = state.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
         let mut file = private().read(true).append(true).open(&path).map_err(failed)?;
@@ -257,11 +248,11 @@ impl Journal {
     }
 
     /// What it tells, though it has its name no more.
-    pub(crate) fn told(&self) -> Result<Told, TuneError> {
+    pub(crate) fn reported(&self) -> Result<Told, TuneError> {
         let path = self.path.clone();
         let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(0)];
         match self.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => told(&bytes).map_err(|why| TuneError::Journal { path, why }),
+            Ok(()) => reported(&bytes).map_err(|why| TuneError::Journal { path, why }),
             Err(source) => Err(TuneError::State { path, source }),
         }
     }
@@ -311,7 +302,7 @@ pub struct Told {
     /// What was made, in order.
     pub made: Vec<Made>,
     /// What was not, and why.
-    pub refused: Vec<(Place, String)>,
+    pub refused: Vec<(SettingPlace, String)>,
     /// Whether all changes were gone through.
     pub is_applied: bool,
     /// When it was confirmed, in milliseconds since 1970.
@@ -387,7 +378,7 @@ impl Told {
 }
 
 /// Puts the lines together. A last line that was cut is none; any other that cannot be read is an error.
-fn told(bytes: &[u8]) -> Result<Told, String> {
+fn reported(bytes: &[u8]) -> Result<Told, String> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
     let mut lines = text.lines().enumerate().map(|(index, line)| {
@@ -399,7 +390,7 @@ fn told(bytes: &[u8]) -> Result<Told, String> {
         Some(Err(why)) => return Err(why),
         _ => return Err("it has no first line".to_owned()),
     };
-    let mut told = Told {
+    let mut reported = Told {
         begin,
         watchers: Vec::new(),
         made: Vec::new(),
@@ -409,34 +400,34 @@ fn told(bytes: &[u8]) -> Result<Told, String> {
         closed: None,
     };
     for line in lines {
-        add(&mut told, line?)?;
+        add(&mut reported, line?)?;
     }
-    Ok(told)
+    Ok(reported)
 }
 
-fn add(told: &mut Told, line: Line) -> Result<(), String> {
+fn add(reported: &mut Told, line: Line) -> Result<(), String> {
     let known = |made: &mut Vec<Made>, number: u32| -> Result<usize, String> {
         made.iter().position(|made| made.number == number).ok_or_else(|| format!("change {number} was never announced"))
     };
     match line {
         Line::Begin(_) => return Err("it begins twice".to_owned()),
-        Line::Watched { by } => told.watchers = by,
+        Line::Watched { by } => reported.watchers = by,
         Line::Intent { number, change, prior, net, beside, devices } => {
             let change = *change;
-            told.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
+            reported.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
         }
         Line::Made { number, value, beside } => {
-            let index = known(&mut told.made, number)?;
-            told.made[index].became = Some((value, beside));
+            let index = known(&mut reported.made, number)?;
+            reported.made[index].became = Some((value, beside));
         }
-        Line::Refused { place, why, .. } => told.refused.push((place, why)),
-        Line::Applied => told.is_applied = true,
-        Line::Confirmed { at_ms } => told.confirmed_ms = Some(at_ms),
+        Line::Refused { place, why, .. } => reported.refused.push((place, why)),
+        Line::Applied => reported.is_applied = true,
+        Line::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
         Line::Undone { number, outcome } => {
-            let index = known(&mut told.made, number)?;
-            told.made[index].undone = Some(outcome);
+            let index = known(&mut reported.made, number)?;
+            reported.made[index].undone = Some(outcome);
         }
-        Line::Closed { by, at_ms, left } => told.closed = Some((by, at_ms, left)),
+        Line::Closed { by, at_ms, left } => reported.closed = Some((by, at_ms, left)),
     }
     Ok(())
 }
@@ -464,7 +455,7 @@ mod tests {
     #[test]
     fn files_are_for_their_owner_alone_and_a_folder_open_to_others_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let state = State::open(dir.path().join("tune")).unwrap();
+        let state = JournalFolder::open(dir.path().join("tune")).unwrap();
         Journal::begin(&state, &begin()).unwrap();
         let _lock = state.lock().unwrap().unwrap();
         for entry in std::fs::read_dir(state.path()).unwrap() {
@@ -472,28 +463,28 @@ mod tests {
         }
         assert_eq!(std::fs::metadata(state.path()).unwrap().mode() & 0o777, 0o700);
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(State::open(state.path()), Err(TuneError::Above { .. })));
+        assert!(matches!(JournalFolder::open(state.path()), Err(TuneError::Above { .. })));
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(State::open(state.path()), Err(TuneError::Permissions { .. })));
+        assert!(matches!(JournalFolder::open(state.path()), Err(TuneError::Permissions { .. })));
     }
 
     #[test]
     fn a_folder_that_must_be_there_is_not_made() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("tune");
-        assert!(matches!(State::existing(&folder), Err(TuneError::State { .. })));
+        assert!(matches!(JournalFolder::existing(&folder), Err(TuneError::State { .. })));
         assert!(!folder.exists());
-        State::open(&folder).unwrap();
-        State::existing(&folder).unwrap();
+        JournalFolder::open(&folder).unwrap();
+        JournalFolder::existing(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(State::existing(&folder), Err(TuneError::Permissions { .. })));
+        assert!(matches!(JournalFolder::existing(&folder), Err(TuneError::Permissions { .. })));
     }
 
     #[test]
     fn a_journal_cut_anywhere_tells_its_whole_lines_and_can_be_gone_on_with() {
         let dir = tempfile::tempdir().unwrap();
-        let state = State::open(dir.path()).unwrap();
+        let state = JournalFolder::open(dir.path()).unwrap();
         let mut journal = Journal::begin(&state, &begin()).unwrap();
         journal.append(&Line::Applied).unwrap();
         journal.append(&Line::Confirmed { at_ms: 7 }).unwrap();
@@ -503,9 +494,9 @@ mod tests {
             std::fs::write(&path, &whole[..end]).unwrap();
             let lines = whole[..end].iter().filter(|byte| **byte == b'\n').count();
             match state.read(&begin().id) {
-                Ok(told) => {
-                    assert!(lines > 0 && told.is_applied == (lines > 1), "{end}");
-                    assert_eq!(told.confirmed_ms.is_some(), lines > 2, "{end}");
+                Ok(reported) => {
+                    assert!(lines > 0 && reported.is_applied == (lines > 1), "{end}");
+                    assert_eq!(reported.confirmed_ms.is_some(), lines > 2, "{end}");
                     Journal::resume(&state, &begin().id).unwrap().append(&Line::Applied).unwrap();
                     assert!(state.read(&begin().id).unwrap().is_applied, "{end}");
                 }
@@ -517,7 +508,7 @@ mod tests {
     #[test]
     fn two_that_write_at_once_lose_no_line_and_the_first_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let state = State::open(dir.path()).unwrap();
+        let state = JournalFolder::open(dir.path()).unwrap();
         let mut first = Journal::begin(&state, &begin()).unwrap();
         first.append(&Line::Applied).unwrap();
         first.require_own().unwrap();
@@ -537,7 +528,7 @@ mod tests {
     #[test]
     fn names_of_journals_cannot_be_paths_and_a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
-        let state = State::open(dir.path()).unwrap();
+        let state = JournalFolder::open(dir.path()).unwrap();
         for id in ["", "../x", "a/b", "a.b", "a\n"] {
             assert!(matches!(state.read(id), Err(TuneError::Id(_))), "{id:?}");
         }

@@ -6,12 +6,15 @@
 //! content that no kernel writes.
 
 pub mod apply;
+mod boot;
 pub mod capture;
 mod clock;
 pub mod container;
 mod cpu;
 mod disk;
+mod failure;
 pub mod fingerprint;
+mod ground;
 pub mod journal;
 mod lines;
 mod lock;
@@ -35,4 +38,4 @@ pub use machine::machine;
 pub use reading::reading;
 pub use root::{Root, Unreadable};
 pub use serving::{Serving, serving};
-pub use snapshot::{Asked, snapshot};
+pub use snapshot::{SnapshotRequest, snapshot};

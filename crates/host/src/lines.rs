@@ -23,12 +23,12 @@ pub(crate) fn rows<T>(text: &str, parse: impl Fn(&str) -> Result<Option<T>, Faul
             }
         }
     }
-    let told = first_fault.map(|(number, fault, line)| {
+    let reported = first_fault.map(|(number, fault, line)| {
         let quoted: String = line.trim().chars().take(QUOTED_CHARS).collect();
         let others = if faults > 1 { format!(", and {} lines more", faults - 1) } else { String::new() };
         format!("line {number} {quoted:?}: {fault}{others}")
     });
-    (found, told)
+    (found, reported)
 }
 
 /// As [`rows`], for a text that holds at least one row on every machine.
@@ -103,9 +103,9 @@ mod tests {
             ),
         ];
         for (text, expected, fault) in cases {
-            let (found, told) = rows(text, pair);
+            let (found, reported) = rows(text, pair);
             assert_eq!(found, expected, "{text:?}");
-            assert_eq!(told.as_deref(), fault, "{text:?}");
+            assert_eq!(reported.as_deref(), fault, "{text:?}");
         }
         assert_eq!(some_rows("head\n", "no pair", pair), (vec![], Some("no pair".to_owned())));
     }

@@ -12,9 +12,9 @@ use linerate_record::journal::Owner;
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::journal::private;
 use crate::owner;
 use crate::root::Root;
+use crate::trusted::private;
 
 /// The right to change settings, as long as it is held. Two at once are refused.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use crate::lines::{list_length, value_of};
 use crate::memory::parse_total;
 use crate::nic::parse_net_dev;
 use crate::root::{Parsed, Pass, Root, Unreadable, names, note, read_as, text};
-use linerate_record::machine::{Bond, Machine, Nic};
+use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use std::io::ErrorKind;
 
 /// `IFF_UP` in the flags of an interface.
@@ -35,6 +35,13 @@ const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_c
 fn parse_word(text: &str) -> Parsed<String> {
     let word = text.trim();
     (word.to_owned(), word.is_empty().then(|| "empty".to_owned()))
+}
+
+/// How many processors the machine can have, those that may be plugged in included; none where it does not say so.
+pub(crate) fn possible_processors(root: &Root) -> Option<u32> {
+    let listed = text(root, "sys/devices/system/cpu/possible", &mut Vec::new()).ok()?.trim().to_owned();
+    let last: u32 = listed.rsplit([',', '-']).next()?.parse().ok()?;
+    last.checked_add(1)
 }
 
 fn parse_online(text: &str) -> Parsed<u32> {
@@ -81,12 +88,12 @@ fn names_a_hypervisor(root: &Root, pass: &mut Pass) -> bool {
 
 /// The interfaces that are up. Their names come from the same file as their counters, because a sysfs that was mounted
 /// in another network namespace lists the interfaces of that one.
-fn nics(root: &Root, pass: &mut Pass) -> Vec<Nic> {
+fn nics(root: &Root, pass: &mut Pass) -> Vec<MachineNic> {
     let named = read_as(root, "proc/net/dev", pass, parse_net_dev);
     named.into_iter().filter_map(|counters| nic(root, counters.name, pass)).collect()
 }
 
-fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<Nic> {
+fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<MachineNic> {
     let folder = format!("sys/class/net/{name}");
     let flags = read_as(root, &format!("{folder}/flags"), pass, parse_flags);
     if flags & UP == 0 {
@@ -94,7 +101,7 @@ fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<Nic> {
     }
     let device = optional(root, &format!("{folder}/device/uevent"), pass, |text| Some(text.to_owned()));
     let lowers = names(root, &folder).into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned()));
-    Some(Nic {
+    Some(MachineNic {
         over: lowers.collect(),
         bond: bond(root, &folder, pass),
         speed_bits_per_s: optional(root, &format!("{folder}/speed"), pass, parse_speed),
@@ -106,9 +113,9 @@ fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<Nic> {
 }
 
 /// How a bond is set; `None` for any other interface.
-fn bond(root: &Root, folder: &str, pass: &mut Pass) -> Option<Bond> {
+fn bond(root: &Root, folder: &str, pass: &mut Pass) -> Option<MachineBond> {
     let first_word = |text: &str| text.split_whitespace().next().map(str::to_owned);
-    Some(Bond {
+    Some(MachineBond {
         // Each setting is its name and its number: `802.3ad 4`, `layer3+4 1`.
         mode: optional(root, &format!("{folder}/bonding/mode"), pass, first_word)?,
         xmit_hash_policy: optional(root, &format!("{folder}/bonding/xmit_hash_policy"), pass, first_word),
@@ -204,8 +211,8 @@ mod tests {
     fn flags_are_hexadecimal() {
         let cases = [("0x1003\n", 0x1003, true), ("0x1002", 0x1002, true), ("up", 0, false), ("", 0, false)];
         for (text, flags, understood) in cases {
-            let (found, told) = parse_flags(text);
-            assert_eq!((found, told.is_none()), (flags, understood), "{text:?}");
+            let (found, reported) = parse_flags(text);
+            assert_eq!((found, reported.is_none()), (flags, understood), "{text:?}");
         }
     }
 

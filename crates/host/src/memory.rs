@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn an_old_kernel_gets_an_estimate_that_says_so() {
-        let (memory, told) = parse_meminfo(LINUX_3_10);
+        let (memory, reported) = parse_meminfo(LINUX_3_10);
         assert_eq!(memory.available_bytes, (21_000_000 + 400_000 + 32_000_000) * 1024);
-        assert!(told.unwrap().starts_with("MemAvailable is missing"));
+        assert!(reported.unwrap().starts_with("MemAvailable is missing"));
     }
 
     #[test]

@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn every_interface_gives_its_counters() {
-        let (nics, told) = parse_net_dev(BONDED);
-        assert_eq!(told, None);
+        let (nics, reported) = parse_net_dev(BONDED);
+        assert_eq!(reported, None);
         let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
         assert_eq!(names, ["lo", "ens1f0np0", "ens1f1np1", "bond0", "bond0.120", "lxc4f1a@if7"]);
         let expected = NicCounters {
@@ -105,11 +105,11 @@ mod tests {
             ("eth0 1 2 3\n", "not a line of an interface"),
         ];
         for (line, fault) in cases {
-            let (nics, told) = parse_net_dev(&format!("{line}{whole}"));
+            let (nics, reported) = parse_net_dev(&format!("{line}{whole}"));
             assert_eq!(nics.len(), 1, "{line:?}");
             assert_eq!(nics[0].name, "eth1", "{line:?}");
-            let told = told.unwrap();
-            assert!(told.starts_with("line 1 ") && told.ends_with(fault), "{line:?}: {told}");
+            let reported = reported.unwrap();
+            assert!(reported.starts_with("line 1 ") && reported.ends_with(fault), "{line:?}: {reported}");
         }
         assert_eq!(parse_net_dev(HEADING).1.as_deref(), Some("no line of an interface"));
     }

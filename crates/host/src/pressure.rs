@@ -15,7 +15,7 @@ pub(crate) fn pressure(root: &Root, pass: &mut Pass) -> Option<Pressure> {
         return None;
     }
     for (path, total) in [("proc/pressure/cpu", cpu), ("proc/pressure/io", io), ("proc/pressure/memory", memory)] {
-        if total.is_none() && !pass.unreadable[before..].iter().any(|told| told.path == path) {
+        if total.is_none() && !pass.unreadable[before..].iter().any(|reported| reported.path == path) {
             note(pass, path, "missing, though others of its kind are there");
         }
     }
@@ -87,8 +87,8 @@ mod tests {
         fs::write(folder.path().join("proc/pressure/io"), "some").unwrap();
         let expected = Pressure { cpu_some_us: 63_050_771, io_some_us: 0, memory_some_us: 0 };
         assert_eq!(pressure(&root, &mut pass), Some(expected));
-        let told: Vec<&str> = pass.unreadable.iter().map(|told| told.path.as_str()).collect();
-        assert_eq!(told, ["proc/pressure/io", "proc/pressure/memory"]);
+        let reported: Vec<&str> = pass.unreadable.iter().map(|reported| reported.path.as_str()).collect();
+        assert_eq!(reported, ["proc/pressure/io", "proc/pressure/memory"]);
     }
 
     proptest! {

@@ -15,14 +15,17 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Reads all counters, `at_ms` milliseconds after the run began. Made to run each second beside a load test: eight
 /// small files, no folder listed.
 ///
-/// The wall clock, and whether time stood still, is the caller's to read, beside the clock that gave it `at_ms`.
+/// The wall clock, how long it took, and whether time stood still, is the caller's to read, beside the clock that gave
+/// it `at_ms`.
 /// Network counters are those of this process's network namespace. Counters that could not be read are 0 or left out,
 /// and the second value says so; the same faults come again with each reading.
 #[must_use]
 pub fn reading(root: &Root, at_ms: u64) -> (Reading, Vec<Unreadable>) {
     let mut pass = Pass { bytes: Vec::with_capacity(BUFFER_BYTES), unreadable: Vec::new() };
     let reading = Reading {
+        client: 0,
         at_ms,
+        took_ms: 0,
         unix_ms: None,
         slept_ms: 0,
         continued: false,

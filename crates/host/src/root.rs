@@ -74,10 +74,21 @@ pub(crate) type Parsed<T> = (T, Option<String>);
 
 /// The text of a file, with bytes that are not UTF-8 replaced.
 pub(crate) fn text<'b>(root: &Root, path: &str, bytes: &'b mut Vec<u8>) -> io::Result<Cow<'b, str>> {
+    read_whole(root, path, bytes)?;
+    Ok(String::from_utf8_lossy(bytes))
+}
+
+/// The bytes of a file.
+pub(crate) fn bytes_of(root: &Root, path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_whole(root, path, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_whole(root: &Root, path: &str, bytes: &mut Vec<u8>) -> io::Result<()> {
     // Of a captured machine anything may lie there: a pipe that nobody writes to is not waited for.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    whole(&OpenOptions::new().read(true).custom_flags(flags).open(root.0.join(path))?, bytes)?;
-    Ok(String::from_utf8_lossy(bytes))
+    whole(&OpenOptions::new().read(true).custom_flags(flags).open(root.0.join(path))?, bytes)
 }
 
 /// All bytes of a file of the kernel's. Sysctls are answered in one read from their beginning, and at any other place
@@ -182,8 +193,8 @@ mod tests {
         assert_eq!(pass.unreadable, []);
         assert_eq!(read_as(&root, "proc/loud", &mut pass, words), ["one", "\u{fffd}", "two!"]);
         assert_eq!(read_as(&root, "proc/none", &mut pass, words), Vec::<String>::new());
-        let told: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
-        assert_eq!(told[0], "cannot read proc/loud: shouts");
-        assert!(told[1].starts_with("cannot read proc/none: No such file"), "{told:?}");
+        let reported: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
+        assert_eq!(reported[0], "cannot read proc/loud: shouts");
+        assert!(reported[1].starts_with("cannot read proc/none: No such file"), "{reported:?}");
     }
 }

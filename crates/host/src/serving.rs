@@ -269,8 +269,9 @@ mod tests {
         ];
         for (host, expected) in cases {
             let found = serving(&root, &[host.parse().unwrap()]);
-            let told = found.as_ref().map(|found| (found.pid, found.program.as_str(), found.netns, found.own_network));
-            assert_eq!(told, expected, "{host}");
+            let reported =
+                found.as_ref().map(|found| (found.pid, found.program.as_str(), found.netns, found.own_network));
+            assert_eq!(reported, expected, "{host}");
         }
         let both = ["203.0.113.1:9000".parse().unwrap(), "10.0.0.1:9000".parse().unwrap()];
         assert_eq!(serving(&root, &both).map(|found| found.pid), Some(21), "the first that is here");

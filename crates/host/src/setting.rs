@@ -4,6 +4,9 @@
 //! nobody here knows.
 
 mod beside;
+mod bounds;
+mod built;
+mod congestion;
 mod device;
 mod elsewhere;
 mod ethtool;
@@ -11,6 +14,7 @@ mod file;
 mod interrupts;
 mod netlink;
 mod process;
+mod qdisc;
 mod reversal;
 mod space;
 mod spaces;
@@ -25,10 +29,13 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use linerate_record::journal::{Beside, Device};
-use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Place, Scope, Setting, Space, fits, same};
+use linerate_record::knob::{
+    AsRead, DeviceClass, Domain, Knob, Locator, Missing, Scope, Setting, SettingPlace, Space, fits, same,
+};
 
+use crate::machine;
 use crate::root::Root;
-pub use beside::told as told_beside;
+pub use beside::reported as reported_beside;
 pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
@@ -95,7 +102,7 @@ pub fn moves_others(locator: &Locator) -> bool {
 
 /// Reads one setting. Where that does not work, the value is missing and the reason stands beside it.
 #[must_use]
-pub fn read(root: &Root, knob: &Knob, place: &Place) -> Setting {
+pub fn read(root: &Root, knob: &Knob, place: &SettingPlace) -> Setting {
     setting(place, within(root, &place.space, None, |inside| read_inside(inside, knob, place)))
 }
 
@@ -103,7 +110,8 @@ pub fn read(root: &Root, knob: &Knob, place: &Place) -> Setting {
 #[must_use]
 pub fn read_all<'k>(root: &Root, space: &Space, knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<Setting> {
     let knobs: Vec<&Knob> = knobs.into_iter().collect();
-    let place = |knob: &Knob, device: Option<String>| Place { knob: knob.id.to_owned(), device, space: space.clone() };
+    let place =
+        |knob: &Knob, device: Option<String>| SettingPlace { knob: knob.id.to_owned(), device, space: space.clone() };
     let all = within(root, space, None, |inside| {
         let mut all = Vec::new();
         for knob in &knobs {
@@ -138,7 +146,7 @@ fn places_of(inside: &Inside<'_>, locator: &Locator) -> Vec<Option<String>> {
     }
 }
 
-fn setting(place: &Place, found: io::Result<Found>) -> Setting {
+fn setting(place: &SettingPlace, found: io::Result<Found>) -> Setting {
     let place = place.clone();
     match found {
         Ok((value, choices)) => Setting { place, value: Some(value), choices, missing: None },
@@ -154,8 +162,13 @@ fn missing(error: &io::Error) -> Missing {
     }
 }
 
-fn read_inside(inside: &Inside<'_>, knob: &Knob, place: &Place) -> io::Result<Found> {
-    spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)
+fn read_inside(inside: &Inside<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Found> {
+    let (value, choices) = spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)?;
+    let choices = match (knob.locator, knob.takes) {
+        (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words)) => qdisc::offered(inside.root, words, &value),
+        _ => choices,
+    };
+    Ok((value, choices))
 }
 
 /// One setting of the machine, wherever its device is by now.
@@ -166,7 +179,7 @@ pub(crate) struct Target<'a> {
     /// What it is.
     pub(crate) knob: &'a Knob,
     /// Where it was.
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a SettingPlace,
     /// The inode of its network namespace, where it is known.
     pub(crate) net: Option<u64>,
     /// The devices that it and what moves with it are of, where they are known.
@@ -181,7 +194,7 @@ pub(crate) struct Before {
 }
 
 /// A setting and what moves with it, read at one time in one network namespace.
-pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &Place, net: Option<u64>) -> io::Result<Before> {
+pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &SettingPlace, net: Option<u64>) -> io::Result<Before> {
     within(root, &place.space, net_of(knob, net), |inside| {
         let spot = spot(&knob.locator, place.device.as_deref())?;
         let (value, _) = spot::read(inside, &spot)?;
@@ -198,7 +211,7 @@ fn net_of(knob: &Knob, net: Option<u64>) -> Option<u64> {
 }
 
 /// A setting where it is by now: its place, and its value.
-pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(Place, String)> {
+pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(SettingPlace, String)> {
     let Target { root, knob, place, net, devices } = *target;
     within(root, &place.space, net_of(knob, net), |inside| {
         let now = device::Now::of(inside, devices)?.place(knob, place)?;
@@ -281,22 +294,49 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What cannot be a value of this setting, and why: by its kind, and by what is there now where that can be read. What
-/// the kernel takes of the rest, only it knows.
-pub(crate) fn fitting_value(root: &Root, knob: &Knob, place: &Place, value: &str) -> Result<(), String> {
-    let fits_kind = match knob.locator {
-        Locator::Mtu | Locator::Ring { .. } | Locator::Channels => spot::number(value).map(drop),
-        Locator::Offload { .. } => spot::switch(value).map(drop),
-        _ => Ok(()),
-    };
-    fits_kind.map_err(|error| error.to_string())?;
+/// What cannot be a value of this setting, and why: by its domain, and by what this machine has. What the kernel takes
+/// of the rest, only it knows.
+pub(crate) fn fitting_value(root: &Root, knob: &Knob, place: &SettingPlace, value: &str) -> Result<(), String> {
     let Setting { value: now, choices, .. } = read(root, knob, place);
-    now.map_or(Ok(()), |now| fits(&knob.locator, &now, &choices, value))
+    let processors = machine::possible_processors(root);
+    let choices = bounds::most(root, &knob.locator).map_or(choices, |most| vec![most.to_string()]);
+    let seen = AsRead { now: now.as_deref(), choices: &choices, processors };
+    match (knob.locator, knob.takes) {
+        (Locator::Sysctl { name: congestion::NAME }, _) => {
+            fits(knob, &seen, value)?;
+            congestion::offered(root, &place.space, value.trim())
+        }
+        // Why it is none of those that there are, before that it is none.
+        (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words))
+            if words.contains(&value.trim()) && now.as_deref() != Some(value.trim()) =>
+        {
+            qdisc::require(root, value.trim())
+        }
+        _ => fits(knob, &seen, value),
+    }
+}
+
+/// What is said of a value of which this machine does not tell whether its kernel takes it; `None` where it does.
+#[must_use]
+pub fn doubt(root: &Root, knob: &Knob, value: &str) -> Option<String> {
+    match knob.locator {
+        Locator::Sysctl { name: qdisc::NAME } => qdisc::doubt(root, value.trim()),
+        _ => None,
+    }
+}
+
+/// Whether the kernel zeroes each of two settings when the other is written.
+#[must_use]
+pub fn zero_each_other(one: &Locator, other: &Locator) -> bool {
+    match (one, other) {
+        (Locator::Sysctl { name: one }, Locator::Sysctl { name: other }) => beside::are_twins(one, other),
+        _ => false,
+    }
 }
 
 /// Why changing a setting to a value could not be taken back; `None` where it can, or nothing would change.
 #[must_use]
-pub fn irreversible(root: &Root, knob: &Knob, place: &Place, new: &str) -> Option<String> {
+pub fn irreversible(root: &Root, knob: &Knob, place: &SettingPlace, new: &str) -> Option<String> {
     let why = within(root, &place.space, None, |inside| {
         let spot = spot(&knob.locator, place.device.as_deref())?;
         let (prior, _) = spot::read(inside, &spot)?;
@@ -309,7 +349,7 @@ pub fn irreversible(root: &Root, knob: &Knob, place: &Place, new: &str) -> Optio
 /// Other interfaces whose MTU the kernel moves when that of one is set to a value: their names, what it is and what it
 /// will be. None of other settings.
 #[must_use]
-pub fn followers(root: &Root, knob: &Knob, place: &Place, new: &str) -> Vec<(String, u32, u32)> {
+pub fn followers(root: &Root, knob: &Knob, place: &SettingPlace, new: &str) -> Vec<(String, u32, u32)> {
     let (Locator::Mtu, Some(device), Ok(new)) = (knob.locator, &place.device, new.trim().parse()) else {
         return Vec::new();
     };
@@ -318,7 +358,7 @@ pub fn followers(root: &Root, knob: &Knob, place: &Place, new: &str) -> Vec<(Str
 
 /// Why a setting must not be changed by anybody but its owner; `None` where it may.
 #[must_use]
-pub fn owner(root: &Root, knob: &Knob, place: &Place) -> Option<String> {
+pub fn owner(root: &Root, knob: &Knob, place: &SettingPlace) -> Option<String> {
     if let Some(owner) = knob.owned_by {
         return Some(format!("it belongs to {owner}"));
     }

@@ -19,7 +19,7 @@ use crate::setting;
 
 /// What is asked of a machine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct SnapshotRequest<'a> {
     /// Knobs to read; those of a cluster are left out, whoever names them.
     pub knobs: &'a [&'static Knob],
     /// Processes to take for S3 servers beside those that are found.
@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 
 /// Reads the machine. What could not be read stands in the snapshot beside the rest.
 #[must_use]
-pub fn snapshot(root: &Root, asked: &Asked<'_>) -> Snapshot {
+pub fn snapshot(root: &Root, asked: &SnapshotRequest<'_>) -> Snapshot {
     let mut pass = Pass::default();
     let capture = capture_of(root, &mut pass);
     let (machine, unreadable) = machine(root);
@@ -124,8 +124,8 @@ fn capture_of(root: &Root, pass: &mut Pass) -> Option<Capture> {
     if root.0 == Path::new("/") {
         return None;
     }
-    let told = text(root, CAPTURE_FILE, &mut pass.bytes).ok().map(|text| serde_json::from_str(&text))?;
-    match told {
+    let reported = text(root, CAPTURE_FILE, &mut pass.bytes).ok().map(|text| serde_json::from_str(&text))?;
+    match reported {
         Ok(capture) => Some(capture),
         Err(error) => {
             note(pass, CAPTURE_FILE, error.to_string());

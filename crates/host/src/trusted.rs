@@ -1,9 +1,9 @@
 //! Whether a path leads only through folders in which nobody else can put something in another's place.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::Metadata;
+use std::fs::{Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The first folder or link on the way to a path, itself included, in which somebody else could put another in its
@@ -65,6 +65,16 @@ impl Owners {
         let is_own_group = is_owned(metadata.gid()) && (metadata.gid() == 0 || metadata.gid() == metadata.uid());
         is_owned(metadata.uid()) && !is_open(0o002) && (!is_open(0o020) || is_own_group)
     }
+}
+
+/// Opens no link in place of a file.
+pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// How files are opened that are for their owner alone.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(NO_FOLLOW);
+    options
 }
 
 #[cfg(test)]

@@ -11,17 +11,24 @@ use std::path::{Path, PathBuf};
 
 use linerate_record::journal::{Begin, Waiting};
 
-use crate::apply::{Ground, TuneError, WATCH_MS_MAX, are_two_boots, boot, can_be_confirmed, since_boot_ms};
-use crate::journal::{NO_FOLLOW, State, Told, private};
+use crate::boot::{are_two_boots, boot};
+use crate::clock::since_boot_ms;
+use crate::failure::TuneError;
+use crate::ground::Ground;
+use crate::journal::{JournalFolder, Told};
 use crate::lock::Whole;
 use crate::root::Root;
+use crate::trusted::{NO_FOLLOW, private};
+
+/// How long after the time to confirm is over a watch may still be at work, or be started again by systemd.
+pub(crate) const WATCH_MS_MAX: u64 = 120_000;
 
 /// Longest such file: a path and some words.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// One that is noted, and whose journal was moved or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostWatch {
     /// Its name.
     pub id: String,
     /// The folder in which its journal was.
@@ -34,20 +41,32 @@ pub struct Lost {
 
 /// The application that nobody can confirm or take back, since its journal is not where it was.
 #[must_use]
-pub fn lost(machine: &Root) -> Option<Lost> {
+pub fn lost(machine: &Root) -> Option<LostWatch> {
     lost_of(Whole::of(machine)?.waiting_file()?, &boot(machine))
 }
 
-fn lost_of(file: PathBuf, boot: &str) -> Option<Lost> {
+fn lost_of(file: PathBuf, boot: &str) -> Option<LostWatch> {
     let noted = read(&file).ok()??;
     // In another mount namespace's view of files it may well be there.
     let is_of_now = noted.mounts == mounts() && !are_two_boots(&noted.boot, boot);
-    match told(&noted) {
+    match reported(&noted) {
         Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound && is_of_now => {
-            Some(Lost { wait_ms: wait_ms(&noted), id: noted.id, journals: noted.journals, file })
+            Some(LostWatch { wait_ms: wait_ms(&noted), id: noted.id, journals: noted.journals, file })
         }
         _ => None,
     }
+}
+
+/// Whether an application waits of which nothing keeps [`confirm`](crate::apply::confirm) from keeping it, unless the
+/// machine has booted.
+#[must_use]
+pub fn can_be_confirmed(reported: &Told) -> bool {
+    let is_in_time = since_boot_ms() < reported.begin.deadline_since_boot_ms;
+    reported.is_pending()
+        && reported.is_applied
+        && reported.begin.owner.is_none()
+        && !reported.is_being_undone()
+        && is_in_time
 }
 
 /// Refuses where an application of other journals waits.
@@ -68,7 +87,7 @@ pub(crate) fn end(ground: &Ground<'_>, id: &str) {
     file.into_iter().for_each(|file| forget(&file, ground.state, id));
 }
 
-fn forget(file: &Path, state: &State, id: &str) {
+fn forget(file: &Path, state: &JournalFolder, id: &str) {
     if let Ok(Some(noted)) = read(file)
         && noted.journals == state.path()
         && noted.id == id
@@ -78,18 +97,18 @@ fn forget(file: &Path, state: &State, id: &str) {
     }
 }
 
-fn none_in(file: &Path, own: &State, boot: &str) -> Result<(), TuneError> {
+fn none_in(file: &Path, own: &JournalFolder, boot: &str) -> Result<(), TuneError> {
     let failed = |source| TuneError::State { path: file.to_owned(), source };
     let Some(noted) = read(file).map_err(failed)?.filter(|noted| !are_two_boots(&noted.boot, boot)) else {
         return Ok(());
     };
     let is_own = noted.journals == own.path() && noted.mounts == mounts();
-    match told(&noted) {
+    match reported(&noted) {
         // Of one's own journals, what waits was looked at already.
         Ok(_) if is_own => Ok(()),
         // Its process is gone: it would have the lock.
-        Ok(told) if told.is_pending() && !told.has_changed_nothing() => {
-            let can_be_confirmed = can_be_confirmed(&told);
+        Ok(reported) if reported.is_pending() && !reported.has_changed_nothing() => {
+            let can_be_confirmed = can_be_confirmed(&reported);
             Err(TuneError::Elsewhere { id: noted.id, journals: noted.journals, can_be_confirmed })
         }
         // Nothing was changed under its name, or nothing of it waits.
@@ -106,15 +125,15 @@ fn none_in(file: &Path, own: &State, boot: &str) -> Result<(), TuneError> {
     }
 }
 
-fn told(noted: &Waiting) -> Result<Told, TuneError> {
-    State::existing(&noted.journals).and_then(|state| state.read(&noted.id))
+fn reported(noted: &Waiting) -> Result<Told, TuneError> {
+    JournalFolder::existing(&noted.journals).and_then(|state| state.read(&noted.id))
 }
 
 fn wait_ms(noted: &Waiting) -> u64 {
     noted.deadline_since_boot_ms.saturating_add(WATCH_MS_MAX).saturating_sub(since_boot_ms())
 }
 
-fn note(file: &Path, state: &State, begin: &Begin) -> io::Result<()> {
+fn note(file: &Path, state: &JournalFolder, begin: &Begin) -> io::Result<()> {
     let noted = Waiting {
         journals: state.path().to_owned(),
         mounts: mounts(),
@@ -154,7 +173,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use linerate_record::journal::{By, JOURNAL_SCHEMA, Line};
-    use linerate_record::knob::{Change, Place, Scope, Space, TakesEffect};
+    use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect};
 
     use super::*;
     use crate::journal::Journal;
@@ -175,7 +194,7 @@ mod tests {
 
     fn intent() -> Line {
         let change = Change {
-            place: Place { knob: "vm.swappiness".into(), device: None, space: Space::Host },
+            place: SettingPlace { knob: "vm.swappiness".into(), device: None, space: Space::Host },
             prior: "60".into(),
             new: "10".into(),
             scope: Scope::Host,
@@ -191,9 +210,10 @@ mod tests {
     fn what_waits_with_other_journals_is_named_until_it_waits_no_more() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("tune.waiting");
-        let open = |name: &str| State::open(dir.path().join(name)).unwrap();
+        let open = |name: &str| JournalFolder::open(dir.path().join(name)).unwrap();
         let (one, other) = (open("one"), open("other"));
-        let refused = |state: &State, boot: &str| none_in(&file, state, boot).err().map(|error| error.to_string());
+        let refused =
+            |state: &JournalFolder, boot: &str| none_in(&file, state, boot).err().map(|error| error.to_string());
         assert_eq!(refused(&other, "b"), None, "nothing is noted");
         for (id, ends) in [
             ("1", Line::Confirmed { at_ms: 1 }),
@@ -204,12 +224,12 @@ mod tests {
             note(&file, &one, &begin(id)).unwrap();
             assert_eq!(refused(&other, "b"), None, "{id}: it has changed nothing");
             journal.append(&intent()).unwrap();
-            let told = refused(&other, "b").unwrap();
-            assert!(told.contains(&format!("{id}, whose journal is in")) && told.contains("one"), "{told}");
-            assert!(told.contains("waits to be taken back: linerate tune rollback with"), "{told}");
+            let reported = refused(&other, "b").unwrap();
+            assert!(reported.contains(&format!("{id}, whose journal is in")) && reported.contains("one"), "{reported}");
+            assert!(reported.contains("waits to be taken back: linerate tune rollback with"), "{reported}");
             journal.append(&Line::Applied).unwrap();
-            let told = refused(&other, "b").unwrap();
-            assert!(told.contains("waits to be confirmed: linerate tune confirm, or"), "{told}");
+            let reported = refused(&other, "b").unwrap();
+            assert!(reported.contains("waits to be confirmed: linerate tune confirm, or"), "{reported}");
             assert_eq!(refused(&one, "b"), None, "{id}: its own journals say so themselves");
             assert_eq!(refused(&other, "c"), None, "{id}: the machine has booted since");
             journal.append(&ends).unwrap();
@@ -225,7 +245,7 @@ mod tests {
     #[test]
     fn journals_that_are_not_to_be_seen_from_here_wait_until_their_watch_has_acted() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, state) = (dir.path().join("tune.waiting"), State::open(dir.path().join("own")).unwrap());
+        let (file, state) = (dir.path().join("tune.waiting"), JournalFolder::open(dir.path().join("own")).unwrap());
         let put = |mounts: u64, deadline_since_boot_ms: u64| {
             let (journals, id, boot) = (dir.path().join("none"), "1".to_owned(), "b".to_owned());
             let noted = Waiting { journals, mounts, id, boot, deadline_since_boot_ms };
@@ -249,7 +269,7 @@ mod tests {
     fn what_waits_with_journals_that_were_moved_is_lost_until_they_are_back() {
         let dir = tempfile::tempdir().unwrap();
         let (file, away) = (dir.path().join("tune.waiting"), dir.path().join("away"));
-        let state = State::open(dir.path().join("own")).unwrap();
+        let state = JournalFolder::open(dir.path().join("own")).unwrap();
         let lost = |boot: &str| lost_of(file.clone(), boot).map(|lost| (lost.id, lost.wait_ms > 0));
         assert_eq!(lost("b"), None, "nothing is noted");
         let mut journal = Journal::begin(&state, &begin("1")).unwrap();
@@ -259,7 +279,7 @@ mod tests {
         std::fs::rename(state.path(), &away).unwrap();
         assert_eq!(lost("b"), Some(("1".to_owned(), true)));
         assert_eq!(lost("c"), None, "the machine has booted since");
-        let own = State::open(state.path()).unwrap();
+        let own = JournalFolder::open(state.path()).unwrap();
         let why = none_in(&file, &own, "b").unwrap_err().to_string();
         assert!(why.contains("cannot be read from here") && why.contains("tune.waiting can be removed"), "{why}");
         std::fs::remove_dir(own.path()).unwrap();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use linerate_record::journal::{Begin, By, Owner, Watcher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::apply::{Ground, Rolled, Step, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
+use crate::apply::{ApplyStep, Ground, Rolled, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
 use crate::journal::Told;
 use crate::lock::{Lock, Whole};
 use crate::{owner, setting};
@@ -38,12 +38,12 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// Whether somebody lives to take an application back when its time is over; none where that cannot be told.
 #[must_use]
-pub fn is_watched(told: &Told) -> Option<bool> {
+pub fn is_watched(reported: &Told) -> Option<bool> {
     let lives = |watcher: &Watcher| match watcher {
         Watcher::Process { process, namespace } => owner::lives_in(*process, *namespace),
         Watcher::Unit(unit) => systemd::is_active(unit),
     };
-    let all: Vec<Option<bool>> = told.watchers.iter().map(lives).collect();
+    let all: Vec<Option<bool>> = reported.watchers.iter().map(lives).collect();
     match (all.contains(&Some(true)), all.is_empty() || all.contains(&None)) {
         (true, _) => Some(true),
         (false, true) => None,
@@ -55,11 +55,12 @@ pub fn is_watched(told: &Told) -> Option<bool> {
 ///
 /// # Errors
 /// As of [`watch`].
-pub fn overdue(ground: &Ground<'_>, told: &Told) -> Result<Option<Rolled>, TuneError> {
-    let is_over = since_boot_ms() >= told.begin.deadline_since_boot_ms || told.begin.owner.is_some_and(owner::is_gone);
-    let is_of_now = told.is_pending() && !has_booted(ground.root, &told.begin);
-    let is_nobodys = is_of_now && is_over && is_watched(told) == Some(false);
-    if is_nobodys { watch(ground, &told.begin.id, &mut |_| ()) } else { Ok(None) }
+pub fn overdue(ground: &Ground<'_>, reported: &Told) -> Result<Option<Rolled>, TuneError> {
+    let is_over =
+        since_boot_ms() >= reported.begin.deadline_since_boot_ms || reported.begin.owner.is_some_and(owner::is_gone);
+    let is_of_now = reported.is_pending() && !has_booted(ground.root, &reported.begin);
+    let is_nobodys = is_of_now && is_over && is_watched(reported) == Some(false);
+    if is_nobodys { watch(ground, &reported.begin.id, &mut |_| ()) } else { Ok(None) }
 }
 
 /// This process, as one that watches.
@@ -75,16 +76,16 @@ pub fn this_process() -> std::io::Result<Watcher> {
 ///
 /// # Errors
 /// Where its journal is gone, or cannot be read until its time is over.
-pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
+pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
     let mut deadline_ms = 0;
     loop {
-        let told = read(ground, id, deadline_ms)?;
-        if !told.is_pending() {
+        let reported = read(ground, id, deadline_ms)?;
+        if !reported.is_pending() {
             return Ok(None);
         }
-        deadline_ms = told.begin.deadline_since_boot_ms;
+        deadline_ms = reported.begin.deadline_since_boot_ms;
         let left_ms = deadline_ms.saturating_sub(since_boot_ms());
-        let (look, is_owned) = told.begin.owner.map_or((LOOK, true), |owner| (OWNER_LOOK, !owner::is_gone(owner)));
+        let (look, is_owned) = reported.begin.owner.map_or((LOOK, true), |owner| (OWNER_LOOK, !owner::is_gone(owner)));
         if left_ms == 0 || !is_owned {
             break;
         }
@@ -134,7 +135,7 @@ fn had_in_time(ground: &Ground<'_>, id: &str) -> Option<Lock> {
 
 /// What was taken back without the lock is looked at once more under it, when its holder has let go: it may have ended
 /// a write. Then all changes are, for the journal may tell of that one that it was restored.
-fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
+fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
     loop {
         match lock(ground) {
             Err(TuneError::Busy) => std::thread::sleep(LOOK),
@@ -142,9 +143,9 @@ fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Resul
                 let _held = held?;
                 // A later application was made on what this one left.
                 let is_last = ground.state.ids()?.last().is_some_and(|last| last == id);
-                let told = anew(read(ground, id, 0)?);
+                let reported = anew(read(ground, id, 0)?);
                 let rolled =
-                    if is_last { take_back(ground, &told, By::Lapse, false, step).map(Some) } else { Ok(None) };
+                    if is_last { take_back(ground, &reported, By::Lapse, false, step).map(Some) } else { Ok(None) };
                 return rolled;
             }
         }
@@ -181,19 +182,19 @@ fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<Told, TuneError>
     }
 }
 
-fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(Step)) -> Result<Option<Rolled>, TuneError> {
-    let mut told = read(ground, id, 0)?;
-    if !told.is_pending() {
+fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
+    let mut reported = read(ground, id, 0)?;
+    if !reported.is_pending() {
         return Ok(None);
     }
-    let mut rolled = take_back(ground, &told, By::Lapse, false, step)?;
+    let mut rolled = take_back(ground, &reported, By::Lapse, false, step)?;
     for _ in 1..ATTEMPTS {
         if !rolled.has_failed() {
             break;
         }
         std::thread::sleep(LOOK * 2);
-        told = read(ground, id, 0)?;
-        rolled = take_back(ground, &told, By::Lapse, false, step)?;
+        reported = read(ground, id, 0)?;
+        rolled = take_back(ground, &reported, By::Lapse, false, step)?;
     }
     Ok(Some(rolled))
 }

@@ -1,7 +1,7 @@
 //! A captured folder is read as a machine.
 
 use linerate_host::{Root, Unreadable, machine, reading};
-use linerate_record::machine::{Bond, Machine, Nic};
+use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use linerate_record::reading::{Memory, Pressure, TcpCounters};
 use std::fs;
 use std::path::Path;
@@ -63,19 +63,19 @@ fn write(folder: &Path, path: &str, content: &[u8]) {
 }
 
 fn paths(unreadable: &[Unreadable]) -> Vec<&str> {
-    unreadable.iter().map(|told| told.path.as_str()).collect()
+    unreadable.iter().map(|reported| reported.path.as_str()).collect()
 }
 
 #[test]
 fn a_captured_machine_is_read_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let nic = |name: &str, mtu_bytes, gbits_per_s: Option<u64>| Nic {
+    let nic = |name: &str, mtu_bytes, gbits_per_s: Option<u64>| MachineNic {
         name: name.to_owned(),
         mtu_bytes,
         speed_bits_per_s: gbits_per_s.map(|speed| speed * 1_000_000_000),
-        ..Nic::default()
+        ..MachineNic::default()
     };
-    let bond = Bond {
+    let bond = MachineBond {
         mode: "802.3ad".to_owned(),
         xmit_hash_policy: Some("layer2+3".to_owned()),
         members: vec!["ens1f0".to_owned(), "ens1f1".to_owned()],
@@ -88,8 +88,8 @@ fn a_captured_machine_is_read_as_it_was() {
         memory_bytes: 1000 * 1024,
         nics: vec![
             nic("lo", 65536, None),
-            Nic { driver: Some("mlx5_core".to_owned()), numa_node: Some(1), ..nic("ens1f0", 9000, Some(25)) },
-            Nic { over: bond.members.clone(), bond: Some(bond), ..nic("bond0", 9000, Some(50)) },
+            MachineNic { driver: Some("mlx5_core".to_owned()), numa_node: Some(1), ..nic("ens1f0", 9000, Some(25)) },
+            MachineNic { over: bond.members.clone(), bond: Some(bond), ..nic("bond0", 9000, Some(50)) },
         ],
         clocksource: "tsc".to_owned(),
         virtualized: false,
@@ -117,7 +117,7 @@ fn a_captured_machine_gives_its_counters() {
 
 #[test]
 fn each_missing_file_costs_its_own_part_and_is_told_once() {
-    let told_by_machine = [
+    let reported_by_machine = [
         "proc/cpuinfo",
         "proc/sys/kernel/osrelease",
         "proc/meminfo",
@@ -127,7 +127,7 @@ fn each_missing_file_costs_its_own_part_and_is_told_once() {
         "sys/class/net/ens1f0/flags",
         "sys/class/net/ens1f0/mtu",
     ];
-    let told_by_reading =
+    let reported_by_reading =
         ["proc/stat", "proc/net/dev", "proc/net/snmp", "proc/diskstats", "proc/meminfo", "proc/pressure/io"];
     let mut checked = 0;
     for (path, _) in FILES {
@@ -136,14 +136,14 @@ fn each_missing_file_costs_its_own_part_and_is_told_once() {
         fs::remove_file(folder.path().join(path)).unwrap();
         let (_, of_machine) = machine(&root);
         let (_, of_reading) = reading(&root, 0);
-        for (told, expected) in [(of_machine, &told_by_machine[..]), (of_reading, &told_by_reading[..])] {
+        for (reported, expected) in [(of_machine, &reported_by_machine[..]), (of_reading, &reported_by_reading[..])] {
             if expected.contains(&path) {
-                assert_eq!(paths(&told), [path]);
+                assert_eq!(paths(&reported), [path]);
                 checked += 1;
             }
         }
     }
-    assert_eq!(checked, told_by_machine.len() + told_by_reading.len());
+    assert_eq!(checked, reported_by_machine.len() + reported_by_reading.len());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_empty_folder_is_a_machine_of_which_nothing_is_known() {
     let (made_of, unreadable) = machine(&root);
     assert_eq!(made_of, Machine::default());
     assert_eq!(unreadable.len(), 7, "{unreadable:?}");
-    assert!(unreadable.iter().all(|told| !told.to_string().contains(&*folder.path().to_string_lossy())));
+    assert!(unreadable.iter().all(|reported| !reported.to_string().contains(&*folder.path().to_string_lossy())));
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! Fingerprints of a captured machine, to which something happens, and of the machine on which the tests run.
 
+mod processor;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use linerate_host::fingerprint::{Asked, begin, end};
+use linerate_host::fingerprint::{FingerprintEnd, FingerprintRequest, begin, end};
 use linerate_host::{Root, serving};
+use linerate_record::reading::QuotaPeriods;
+use processor::least_of;
 
 const TARGET: u32 = 20;
 const CPU: &str = "sys/devices/system/cpu";
@@ -91,15 +95,33 @@ fn machine(folder: &Path) -> Root {
     Root::captured(folder)
 }
 
+/// What stood and what happened, by key: figures as they are, so that what moves one is seen.
+fn by_key(ended: FingerprintEnd) -> BTreeMap<String, String> {
+    let FingerprintEnd { mut standing, flaps, meanwhile } = ended;
+    standing.extend(flaps);
+    let per_mille = |share: f64| format!("{:.0} per mille", share * 1000.0);
+    let cut = |quotas: &[QuotaPeriods]| quotas.iter().map(|quota| quota.throttled).sum::<u64>().to_string();
+    let shares = meanwhile.processors;
+    let figures = [
+        ("stolen", shares.map_or("unreadable".to_owned(), |shares| per_mille(shares.stolen))),
+        ("foreign_load", shares.map_or("unreadable".to_owned(), |shares| per_mille(shares.foreign))),
+        ("throttled", format!("{:?}", meanwhile.slowed)),
+        ("cgroup.throttled", cut(&meanwhile.client_quotas)),
+        ("target.cgroup.throttled", meanwhile.target_quotas.as_deref().map_or("no target".to_owned(), cut)),
+    ];
+    standing.extend(figures.map(|(key, figure)| (key.to_owned(), figure)));
+    standing
+}
+
 /// A fingerprint of the machine, during which something happens.
 fn during(happens: impl Fn(&Path)) -> BTreeMap<String, String> {
     let dir = tempfile::tempdir().expect("a folder");
     let root = machine(dir.path());
     let hosts: [IpAddr; 2] = ["10.7.0.9".parse().expect("an address"), "127.0.0.1".parse().expect("an address")];
-    let begun = begin(&root, &Asked { target_pid: Some(TARGET), target_hosts: &hosts });
+    let begun = begin(&root, &FingerprintRequest { target_pid: Some(TARGET), target_hosts: &hosts });
     times(dir.path(), 2300, 8700, 0);
     happens(dir.path());
-    let mut print = end(begun, &root);
+    let mut print = by_key(end(begun, &root));
     // The file is another in each folder.
     assert!(print.remove("target.program").is_some_and(|file| file.contains("12 bytes")));
     print
@@ -111,11 +133,11 @@ fn a_captured_machine_to_which_nothing_happens_is_told_by_every_key() {
     let expected = [
         ("affinity", "0-3"),
         ("boot", "1111"),
-        ("cgroup.throttled", "no"),
+        ("cgroup.throttled", "0"),
         ("client.cgroup", "200000 of 100000 us"),
         ("client.netns", "net:[4026531840]"),
         ("clocksource", "tsc"),
-        ("foreign_load", "25 % or more"),
+        ("foreign_load", "300 per mille"),
         ("frequency.governor", "performance"),
         ("interfaces", "bond0.7, lo"),
         ("kernel", "6.12.1 #1 SMP"),
@@ -143,13 +165,13 @@ fn a_captured_machine_to_which_nothing_happens_is_told_by_every_key() {
         ("nic.lo.mtu", "not stated"),
         ("nic.lo.speed", "not stated"),
         ("processors", "0-3"),
-        ("stolen", "below 5 %"),
+        ("stolen", "0 per mille"),
         ("target.affinity", "0-3"),
         ("target.cgroup", "200000 of 100000 us"),
-        ("target.cgroup.throttled", "no"),
+        ("target.cgroup.throttled", "0"),
         ("target.netns", "net:[4026531840]"),
         ("target.started", "at tick 77"),
-        ("throttled", "no"),
+        ("throttled", "Some(false)"),
     ];
     let expected: BTreeMap<String, String> = expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
     assert_eq!(print, expected);
@@ -160,12 +182,15 @@ fn what_happens_during_a_cell_is_told_by_its_key_and_by_no_other() {
     type Case<'a> = (&'a dyn Fn(&Path), &'a [(&'a str, &'a str)]);
     let cases: [Case; 9] = [
         // The measurement's own 300 ticks are not foreign.
-        (&|dir| process(dir, "20", 1, "minio", 1300), &[("foreign_load", "below 25 %")]),
-        (&|dir| process(dir, "10", 1, "linerate", 400), &[("foreign_load", "below 25 %")]),
+        (&|dir| process(dir, "20", 1, "minio", 1300), &[("foreign_load", "0 per mille")]),
+        (&|dir| process(dir, "10", 1, "linerate", 400), &[("foreign_load", "0 per mille")]),
         (&|dir| process(dir, "30", 1, "cron", 305), &[]),
-        (&|dir| times(dir, 2300, 8650, 53), &[("stolen", "5 % or more")]),
-        (&|dir| write(dir, &format!("{CPU}/cpu2/thermal_throttle/core_throttle_count"), "4"), &[("throttled", "yes")]),
-        (&|dir| throttled(dir, 200, 8), &[("cgroup.throttled", "yes"), ("target.cgroup.throttled", "yes")]),
+        (&|dir| times(dir, 2300, 8650, 50), &[("stolen", "50 per mille")]),
+        (
+            &|dir| write(dir, &format!("{CPU}/cpu2/thermal_throttle/core_throttle_count"), "4"),
+            &[("throttled", "Some(true)")],
+        ),
+        (&|dir| throttled(dir, 200, 8), &[("cgroup.throttled", "1"), ("target.cgroup.throttled", "1")]),
         (
             &|dir| {
                 write(dir, "sys/class/net/eth1/carrier_changes", "3");
@@ -175,7 +200,7 @@ fn what_happens_during_a_cell_is_told_by_its_key_and_by_no_other() {
         ),
         (&|dir| write(dir, "sys/class/net/bond0/mtu", "1500"), &[("nic.bond0.mtu", "9000, then 1500")]),
         (
-            &|dir| write(dir, "proc/20/stat", "20 (minio) S 1 1 1 0 -1 0 0 0 0 0 9 0 0 0 20 0 1 0 99 0 0"),
+            &|dir| write(dir, "proc/20/stat", "20 (minio) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0"),
             &[("target.started", "at tick 77, then at tick 99")],
         ),
     ];
@@ -196,24 +221,26 @@ fn what_happens_during_a_cell_is_told_by_its_key_and_by_no_other() {
 fn a_target_that_is_gone_and_a_machine_without_files_are_told_and_cost_no_panic() {
     let dir = tempfile::tempdir().unwrap();
     let root = Root::captured(dir.path());
-    let asked = Asked { target_pid: Some(4), target_hosts: &["10.0.0.1".parse().unwrap()] };
-    let print = end(begin(&root, &asked), &root);
+    let asked = FingerprintRequest { target_pid: Some(4), target_hosts: &["10.0.0.1".parse().unwrap()] };
+    let print = by_key(end(begin(&root, &asked), &root));
     assert_eq!(print["target.started"], "no such process");
     assert_eq!(print["kernel"], "not stated not stated");
     assert!(print["interfaces"].starts_with("no route to 10.0.0.1"), "{print:?}");
-    assert_eq!(print["foreign_load"], "unreadable: proc/stat");
+    assert_eq!(print["foreign_load"], "unreadable");
 }
 
 #[test]
 fn this_machine_is_the_same_twice() {
     let hosts: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "192.0.2.77".parse().unwrap()];
-    let asked = Asked { target_pid: Some(std::process::id()), target_hosts: &hosts };
+    let asked = FingerprintRequest { target_pid: Some(std::process::id()), target_hosts: &hosts };
     let print = || {
         let begun = begin(&Root::live(), &asked);
         std::thread::sleep(Duration::from_millis(100));
-        let mut print = end(begun, &Root::live());
+        let mut print = by_key(end(begun, &Root::live()));
         // Whoever else is on the machine may begin and end meanwhile.
-        assert!(print.remove("foreign_load").is_some() && print.remove("stolen").is_some());
+        for key in ["foreign_load", "stolen", "cgroup.throttled", "target.cgroup.throttled"] {
+            assert!(print.remove(key).is_some(), "{key}");
+        }
         print
     };
     let (one, other) = (print(), print());
@@ -231,9 +258,10 @@ fn what_others_do_with_the_processors_is_foreign() {
     let line = format!("for i in $(seq {cpus}); do timeout 1 sh -c 'while :; do :; done' & done");
     let shell = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).status().unwrap();
     assert!(shell.success());
-    let begun = begin(&Root::live(), &Asked::default());
+    let begun = begin(&Root::live(), &FingerprintRequest::default());
     std::thread::sleep(Duration::from_millis(700));
-    assert_eq!(end(begun, &Root::live())["foreign_load"], "25 % or more");
+    let shares = end(begun, &Root::live()).meanwhile.processors.expect("proc/stat is there");
+    assert!(shares.foreign >= 0.25, "{shares:?}");
 }
 
 #[test]
@@ -258,13 +286,6 @@ fn finding_it_among_a_thousand_processes_costs_less_than_a_tenth_of_a_second() {
     let host = listener.local_addr().unwrap();
     let processes = fs::read_dir("/proc").unwrap().count();
     let allowed = Duration::from_millis(100) * u32::try_from(processes.div_ceil(1000)).unwrap();
-    let fastest = (0..10)
-        .map(|_| {
-            let began = Instant::now();
-            std::hint::black_box(serving(&Root::live(), &[host]));
-            began.elapsed()
-        })
-        .min()
-        .unwrap();
+    let fastest = least_of(10, |_| serving(&Root::live(), &[host]));
     assert!(fastest < allowed, "{fastest:?}, allowed {allowed:?}");
 }

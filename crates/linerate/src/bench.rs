@@ -1,16 +1,19 @@
-//! `linerate bench`: the main job. Sets the run up, drives the grid, leaves a run folder and a report.
+//! `linerate bench`: the main job. Sets the run up, drives the load, leaves a run folder and a report.
 
+pub(crate) mod alias;
+mod beforehand;
 mod bodies;
 mod canary;
+pub(crate) mod flags;
 mod foretold;
 mod kept;
+mod needs;
 mod objects;
-mod parts;
 mod points;
+pub(crate) mod resolve;
 mod setup;
 mod steps;
 mod stored;
-mod together;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,37 +23,44 @@ use linerate_analysis::findings::{left_behind, requests_failed, threshold_missed
 use linerate_analysis::view::View;
 use linerate_record::finding::{FindingKind, Severity};
 
-use crate::cli::BenchFlags;
 use crate::failure::{Failure, code};
 use crate::progress::Progress;
-use crate::{folder, interrupt, progress, readings, report};
+use crate::{folder, interrupt, printing, progress, readings, views};
 
+use flags::{BenchFlags, Output};
 use objects::Objects;
 use points::{Recorder, ceilings, measure};
-use setup::Setup;
-pub(crate) use together::check;
+use setup::{Beside, Setup};
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
+    let (asked, notes) = resolve::resolve(flags)?;
+    let beside = Beside { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
+    let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
-        report::print(&foretold::told(flags)?)?;
+        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     interrupt::before_the_load()?;
-    let mut setup = Setup::make(flags)?;
+    if !flags.output.quiet {
+        notes.iter().for_each(|note| progress::say(&format!("note: {note}")));
+    }
+    let mut setup = Setup::make(asked, beside, needs)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
     let interrupt = interrupt::watch_and_tell(setup.remains.clone())?;
     setup.signalled = Arc::clone(&interrupt.signalled);
-    let driven = setup.open_bucket().and_then(|()| load(&mut setup, flags, &interrupt.stop));
+    let driven = setup.open_bucket().and_then(|()| load(&mut setup, &interrupt.stop));
     // Whatever became of the load, a bucket that was made for it goes.
     close(&mut setup);
     driven?;
-    finish(flags, &setup, interrupt::came(&interrupt.signalled))
+    finish(&flags.output, &setup, interrupt::came(&interrupt.signalled))
 }
 
 /// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go
 /// is left behind, and recorded as such.
 fn close(setup: &mut Setup<'_>) {
-    let error = match setup.close_bucket() {
+    let closed = setup.close_bucket();
+    let error = match closed {
+        _ if setup.has_own_target() => return,
         Ok(true) => return,
         Ok(false) => "it is not empty".to_owned(),
         Err(error) => {
@@ -64,15 +74,15 @@ fn close(setup: &mut Setup<'_>) {
     progress::say(&format!("warning: the bucket {name:?} of this run remains at the target: {error}; {cleaning}"));
 }
 
-/// Drives the grid into a run folder; clears up whatever happens.
-fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Result<(), Failure> {
+/// Drives the load into a run folder; clears up whatever happens.
+fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     if interrupt::came(interrupted) {
         return Err(Failure::Interrupted);
     }
     let (folder, mut manifest) = setup.begin_folder()?;
     setup.make_bucket(&mut manifest)?;
     let setup = &*setup;
-    let progress = Progress::new(setup.expected(), flags.output.quiet || flags.output.json);
+    let progress = Progress::new(setup.expected(), setup.output.quiet || setup.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected(), setup.target_here())?;
     let mut objects = Objects::new(setup);
     let mut recorder = Recorder::new(folder, manifest, setup);
@@ -102,23 +112,23 @@ fn load(setup: &mut Setup, flags: &BenchFlags, interrupted: &AtomicBool) -> Resu
     if ended.is_err() {
         // What was measured before is worth reading; that it could not be rendered matters less than why the load
         // ended.
-        let _ = report::view_of(&setup.folder).and_then(|view| report::write_html(&setup.folder, &view));
+        let _ = views::view_of(&setup.folder).and_then(|view| views::write_html(&setup.folder, &view));
         progress::say(&format!("what was measured until then: linerate report {}", setup.folder.display()));
     }
     ended
 }
 
-fn finish(flags: &BenchFlags, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
-    let view = report::view_of(&setup.folder)?;
+fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
+    let view = views::view_of(&setup.folder)?;
     // Printed before a file is written: a disk that is full now must not keep the figures from being seen.
-    if flags.output.json {
-        report::print(&linerate_report::json(&view))?;
-    } else if !flags.output.quiet {
-        report::print(&linerate_report::terminal::render(&view, report::look()))?;
+    if output.json {
+        printing::print(&linerate_report::json(&view))?;
+    } else if !output.quiet {
+        printing::print(&linerate_report::terminal::render(&view, printing::look()))?;
     }
-    let html = report::write_html(&setup.folder, &view)?;
-    if !flags.output.json && !flags.output.quiet {
-        report::print(&format!("\n report  {}\n", html.display()))?;
+    let html = views::write_html(&setup.folder, &view)?;
+    if !output.json && !output.quiet {
+        printing::print(&format!("\n report  {}\n", html.display()))?;
     }
     outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
 }

@@ -11,6 +11,8 @@ use linerate_record::units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
+use crate::failure::Failure;
+
 /// Opens a file without waiting for whoever might write to it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -91,13 +93,25 @@ pub(crate) fn text(path: &Path, most: u64) -> io::Result<String> {
     into_text(named(path, most)?)
 }
 
+/// A table that a user names: what is no text is wrong usage, as a wrong cell of it is.
+pub(crate) fn table(path: &Path, most: u64) -> Result<String, Failure> {
+    text(path, most).map_err(|source| match source.kind() {
+        io::ErrorKind::InvalidData => Failure::usage(format!("{}: {source}", path.display())),
+        _ => Failure::File { what: "read", path: path.to_owned(), source },
+    })
+}
+
 /// The same of a file that is open already.
 pub(crate) fn named_of(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
     if file.metadata()?.is_file() { read(file, most) } else { until_end(file, most, Instant::now() + WAIT) }
 }
 
 pub(crate) fn into_text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+    String::from_utf8(bytes).map_err(|error| {
+        let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + sound.iter().filter(|byte| **byte == b'\n').count();
+        io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not text in UTF-8: save it as UTF-8"))
+    })
 }
 
 /// Reads until the other end is closed: a pipe without one yet is waited for too.
@@ -168,11 +182,11 @@ mod tests {
         let of = |text: &[u8], bytes, lines| {
             std::fs::write(&path, text).unwrap();
             let mut taken = Vec::new();
-            let told = each_line(&open(&path).unwrap(), Bound { bytes, lines }, |line| {
+            let reported = each_line(&open(&path).unwrap(), Bound { bytes, lines }, |line| {
                 taken.push(String::from_utf8_lossy(line).into_owned());
                 true
             });
-            told.map(|()| taken).map_err(|error| error.to_string())
+            reported.map(|()| taken).map_err(|error| error.to_string())
         };
         assert_eq!(of(b"a\nb\n", 4, 2).unwrap(), ["a\n", "b\n"]);
         assert_eq!(of(b"a\n\nb", 4, 3).unwrap(), ["a\n", "\n", "b"]);
@@ -181,8 +195,8 @@ mod tests {
         assert!(of(b"a\nb\nc", 9, 2).unwrap_err().contains("more lines"));
         // Sparse: one line without an end.
         std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
-        let told = each_line(&open(&path).unwrap(), Bound { bytes: 1 << 30, lines: 9 }, |_| true);
-        assert!(told.unwrap_err().to_string().contains("line 3 is longer"));
+        let reported = each_line(&open(&path).unwrap(), Bound { bytes: 1 << 30, lines: 9 }, |_| true);
+        assert!(reported.unwrap_err().to_string().contains("line 3 is longer"));
         assert!(each_line(&open(Path::new("/dev/zero")).unwrap(), Bound { bytes: 9, lines: 9 }, |_| true).is_err());
     }
 

@@ -24,17 +24,18 @@ pub(crate) fn of(words: &[String]) -> String {
     for word in words.iter().skip(1).take_while(|word| *word != "-h") {
         found = found.find_subcommand(word).unwrap_or(found);
     }
-    told(found)
+    reported(found)
 }
 
-fn told(command: &Command) -> String {
+fn reported(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
     let usage = usage.lines().next().unwrap_or_default().to_owned();
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
     let mut lines = wrapped(&about, "", WIDTH);
     lines.extend([String::new(), usage, String::new()]);
-    let end = format!("{name} --help tells all of it: every flag with its unit and default, and exit codes.");
+    let codes = if after_help(command).contains("Exit codes") { ", and exit codes" } else { "" };
+    let end = format!("{name} --help shows all of it: every flag with its unit and default{codes}.");
     let verbs = verbs(command);
     let room = LINES - lines.len() - 1;
     // Each flag gets its line where all have one; else their names alone.
@@ -47,9 +48,13 @@ fn told(command: &Command) -> String {
     lines.join("\n") + "\n"
 }
 
+fn after_help(command: &Command) -> String {
+    command.get_after_help().map(ToString::to_string).unwrap_or_default()
+}
+
 /// The examples of a command, with an empty line behind them.
 fn examples(command: &Command) -> Vec<String> {
-    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let text = after_help(command);
     let found = text.lines().skip_while(|line| !line.starts_with("Example")).take_while(|line| !line.is_empty());
     found.map(str::to_owned).collect()
 }
@@ -169,11 +174,11 @@ mod tests {
         command.build();
         let mut seen = 0;
         each(&command, &mut |command| {
-            let text = told(command);
+            let text = reported(command);
             let name = command.get_bin_name().unwrap_or(command.get_name());
             assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
             assert!(text.lines().all(|line| line.chars().count() <= 120), "{name}: {text}");
-            assert!(text.contains("Usage: linerate") && text.contains("--help tells all of it"), "{name}: {text}");
+            assert!(text.contains("Usage: linerate") && text.contains("--help shows all of it"), "{name}: {text}");
             let has_examples = !examples(command).is_empty();
             assert_eq!(has_examples, text.contains("\nExample"), "{name}: {text}");
             let first_flag = text.find("\n  --").unwrap_or(text.len());

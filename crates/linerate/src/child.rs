@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use linerate_load::sigv4::Credentials;
-use linerate_load::tls::{Trust, certificates_in_pem};
+use linerate_record::load::{Choice as _, OwnTarget};
+use linerate_wire::tls::{Trust, certificates_in_pem};
 
-use crate::cli::TargetKind;
 use crate::failure::Failure;
 
 /// How variables begin that hold keys, or lead to them: those of warp, AWS's tools and mc.
@@ -40,15 +40,12 @@ impl Drop for TargetProcess {
 
 /// Starts a target on a free port of 127.0.0.1, with or without TLS.
 pub(crate) fn start(
-    kind: TargetKind,
+    kind: OwnTarget,
     drive: Option<&Path>,
     credentials: Option<&Credentials>,
     tls: bool,
 ) -> Result<TargetProcess, Failure> {
-    let name = match kind {
-        TargetKind::Embedded => "embedded",
-        TargetKind::Null => "null",
-    };
+    let name = kind.name();
     let failed = |why: String| Failure::Child { kind: name, why };
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
@@ -67,7 +64,7 @@ pub(crate) fn start(
     // Ctrl-C on a terminal goes to the whole foreground group; the target must outlive it, for cleaning up.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-    match told(&mut child, tls) {
+    match reported(&mut child, tls) {
         Ok((address, trust)) => Ok(TargetProcess { child, address, trust }),
         Err(why) => {
             let _ = child.kill();
@@ -79,7 +76,7 @@ pub(crate) fn start(
 
 /// Takes everything out of a child's environment that may hold a key or lead to one: it is given those that it is to
 /// take, and the null target needs none.
-fn without_keys(command: &mut Command, names: impl Iterator<Item = OsString>) {
+pub(crate) fn without_keys(command: &mut Command, names: impl Iterator<Item = OsString>) {
     for name in names {
         if KEYS_BEGIN.iter().any(|begin| name.as_encoded_bytes().starts_with(begin.as_bytes())) {
             command.env_remove(name);
@@ -88,7 +85,7 @@ fn without_keys(command: &mut Command, names: impl Iterator<Item = OsString>) {
 }
 
 /// What a target says first: its address and, with TLS, where its authority's certificate is.
-fn told(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
+fn reported(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
     let silent = || "it ended before it listened; what it said is above".to_owned();
     let mut out = BufReader::new(child.stdout.take().ok_or_else(silent)?);
     let mut next = |word: &str| {

@@ -1,18 +1,40 @@
 //! `linerate compare`: two runs, or two groups of runs, side by side.
 
+pub(crate) mod flags;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use linerate_analysis::compare::{Comparison, RUNS_MIN, compare};
-use linerate_analysis::view::Records;
+use linerate_analysis::records::Records;
 use linerate_report::comparison;
 
-use crate::cli::{CompareFlags, CompareFormat};
 use crate::failure::{Failure, code};
-use crate::{folder, named, printing, report};
+use crate::{folder, named, printing};
+use flags::{CompareFlags, CompareFormat};
+
+/// What is wrong with the runs that the flags name.
+pub(crate) fn check(flags: &CompareFlags) -> Result<(), Failure> {
+    read_both(flags).map(|_| ())
+}
+
+/// The runs of either side; those that cannot be read are told at once.
+fn read_both(flags: &CompareFlags) -> Result<(Vec<Records>, Vec<Records>), Failure> {
+    let (mut failures, mut sides) = (Vec::new(), [Vec::new(), Vec::new()]);
+    for (side, runs) in sides.iter_mut().zip([&flags.a.0, &flags.b.0]) {
+        for run in runs {
+            match folder::read(run) {
+                Ok(records) => side.push(records),
+                Err(failure) => failures.push(failure),
+            }
+        }
+    }
+    let [a, b] = sides;
+    if failures.is_empty() { Ok((a, b)) } else { Err(Failure::all_of(failures.into_iter().map(Some))) }
+}
 
 pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
-    let (a, b) = (read(&flags.a.0)?, read(&flags.b.0)?);
+    let (a, b) = read_both(flags)?;
     refuse_repeated(&flags.a.0.iter().chain(&flags.b.0).zip(a.iter().chain(&b)).collect::<Vec<_>>())?;
     let threshold = flags.fail_if_slower.map(|share| share.0);
     let runs = a.len().min(b.len());
@@ -30,21 +52,17 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         )));
     }
     let rendered = match flags.format {
-        CompareFormat::Text => comparison::text(&found, report::look_for_file(flags.output.is_some())),
+        CompareFormat::Text => comparison::text(&found, printing::look_for_file(flags.output.is_some())),
         CompareFormat::Json => comparison::json(&found),
         CompareFormat::Csv => comparison::csv(&found),
         CompareFormat::Html => comparison::html(&found),
     };
     match &flags.output {
         Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
-        None => report::print(&rendered)?,
+        None => printing::print(&rendered)?,
     }
     let why = "threshold missed: B is slower than --fail-if-slower allows, as the comparison says";
     if missed(&found) { Err(Failure::Outcome { why: why.into(), code: code::MISSED }) } else { Ok(ExitCode::SUCCESS) }
-}
-
-fn read(folders: &[PathBuf]) -> Result<Vec<Records>, Failure> {
-    folders.iter().map(|path| folder::read(path)).collect()
 }
 
 /// A run says no more where it is given twice: by another path, a link, a copy, or on both sides.

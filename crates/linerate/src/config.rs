@@ -1,22 +1,18 @@
-//! The command line, and a file of flags for it: `linerate bench --config FILE`, in the layout of warp's `run`.
+//! A file of flags for a command line: `linerate bench --config FILE`, in the layout of warp's `run`.
 //!
 //! The file becomes flags, put before those that were given, so that one parser judges both. What is wrong with it is
 //! told with file, line and column. Values of keys are never part of a message.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
-use linerate_record::shown::MASK;
+use clap::{Command, CommandFactory as _, Parser as _};
 use saphyr_parser::{Event, Parser, Span};
 
-use crate::cli::{Cli, Given, GivenFlags, Verb};
+use crate::bench::resolve;
+use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
-use crate::grid::Grid;
-use crate::progress::say;
-use crate::{bounded, brief, exposed, printing, warp};
+use crate::refusal::refusal;
+use crate::{bounded, exposed, masks, warp};
 
 /// Largest file read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -49,111 +45,8 @@ const RENAMED: [(&str, &str); 18] = [
 /// Flags whose values may be lists in a file.
 const LISTS: [&str; 1] = ["host"];
 
-/// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
-pub(crate) fn command_line(args: Vec<OsString>) -> Result<Cli, Failure> {
-    let mut cli = parse(&args)?;
-    let Verb::Bench(flags) = &mut cli.verb else { return Ok(cli) };
-    let typed = given(&args, Given::Typed);
-    let Some(path) = flags.config.clone() else {
-        flags.given = typed;
-        return Ok(cli);
-    };
-    let words = with_file(args, &path)?;
-    let mut cli = parse(&words)?;
-    if let Verb::Bench(flags) = &mut cli.verb {
-        flags.given = given(&words, Given::InFile);
-        flags.given.0.extend(typed.0);
-    }
-    Ok(cli)
-}
-
-/// The flags of bench that stand on a command line, by their ids.
-pub(crate) fn given(words: &[OsString], by: Given) -> GivenFlags {
-    let matches = Cli::command().try_get_matches_from(words).ok();
-    let bench = matches.as_ref().and_then(|matches| matches.subcommand_matches("bench"));
-    let ids = bench.into_iter().flat_map(|bench| bench.ids().map(move |id| (bench, id.as_str())));
-    let typed = ids.filter(|(bench, id)| bench.value_source(id) == Some(ValueSource::CommandLine));
-    GivenFlags(typed.map(|(_, id)| (id.to_owned(), by)).collect())
-}
-
-fn parse(args: &[OsString]) -> Result<Cli, Failure> {
-    let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    printing::keep_secrets_of(&words);
-    Cli::try_parse_from(args).map_err(|error| match (error.kind(), warp::explain(&error, &words)) {
-        (_, Some(text)) => Failure::Usage(text),
-        (ErrorKind::DisplayHelp, None) if brief::is_asked(&words) => {
-            let printed = printing::print_own(&brief::of(&words));
-            std::process::exit(i32::from(printed.is_err()))
-        }
-        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, None) => error.exit(),
-        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, None) => error.exit(),
-        (_, None) => Failure::Usage(refusal(&error)),
-    })
-}
-
-/// What clap says of a command line that it refuses. A word that stands where none is expected goes unquoted, since it
-/// may be a key whose flag was left out or takes one word; but for one that was meant to be a verb.
-pub(crate) fn refusal(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let text = text.trim_start_matches("error: ").trim_end();
-    let (kind, suggestion) = match error.kind() {
-        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, None),
-        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, error.get(ContextKind::SuggestedSubcommand)),
-        _ => return text.to_owned(),
-    };
-    match error.get(kind) {
-        Some(ContextValue::String(word)) if !word.starts_with('-') && !word.is_empty() && suggestion.is_none() => {
-            text.replace(&format!("'{word}'"), "that goes unquoted, as it may be a key,").replace(word.as_str(), MASK)
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// The same in one line, with what is meant where clap knows it, for a command line in which this is one of several.
-pub(crate) fn refusal_in_a_line(error: &clap::Error) -> String {
-    if let Some(text) = warp::explain(error, &[]) {
-        return text;
-    }
-    let text = refusal(error);
-    let hints = text.lines().skip(1).map(str::trim);
-    let hint = hints.filter_map(|line| line.strip_prefix("tip: ").or(line.starts_with('[').then_some(line)));
-    let first = text.lines().next().unwrap_or_default().trim();
-    std::iter::once(first).chain(hint).collect::<Vec<_>>().join("; ")
-}
-
-/// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.
-fn with_file(args: Vec<OsString>, path: &Path) -> Result<Vec<OsString>, Failure> {
-    let mut command = Cli::command();
-    command.build();
-    let given = command.clone().try_get_matches_from(&args).map_err(|error| Failure::Usage(refusal(&error)))?;
-    let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
-    let (flags, notes) = flags_of(path)?;
-    if given.try_get_one::<bool>("quiet").ok().flatten() != Some(&true) {
-        notes.iter().for_each(|note| say(&format!("note: {note}")));
-    }
-    let words: Vec<OsString> = flags
-        .into_iter()
-        .filter(|flag| !gives_way(&command, &given, &flag.name))
-        .map(|flag| flag.word().into())
-        .collect();
-    let mut args = args.into_iter();
-    let begin: Vec<OsString> = args.by_ref().take(2).collect();
-    Ok(begin.into_iter().chain(words).chain(args).collect())
-}
-
-fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
-    let Some(bench) = command.find_subcommand("bench") else { return false };
-    let Some(arg) = flag_named(bench, name) else { return false };
-    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-    let excludes =
-        |a: &clap::Arg, b: &clap::Arg| bench.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
-    is_given(arg.get_id().as_str())
-        || bench
-            .get_arguments()
-            .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
-}
-
-fn flag_named<'a>(bench: &'a Command, name: &str) -> Option<&'a clap::Arg> {
+/// The flag of bench that is called so.
+pub(crate) fn flag_named<'a>(bench: &'a Command, name: &str) -> Option<&'a clap::Arg> {
     let called =
         |arg: &&clap::Arg| arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name);
     bench.get_arguments().find(called)
@@ -161,13 +54,13 @@ fn flag_named<'a>(bench: &'a Command, name: &str) -> Option<&'a clap::Arg> {
 
 /// A flag of the file, and where its key stands.
 pub(crate) struct Flag {
-    name: String,
+    pub(crate) name: String,
     /// Absent for a switch.
     value: Option<String>,
 }
 
 impl Flag {
-    fn word(&self) -> String {
+    pub(crate) fn word(&self) -> String {
         let Flag { name, value } = self;
         value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}"))
     }
@@ -176,16 +69,31 @@ impl Flag {
 /// Flags whose values are secret.
 const SECRET: [&str; 2] = ["secret-key", "session-token"];
 
-/// The flags that a file stands for, and what is to be told of keys that are left out.
+/// What a file stands for.
+pub(crate) struct Read {
+    pub(crate) flags: Vec<Flag>,
+    /// What is to be told of keys that are left out.
+    pub(crate) notes: Vec<String>,
+    /// What is wrong with single keys.
+    pub(crate) wrong: Vec<Wrong>,
+}
+
+/// A mistake of a file, with its place, and the flag that it is about.
+pub(crate) struct Wrong {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The flags that a file stands for, and what is wrong with it.
 ///
 /// # Errors
-/// Every mistake of the file, each with its place.
-pub(crate) fn flags_of(path: &Path) -> Result<(Vec<Flag>, Vec<String>), Failure> {
+/// Where it is no file of flags at all.
+pub(crate) fn flags_of(path: &Path) -> Result<Read, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let file = File { path: path.to_owned() };
     // Before anything is said of the file, whatever it is.
-    printing::keep_secrets_of_file(&text);
+    masks::keep_secrets_of_file(&text);
     if let Some((line, column)) = template(&text) {
         let fix = "write the value in its place; linerate fills in no template variables";
         return Err(file.at((line, column), &format!("\"{{{{\" begins a template: {fix}")));
@@ -194,27 +102,28 @@ pub(crate) fn flags_of(path: &Path) -> Result<(Vec<Flag>, Vec<String>), Failure>
     // The settings of automatic termination ask for nothing where it is off.
     let on = |e: &Entry| e.key.ends_with("autoterm.enabled") && e.value == "true";
     let autoterm = entries.iter().any(on);
-    let (mut flags, mut notes, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut flags, mut notes, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries.iter().filter(|e| autoterm || !e.key.contains(".autoterm.")) {
         match file.flag(entry) {
             Ok(Meant::Flag(flag)) => flags.push(flag),
             Ok(Meant::Note(note)) => notes.push(note),
             Ok(Meant::Nothing) => {}
-            Err(failure) => mistakes.extend(failure.mistakes()),
+            Err(failure) => {
+                let name = entry.key.strip_prefix("warp.").map_or("", flag_name);
+                let name = if name == "benchmark" { "op" } else { name }.to_owned();
+                wrong.extend(failure.mistakes().into_iter().map(|text| Wrong { name: name.clone(), text }));
+            }
         }
-    }
-    if !mistakes.is_empty() {
-        return Err(Failure::of_mistakes(mistakes));
     }
     if flags.iter().any(|flag| SECRET.contains(&flag.name.as_str())) {
         exposed::tell(path);
     }
-    Ok((flags, notes))
+    Ok(Read { flags, notes, wrong })
 }
 
 /// Remembers a value whose key says that it is secret.
 fn keep_secret(key: &str, value: &str) {
-    printing::keep_secrets_of(&[format!("--{}={value}", key.trim_matches(['"', '\'']))]);
+    masks::keep_secrets_of(&[format!("--{}={value}", key.trim_matches(['"', '\'']))]);
 }
 
 /// Where a template variable of warp begins: line and column.
@@ -269,14 +178,16 @@ impl File {
         }
         let mut command = Cli::command();
         command.build();
-        let bench =
-            command.find_subcommand("bench").and_then(|bench| flag_named(bench, name)).filter(|_| name != "config");
+        let bench = command
+            .find_subcommand("bench")
+            .and_then(|bench| flag_named(bench, name))
+            .filter(|arg| name != "config" && !arg.is_hide_set());
         let Some(arg) = bench else {
             return match warp::counterpart(name) {
                 Some(other) if other.asks_nothing(&entry.value) => Ok(Meant::Nothing),
                 Some(other) if other.is_harmless() => {
-                    let told = format!("{:?} is left out: {}", entry.key, other.fix());
-                    Ok(Meant::Note(self.at(entry.place, &told).to_string()))
+                    let reported = format!("{:?} is left out: {}", entry.key, other.fix());
+                    Ok(Meant::Note(self.at(entry.place, &reported).to_string()))
                 }
                 Some(other) => Err(fail(other.fix())),
                 None => Err(fail(UNKNOWN)),
@@ -330,7 +241,7 @@ fn judge(flag: &Flag) -> Result<(), String> {
         format!("{first} {}", rest.trim()).trim_end().to_owned()
     })?;
     match cli.verb {
-        Verb::Bench(flags) => Grid::parse(&flags.work).map(|_| ()).map_err(|error| error.to_string()),
+        Verb::Bench(flags) => resolve::work::read(&flags.work).map(|_| ()).map_err(|error| error.to_string()),
         _ => Ok(()),
     }
 }
@@ -456,7 +367,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let name = file.path().display().to_string();
-        let (flags, _) = flags_of(file.path()).map_err(|error| error.to_string().replace(&name, "F.yml"))?;
+        let shown = |text: String| text.replace(&name, "F.yml");
+        let Read { flags, wrong, .. } = flags_of(file.path()).map_err(|error| shown(error.to_string()))?;
+        if !wrong.is_empty() {
+            return Err(shown(Failure::of_mistakes(wrong.into_iter().map(|wrong| wrong.text).collect()).to_string()));
+        }
         Ok(flags.iter().map(Flag::word).collect())
     }
 
@@ -521,7 +436,7 @@ mod tests {
         let text = "  benchmark: get\n  no-color: true\n  analyze:\n    verbose: true\n  params:\n    autoterm:\n\
                     \x20     enabled: true\n";
         std::fs::write(file.path(), format!("{HEAD}{text}")).unwrap();
-        let (flags, notes) = flags_of(file.path()).unwrap();
+        let Read { flags, notes, .. } = flags_of(file.path()).unwrap();
         assert_eq!((flags.len(), notes.len()), (1, 3), "{notes:?}");
         assert!(notes[0].contains(":4:3: \"warp.no-color\" is left out: set NO_COLOR=1"), "{notes:?}");
     }
@@ -533,33 +448,6 @@ mod tests {
             if let Err(error) = words(&text[..cut]) {
                 assert!(!error.contains("QQ"), "cut at {cut}: {error}");
             }
-        }
-    }
-
-    #[test]
-    fn flags_beside_the_file_go_before_it() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(
-            file.path(),
-            format!(
-                "{HEAD}  benchmark: mixed\n  remote:\n    host: a:1\n  params:\n    concurrent: 8\n    duration: 1m\n\
-                 \x20   distribution: {{get: 1, put: 1}}\n"
-            ),
-        )
-        .unwrap();
-        let path = file.path().display().to_string();
-        for (beside, expected) in [
-            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
-            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
-            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-        ] {
-            let given = format!("linerate bench --config {path} {beside}");
-            let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();
-            let all = with_file(given.clone(), file.path()).unwrap();
-            let added: Vec<_> = all[2..=all.len() - given.len() + 1].iter().map(|w| w.to_string_lossy()).collect();
-            assert_eq!(added.join(" "), expected, "{beside}");
-            assert!(Cli::try_parse_from(&all).is_ok(), "{all:?}");
         }
     }
 }

@@ -26,8 +26,25 @@ pub(crate) fn obtain(hosts: &[Host], yes_load: bool, load: &str) -> Result<(), F
     ask(&what, "If others use it, they will notice.", "give --yes-load to consent, and --max-rate to cap it")
 }
 
-/// The same before a name is looked up, where the hosts are such as somebody else may have named: a name server is told
-/// of no name, and by that of whoever reads its folder, without consent.
+/// What a run will want consent for, as far as it is known before a name is looked up; none where none is wanted.
+pub(crate) fn foretold(authorities: &[String], yes_load: bool) -> Option<String> {
+    let is_here = |name: &str| {
+        let host = |address| Host { authority: name.to_owned(), address };
+        name.parse().map_or(true, |address| on_this_machine(&[host(address)]))
+    };
+    let unknown: Vec<String> = authorities.iter().filter(|name| hosts::needs_look_up(name)).cloned().collect();
+    let elsewhere: Vec<String> = authorities.iter().filter(|name| !is_here(name)).cloned().collect();
+    let (names, is_not) = match (unknown.is_empty(), elsewhere.is_empty()) {
+        _ if yes_load => return None,
+        (true, true) => return None,
+        (_, false) => (elsewhere, "is not this machine"),
+        (false, true) => (unknown, "may not be this machine"),
+    };
+    Some(format!("{} {is_not}: the run asks on a terminal, and wants --yes-load elsewhere", listed(&names)))
+}
+
+/// Asks as [`obtain`] before a name is looked up, where the hosts are such as somebody else may have named: a name
+/// server is told of no name, and by that of whoever reads its folder, without consent.
 pub(crate) fn obtain_by_name(authorities: &[String], yes_load: bool, load: &str) -> Result<(), Failure> {
     let unknown: Vec<String> = authorities.iter().filter(|name| hosts::needs_look_up(name)).cloned().collect();
     if yes_load || unknown.is_empty() {
@@ -114,6 +131,21 @@ mod tests {
         assert!(refused.contains("192.0.2.3:9000 and 1 more") && refused.contains("--yes-load"), "{refused}");
         assert!(obtain(&elsewhere, true, "").is_ok());
         assert!(obtain(&[host("127.0.0.1")], false, "").is_ok());
+    }
+
+    #[test]
+    fn consent_that_will_be_wanted_is_foretold_without_a_look_up() {
+        for (authorities, yes_load, reported) in [
+            (&["127.0.0.1:1", "localhost:1"][..], false, None),
+            (&["192.0.2.1:1", "a.invalid:1"], false, Some("192.0.2.1:1 is not this machine: the run asks")),
+            (&["a.invalid:1", "[::1]:1"], false, Some("a.invalid:1 may not be this machine: the run asks")),
+            (&["192.0.2.1:1", "a.invalid:1"], true, None),
+        ] {
+            let names: Vec<String> = authorities.iter().map(|name| (*name).to_owned()).collect();
+            let said = foretold(&names, yes_load);
+            assert_eq!(said.is_some(), reported.is_some(), "{authorities:?}: {said:?}");
+            assert!(said.unwrap_or_default().contains(reported.unwrap_or_default()), "{authorities:?}");
+        }
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Credentials and other settings that flags, warp's and AWS's environment and AWS's shared files may give.
 
+pub(crate) mod flags;
+
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use linerate_load::naming::check_region;
-use linerate_load::sigv4::{Credentials, Secret};
+use linerate_load::sigv4::{Credentials, KeyNames, Secret};
 
-use crate::cli::Keys;
 use crate::failure::Failure;
-use crate::{bounded, mc, printing, profile};
+use crate::{bounded, masks, mc, profile};
+pub(crate) use flags::Keys;
 
 /// Largest file of keys, as those who read them have it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -20,23 +23,41 @@ pub(crate) fn flag_or_env(flag: Option<&String>, variables: &[&str]) -> Option<S
     flag.cloned().or_else(from_env)
 }
 
+/// What a variable holds that is set and not empty, and its name.
+fn in_env(name: &'static str) -> Option<(String, String)> {
+    env::var(name).ok().filter(|value| !value.is_empty()).map(|value| (value, name.to_owned()))
+}
+
 /// Who signs requests to a host: the flags, `--profile`, warp's environment, AWS's environment, the default profile, or
 /// nobody with `--anonymous`.
 pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     if keys.anonymous {
         return Ok(None);
     }
-    let env = |names: [&str; 2]| if keys.profile.is_some() { None } else { flag_or_env(None, &names) };
-    let given = |flag: &Option<String>, names| flag.clone().or_else(|| env(names));
-    let mut access_key = given(&keys.access_key, ["WARP_ACCESS_KEY", "AWS_ACCESS_KEY_ID"]);
-    let mut secret_key = given(&keys.secret_key, ["WARP_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"]);
-    let mut session_token = given(&keys.session_token, ["WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"]);
+    let given = |key: &Option<String>, flag: &str, names: [&'static str; 2]| {
+        let flag = || keys.from.clone().unwrap_or_else(|| flag.to_owned());
+        let env = || names.into_iter().filter(|_| keys.profile.is_none()).find_map(in_env);
+        key.clone().map(|key| (key, flag())).or_else(env).map_or((None, None), |(key, from)| (Some(key), Some(from)))
+    };
+    let (mut access_key, access_from) =
+        given(&keys.access_key, "--access-key", ["WARP_ACCESS_KEY", "AWS_ACCESS_KEY_ID"]);
+    let (mut secret_key, secret_from) =
+        given(&keys.secret_key, "--secret-key", ["WARP_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"]);
+    let (mut session_token, token_from) =
+        given(&keys.session_token, "--session-token", ["WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"]);
+    let token_from = token_from.or_else(|| Some("--session-token".to_owned()));
+    let mut from = [access_from, secret_from, token_from].map(Option::unwrap_or_default);
     if access_key.is_none() && secret_key.is_none() {
         // A key, its secret and its token belong together: all of them come from the profile.
         let mut settings = profile::read_keys(keys.profile.as_ref())?;
         access_key = settings.remove("aws_access_key_id");
         secret_key = settings.remove("aws_secret_access_key");
-        session_token = settings.remove("aws_session_token").or_else(|| keys.session_token.clone());
+        let token = settings.remove("aws_session_token");
+        let names = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
+        let own = token.is_none().then(|| std::mem::take(&mut from[2]));
+        from = names.map(|key| profile::place(key, keys.profile.as_ref()));
+        own.into_iter().for_each(|own| from[2] = own);
+        session_token = token.or_else(|| keys.session_token.clone());
     }
     match (access_key, secret_key) {
         (Some(access_key), Some(secret_key)) => {
@@ -46,11 +67,12 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
                     "the access key or session token holds a blank, a line break or a non-ASCII sign",
                 ));
             }
-            for key in [&access_key, &secret_key].into_iter().chain(&session_token) {
-                printing::keep_secret(key);
-            }
+            masks::keep_name(&access_key);
+            std::iter::once(&secret_key).chain(&session_token).for_each(|key| masks::keep_secret(key));
             let session_token = session_token.map(Secret::new);
-            Ok(Some(Credentials { access_key, secret_key: Secret::new(secret_key), session_token }))
+            let [of_access_key, of_secret_key, of_token] = from;
+            let names = KeyNames { access_key: of_access_key, secret_key: of_secret_key, session_token: of_token };
+            Ok(Some(Credentials { access_key, secret_key: Secret::new(secret_key), session_token, from: names.into() }))
         }
         (None, None) => Err(Failure::usage(
             "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a --profile that has keys or an \
@@ -76,20 +98,7 @@ pub(crate) fn keep_those_of_files() {
     let glued = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--config=").map(PathBuf::from));
     for path in profile::paths().chain(mc::path()).chain(behind).chain(glued) {
         let read = bounded::open(&path).and_then(|file| bounded::read(&file, FILE_BYTES_MAX));
-        read.iter().for_each(|bytes| printing::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
-    }
-}
-
-/// Refuses a name that a run would write down and send, and that holds a secret in use.
-pub(crate) fn refuse_within(credentials: Option<&Credentials>, names: &[(&str, &str)]) -> Result<(), Failure> {
-    let Some(credentials) = credentials else { return Ok(()) };
-    let secrets = [Some(&credentials.secret_key), credentials.session_token.as_ref()];
-    let secrets: Vec<&str> = secrets.into_iter().flatten().map(Secret::reveal).collect();
-    match names.iter().find(|(_, name)| printing::holds_any(&secrets, name)) {
-        Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag} holds the secret key or the session token, and would be in the run folder: name another"
-        ))),
-        None => Ok(()),
+        read.iter().for_each(|bytes| masks::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
     }
 }
 
@@ -99,7 +108,7 @@ pub(crate) fn refuse_as_host(credentials: Option<&Credentials>, hosts: &[String]
     let secrets = [Some(&credentials.secret_key), credentials.session_token.as_ref()];
     let is_one = |host: &String| {
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
-        let is_it = |key: &&Secret| printing::is_telling(key.reveal()) && name.eq_ignore_ascii_case(key.reveal());
+        let is_it = |key: &&Secret| masks::is_telling(key.reveal()) && name.eq_ignore_ascii_case(key.reveal());
         secrets.iter().flatten().any(is_it)
     };
     if hosts.iter().any(is_one) {
@@ -121,7 +130,12 @@ pub(crate) fn region(keys: &Keys) -> Result<String, Failure> {
 
 /// Credentials of a target that linerate starts for itself: new for every run.
 pub(crate) fn ephemeral() -> Result<Credentials, Failure> {
-    Ok(Credentials { access_key: random(40)?, secret_key: Secret::new(random(40)?), session_token: None })
+    Ok(Credentials {
+        access_key: random(40)?,
+        secret_key: Secret::new(random(40)?),
+        session_token: None,
+        from: Arc::default(),
+    })
 }
 
 /// Credentials that are nobody's, as long as these: a request signed with them is as long, and costs as much.
@@ -131,6 +145,7 @@ pub(crate) fn made_up(like: &Credentials) -> Result<Credentials, Failure> {
         access_key: random(like.access_key.len())?,
         secret_key: Secret::new(random(like.secret_key.reveal().len())?),
         session_token: token.transpose()?,
+        from: Arc::default(),
     })
 }
 
@@ -152,7 +167,7 @@ mod tests {
     fn made_up_keys_are_as_long_as_the_users_and_nothing_of_them() {
         for token in [None, Some(Secret::new("a token of the user's".into()))] {
             let (access_key, secret_key) = ("AKusers".to_owned(), Secret::new("a secret of the user's".into()));
-            let own = Credentials { access_key, secret_key, session_token: token };
+            let own = Credentials { access_key, secret_key, session_token: token, from: Arc::default() };
             let other = made_up(&own).unwrap();
             let token = |keys: &Credentials| keys.session_token.as_ref().map(|t| t.reveal().to_owned());
             assert_eq!(own.access_key.len(), other.access_key.len());

@@ -1,12 +1,14 @@
 //! Which hosts the flags and the environment name.
 
+pub(crate) mod flags;
+
 use std::time::Duration;
 
 use linerate_load::hosts::{self, Host, HostsError, Named};
 
-use crate::cli::TargetChoice;
 use crate::credentials::flag_or_env;
-use crate::{bounded, printing, trust};
+use crate::{bounded, masks, trust};
+use flags::TargetChoice;
 
 /// Variables that name hosts, the first first.
 const VARIABLES: [&str; 3] = ["WARP_HOST", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
@@ -25,8 +27,9 @@ pub(crate) fn is_own(target: &TargetChoice) -> bool {
 pub(crate) fn named(target: &TargetChoice) -> Result<Option<(String, Named)>, HostsError> {
     let text = target.host.clone().or_else(|| if is_own(target) { None } else { of_environment() });
     let Some(text) = text else { return Ok(None) };
-    let parsed = hosts::parse(&text, target.tls || trust::tls_of_environment(&text), bounded::text);
-    let named = parsed.map_err(|error| match printing::without_used(&text) {
+    let tls = target.tls || trust::tls_of_environment(&text)?;
+    let parsed = hosts::parse(&text, tls, bounded::text);
+    let named = parsed.map_err(|error| match masks::without_used(&text) {
         // An entry is quoted up to a sign that the key may hold: a part of it would be told.
         masked if masked != text && !matches!(error, HostsError::Keys(_)) => HostsError::Url(masked.into_owned()),
         _ => error,
@@ -35,7 +38,7 @@ pub(crate) fn named(target: &TargetChoice) -> Result<Option<(String, Named)>, Ho
 }
 
 /// Their addresses, each looked up within a time.
-pub(crate) fn resolved(target: &TargetChoice, named: &Named, within: Duration) -> Result<Vec<Host>, HostsError> {
-    let resolve = if target.resolve_host { hosts::resolve_all } else { hosts::resolve };
-    resolve(&named.authorities, within)
+pub(crate) fn resolved(authorities: &[String], every_address: bool, within: Duration) -> Result<Vec<Host>, HostsError> {
+    let resolve = if every_address { hosts::resolve_all } else { hosts::resolve };
+    resolve(authorities, within)
 }

@@ -1,61 +1,136 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
 mod evidence;
+pub(crate) mod flags;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use linerate_analysis::view::View;
+use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
-use linerate_record::explanation::{Observations, Observed, Quantity};
+use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
+use linerate_record::site::Site;
 use linerate_record::units::ByteRate;
+use linerate_site::SiteFile;
 
-use crate::bounded;
-use crate::cli::{ExplainFlags, SiteFormat, quantity};
 use crate::failure::Failure;
+use crate::output::SiteFormat;
 use crate::progress::say;
-use crate::{plan, report};
+use crate::{bounded, output, printing, sites, views};
+use flags::{ExplainFlags, quantity};
+
+/// What is wrong with the files that the flags name.
+pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
+    let (flagged, read) = (figures_of(flags), read(flags));
+    if flagged.is_ok() && read.is_ok() { Ok(()) } else { Err(Failure::all_of([flagged.err(), read.err()])) }
+}
+
+/// Refuses flags that give no figure, and a concurrency of none.
+fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
+    if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
+        return Err(Failure::usage(
+            "nothing was observed: give --observed get=152GiB/s, --nodes FILE with figures of single nodes, or --run \
+             RUN",
+        ));
+    }
+    if flags.observed.is_empty() && flags.concurrent.is_some() {
+        return Err(Failure::usage(
+            "--concurrent is of --observed, and there is none: a run states its own, and figures of --nodes are held \
+             against ceilings alone: leave it out",
+        ));
+    }
+    Ok(())
+}
+
+/// The site and its file.
+type SiteRead = (Site, SiteFile);
+
+/// The site, the run and the figures of nodes that the flags name; what is wrong with any is reported at once.
+fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>), Failure> {
+    let site = sites::read_site_file(&flags.site);
+    let view = flags.run.as_deref().map(views::view_of).transpose();
+    let nodes = flags.nodes.as_deref().map_or(Ok(Vec::new()), of_nodes);
+    match (site, view, nodes) {
+        (Ok(site), Ok(view), Ok(nodes)) => Ok((site, view, nodes)),
+        (site, view, nodes) => Err(Failure::all_of([site.err(), view.err(), nodes.err()])),
+    }
+}
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
-    let mut site = plan::read_site(&flags.site)?;
+    figures_of(flags)?;
+    let ((mut site, file), view, of_nodes) = read(flags)?;
     let mut figures = flags.observed.clone();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
-    if let Some(folder) = &flags.run {
-        let view = report::view_of(folder)?;
-        let refused = |why: &[String]| Failure::usage(format!("{}: {}", folder.display(), why.join("; ")));
-        evidence::of_run(&view, &site).map_err(|why| refused(&[why]))?.iter().for_each(|note| say(note));
-        let size = object_bytes.or_else(|| evidence::largest(&view)).ok_or_else(|| nothing_in(folder, flags))?;
-        let found = evidence::figures(&view, &site, size).ok_or_else(|| nothing_in(folder, flags))?;
-        if found.figures.is_empty() {
-            return Err(refused(&found.refused));
-        }
-        found.refused.iter().for_each(|why| say(&format!("note: left out: {why}")));
-        object_bytes = Some(size);
+    let mut of_run = Vec::new();
+    if let (Some(folder), Some(view)) = (&flags.run, &view) {
+        let found = of_folder(folder, view, flags, &site)?;
+        object_bytes = Some(found.object_bytes);
+        of_run = found.said;
         figures.extend(found.figures);
     }
-    if let Some(path) = &flags.nodes {
-        figures.extend(of_nodes(path)?);
+    figures.extend(of_nodes);
+    if flags.nodes_alone && !figures.iter().any(of_a_node) {
+        return Err(Failure::usage(
+            "--nodes-alone says how figures of single nodes were measured, and there are none: give them by --nodes \
+             FILE or --observed get@NODE=1.2GiB/s, or leave --nodes-alone out",
+        ));
     }
-    require_each_once(&figures)?;
     if let Some(size) = object_bytes {
         site.data.object_bytes = size;
+        // What was measured is stated, whatever the site says.
+        site.assumed.remove("data.object_size");
     }
-    let observations = Observations { figures, error_share: flags.error.0 };
-    let explanation = explain(&site, &observations).map_err(Failure::usage)?;
+    let observations = Observations { figures, error_share: flags.error.0, nodes_alone: flags.nodes_alone };
+    let explanation = explain(&site, &observations).map_err(|error| match error {
+        ModelError::Observed(faults) => Failure::of_mistakes(faults),
+        other => sites::refused(&other, &site, &file),
+    })?;
+    let explanation = Explanation { of_run, ..explanation };
     let rendered = match flags.format {
         SiteFormat::Text => {
-            linerate_report::explanation::text(&explanation, report::look_for_file(flags.output.is_some()))
+            linerate_report::explanation::text(&explanation, printing::look_for_file(flags.output.is_some()))
         }
         SiteFormat::Json => linerate_report::explanation::json(&explanation),
         SiteFormat::Html => linerate_report::explanation::html(&explanation),
     };
-    plan::put_out(&rendered, flags.output.as_deref())
+    output::put_out(&rendered, flags.output.as_deref())
 }
 
-fn nothing_in(folder: &Path, flags: &ExplainFlags) -> Failure {
+fn of_a_node(figure: &Observed) -> bool {
+    matches!(figure.what, Quantity::NodeGet { .. } | Quantity::NodePut { .. })
+}
+
+/// What a run folder says.
+struct OfRun {
+    object_bytes: u64,
+    figures: Vec<Observed>,
+    /// What it says by itself, errors first.
+    said: Vec<String>,
+}
+
+fn of_folder(folder: &Path, view: &View, flags: &ExplainFlags, site: &Site) -> Result<OfRun, Failure> {
+    let refused = |why: &[String]| Failure::usage(format!("{}: {}", folder.display(), why.join("; ")));
+    evidence::of_run(view, site).map_err(|why| refused(&[why]))?.iter().for_each(|note| say(note));
+    let size = flags.obj_size.map(|size| size.0).or_else(|| evidence::largest(view));
+    let nothing = || nothing_in(folder, view, flags);
+    let size = size.ok_or_else(nothing)?;
+    let found = evidence::figures(view, site, size, flags.error.0).ok_or_else(nothing)?;
+    if found.figures.is_empty() {
+        return Err(refused(&found.refused));
+    }
+    found.refused.iter().for_each(|why| say(&format!("note: left out: {why}")));
+    Ok(OfRun { object_bytes: size, figures: found.figures, said: found.said })
+}
+
+fn nothing_in(folder: &Path, view: &View, flags: &ExplainFlags) -> Failure {
     let of_size = flags.obj_size.map_or_else(String::new, |size| format!(" of {size}"));
+    let measured = evidence::measured(view);
+    let had = if measured.is_empty() { "nothing".to_owned() } else { measured.join(", ") };
     Failure::usage(format!(
-        "{} has no GET or PUT{of_size} with a throughput: name a run that measured one, or give --observed",
+        "{} has no GET or PUT{of_size} that can be taken: it measured {had}, and a GET or PUT of one size is taken, of \
+         64 KiB or more; name a run that measured one, or give --observed",
         folder.display()
     ))
 }
@@ -66,9 +141,9 @@ const NODES_BYTES_MAX: u64 = 16 << 20;
 /// Reads figures of single nodes: columns `node`, and `get` or `put` or both.
 fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
     let wrong = |line: usize, what: String| Failure::usage(format!("{}:{line}: {what}", path.display()));
-    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let text = bounded::text(path, NODES_BYTES_MAX).map_err(failed)?;
-    let mut rows = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let text = bounded::table(path, NODES_BYTES_MAX)?;
+    // Lines of too few or too many cells are told with the others that are wrong.
+    let mut rows = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
     let heads = rows.headers().map_err(|e| wrong(1, e.to_string()))?.clone();
     let column = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));
     let (Some(name), ops) = (column("node"), ["get", "put"].map(|op| (op, column(op)))) else {
@@ -77,31 +152,79 @@ fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
     if ops.iter().all(|(_, place)| place.is_none()) {
         return Err(wrong(1, "no column \"get\" or \"put\": write a first line such as node,get,put".to_owned()));
     }
-    let mut figures = Vec::new();
+    let (mut figures, mut mistakes) = (Vec::new(), columns(&heads, &wrong));
     for (i, row) in rows.records().enumerate() {
         let row = row.map_err(|e| wrong(i + 2, e.to_string()))?;
-        let line = row.position().map_or(i + 2, |at| usize::try_from(at.line()).unwrap_or(i + 2));
-        let node = row.get(name).filter(|node| !node.is_empty());
-        let node = node.ok_or_else(|| wrong(line, "no name of a node: write one in the column \"node\"".to_owned()))?;
+        let line = row.position().map_or(i + 2, |at| line_of(&text, at));
+        if row.len() != heads.len() {
+            mistakes.push(wrong(line, ragged(&row, &heads)).to_string());
+            continue;
+        }
+        let Some(node) = row.get(name).filter(|node| !node.is_empty()) else {
+            mistakes.push(wrong(line, "no name of a node: write one in the column \"node\"".to_owned()).to_string());
+            continue;
+        };
         for (op, place) in &ops {
             let Some(cell) = place.and_then(|place| row.get(place)).filter(|cell| !cell.is_empty()) else { continue };
-            let rate: ByteRate =
-                cell.parse().map_err(|e: linerate_record::units::UnitError| wrong(line, e.to_string()))?;
-            let what = quantity(op, Some(node.to_owned()));
-            figures.extend(what.map(|what| Observed { what, bytes_per_s: rate.0, error_share: None, in_flight: None }));
+            match (cell.parse::<ByteRate>(), quantity(op, Some(node.to_owned()))) {
+                (Ok(rate), Some(what)) => {
+                    figures.push(Observed { what, bytes_per_s: rate.0, error_share: None, in_flight: None });
+                }
+                (Err(error), _) => mistakes.push(wrong(line, error.to_string()).to_string()),
+                (Ok(_), None) => {}
+            }
         }
     }
-    Ok(figures)
+    if figures.is_empty() && mistakes.is_empty() {
+        return Err(wrong(1, "no figure below the first line: write lines such as node3,1.2GiB/s".to_owned()));
+    }
+    if mistakes.is_empty() { Ok(figures) } else { Err(Failure::of_mistakes(mistakes)) }
 }
 
-fn require_each_once(figures: &[Observed]) -> Result<(), Failure> {
-    let twice = figures.iter().enumerate().find(|(i, figure)| figures[..*i].iter().any(|f| f.what == figure.what));
-    let Some((_, figure)) = twice else { return Ok(()) };
-    let name = match &figure.what {
-        Quantity::Get => "get".to_owned(),
-        Quantity::Put => "put".to_owned(),
-        Quantity::NodeGet { node } => format!("get@{node}"),
-        Quantity::NodePut { node } => format!("put@{node}"),
-    };
-    Err(Failure::usage(format!("{name:?} is given twice: give each figure once, the mean where it was measured often")))
+/// Columns that are none of those that are read, or are there twice: what they hold would count for nothing.
+fn columns(heads: &csv::StringRecord, wrong: &dyn Fn(usize, String) -> Failure) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut mistakes = Vec::new();
+    for head in heads {
+        let name = head.to_ascii_lowercase();
+        if !["node", "get", "put"].contains(&name.as_str()) {
+            let what = format!("unknown column {:?}: leave it out, the columns are node, get and put", quoted(head));
+            mistakes.push(wrong(1, what).to_string());
+        } else if seen.contains(&name) {
+            mistakes.push(wrong(1, format!("column {head:?} is there twice: leave one")).to_string());
+        }
+        seen.push(name);
+    }
+    mistakes
+}
+
+/// Text of a file as a message quotes it.
+fn quoted(text: &str) -> String {
+    const QUOTED: usize = 60;
+    let mut short: String = text.chars().take(QUOTED).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The line on which a record begins. The reader's place is before the empty lines that it passes over.
+fn line_of(text: &str, at: &csv::Position) -> usize {
+    let before = usize::try_from(at.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or_default();
+    let passed = before.bytes().take_while(|byte| matches!(byte, b'\n' | b'\r')).filter(|byte| *byte == b'\n').count();
+    usize::try_from(at.line()).unwrap_or(usize::MAX).saturating_add(passed)
+}
+
+/// A line that has other cells than the first one names.
+fn ragged(row: &csv::StringRecord, heads: &csv::StringRecord) -> String {
+    let joined = |record: &csv::StringRecord| quoted(&record.iter().collect::<Vec<_>>().join(","));
+    let cells = if row.len() == 1 { "cell" } else { "cells" };
+    format!(
+        "{} {cells} in {:?}, and the first line names {}: write {}, with nothing between commas where there is no \
+         figure",
+        row.len(),
+        joined(row),
+        heads.len(),
+        joined(heads)
+    )
 }

@@ -10,7 +10,7 @@ use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
 use linerate_record::units::Bytes;
 
-use crate::printing;
+use crate::masks;
 
 /// Exit codes, as `linerate --help` documents them.
 pub(crate) mod code {
@@ -52,8 +52,12 @@ pub(crate) enum Failure {
     Point(#[from] PointError),
     #[error("failed to {what} {}: {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
-    #[error("failed to write to {}: the disk is full, {free} of {size} are free for this user", path.display())]
-    DiskFull { path: PathBuf, free: Bytes, size: Bytes },
+    #[error(
+        "failed to write to {}: the disk is full, {free} of {size} are free for this user, and {needed} were to be \
+         written",
+        path.display()
+    )]
+    DiskFull { path: PathBuf, free: Bytes, size: Bytes, needed: Bytes },
     #[error("{} is not a run folder that this linerate can read: {why}", path.display())]
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
@@ -87,9 +91,10 @@ fn remedy_of(why: Option<&str>) -> &str {
 /// A name is quoted up to some length, at which a key in it would no longer be known as one.
 impl From<NameError> for Failure {
     fn from(error: NameError) -> Self {
-        let masked = |name: String| printing::without_keys(&name);
+        let masked = |name: String| masks::without_keys(&name);
         Failure::Name(match error {
             NameError::Bucket(name) => NameError::Bucket(masked(name)),
+            NameError::OldBucket(name) => NameError::OldBucket(masked(name)),
             NameError::HostBucket(name) => NameError::HostBucket(masked(name)),
             NameError::Prefix(name) => NameError::Prefix(masked(name)),
             NameError::Region(name) => NameError::Region(masked(name)),
@@ -110,6 +115,21 @@ impl Failure {
         }
     }
 
+    /// Failures of checks that do not depend on each other: all mistakes at once, or the first failure that is none.
+    pub(crate) fn all_of(failures: impl IntoIterator<Item = Option<Failure>>) -> Self {
+        let mut mistakes = Vec::new();
+        for failure in failures.into_iter().flatten() {
+            if failure.code() != code::USAGE {
+                return failure;
+            }
+            mistakes.push(failure);
+        }
+        match mistakes.len() {
+            1 => mistakes.remove(0),
+            _ => Failure::Mistakes(mistakes.into_iter().flat_map(Failure::mistakes).collect()),
+        }
+    }
+
     /// What is wrong, one by one.
     pub(crate) fn mistakes(self) -> Vec<String> {
         match self {
@@ -119,7 +139,11 @@ impl Failure {
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
             Failure::Usage(_) | Failure::Mistakes(_) | Failure::NotARun { .. } => code::USAGE,
             Failure::Name(_) | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
@@ -135,6 +159,6 @@ impl Failure {
             | Failure::Output(_) => code::MACHINE,
             Failure::Tune { code, .. } | Failure::Outcome { code, .. } => *code,
             Failure::Interrupted => code::INTERRUPTED,
-        })
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Doors for fuzz targets: files of users, read as the verbs read them, with nothing done about them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use linerate_load::hosts::Host;
 use linerate_load::sigv4::{Credentials, Secret};
 
-use crate::clean::{aim, session_with};
+use crate::cleaning::{aim, session_with};
 
 /// Reads records of another tool, as `linerate import` does; whether they could be.
 #[must_use]
@@ -16,7 +17,7 @@ pub fn import(file: &Path) -> bool {
 /// Reads a file of flags, as `linerate bench --config` does; whether it could be.
 #[must_use]
 pub fn config(file: &Path) -> bool {
-    crate::config::flags_of(file).is_ok()
+    crate::config::flags_of(file).is_ok_and(|read| read.wrong.is_empty())
 }
 
 /// Reads a shared file of AWS; how many sections it has.
@@ -53,12 +54,13 @@ pub struct Cleaning {
 pub fn clean(run_json: &[u8]) -> Option<Cleaning> {
     let manifest = crate::folder::manifest(Path::new("run"), run_json).ok()?;
     let aim = aim::of(&manifest).ok()?;
-    let is_in_host = aim.lookup == linerate_load::session::Lookup::VirtualHost;
+    let is_in_host = aim.lookup == linerate_record::load::Lookup::Host;
     let nowhere = ([127, 0, 0, 1], 9).into();
     let hosts: Vec<Host> =
         aim.hosts.iter().map(|host| Host { authority: host.authority.clone(), address: nowhere }).collect();
     let (key, token) = (Secret::new("secret".to_owned()), Secret::new("token".to_owned()));
-    let credentials = Credentials { access_key: "key".to_owned(), secret_key: key, session_token: Some(token) };
+    let credentials =
+        Credentials { access_key: "key".to_owned(), secret_key: key, session_token: Some(token), from: Arc::default() };
     let session = session_with(manifest.seed, aim, hosts, Some(credentials));
     Some(Cleaning {
         requests: linerate_load::bucket::written(&session),

@@ -1,48 +1,25 @@
 //! `linerate import`: what another tool measured, as a run folder.
 
+pub(crate) mod flags;
 mod points;
 mod warp_csv;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::load::{HostSelect, Lookup};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
-    Asked, Ended, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, Target,
+    Client, LoadRequest, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason, Target,
 };
 
-use crate::cli::{HostSelectFlag, LookupFlag, name_of};
 use crate::failure::Failure;
-use crate::{folder, report};
+use crate::{folder, printing, views};
 
+use flags::{ImportFlags, Tool};
 use points::{Layout, Recorded};
 use warp_csv::{Call, Survey};
-
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Figures are those of the time in which every thread was at work: from when the last of them had ended its first request
-to when the first began its last. Bodies count as they moved, evenly from the first byte (of a GET) or the start to the
-end of a request. Objects that were written or deleted before and after are left out.
-Memory: 60 KiB per host, operation and interval that the longest request spans.")]
-pub(crate) struct ImportFlags {
-    /// Tool that measured.
-    #[arg(value_enum)]
-    tool: Tool,
-    /// File that it wrote. For warp, the .csv.zst of `warp … --full`, or the same unpacked.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Run folder to write, which must not exist yet. [default: runs/ and the file's name]
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Tool {
-    /// warp 1.x, by its records per request.
-    Warp,
-}
 
 pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let Tool::Warp = flags.tool;
@@ -64,14 +41,14 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let mut recorded = Recorded::new(&layout);
     warp_csv::each(&flags.file, |row| recorded.row(row, |interval| folder.intervals.push(&interval)))?;
     recorded.end(|interval| folder.intervals.push(&interval))?;
-    let (at_ms, ended) = (layout.end_ms, Ended::Duration);
+    let (at_ms, ended) = (layout.end_ms, StopReason::Duration);
     // Which intervals are warm-up, at both ends, each says itself.
     let end = PointEnd { point: 0, at_ms, ended, connections: 0, warmup_ms: None };
     folder.points.push(&PointLine::End(end))?;
-    let view = report::view_of(&path)?;
-    let html = report::write_html(&path, &view)?;
-    report::print(&linerate_report::terminal::render(&view, report::look()))?;
-    report::print(&format!("\n report  {}\n", html.display()))?;
+    let view = views::view_of(&path)?;
+    let html = views::write_html(&path, &view)?;
+    printing::print(&linerate_report::terminal::render(&view, printing::look()))?;
+    printing::print(&format!("\n report  {}\n", html.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -96,7 +73,7 @@ pub(crate) fn intervals_of(file: &Path) -> Result<u64, Failure> {
 
 /// Flags that import a file of warp's.
 #[cfg(test)]
-pub(crate) fn of_warp(file: PathBuf, output: PathBuf) -> ImportFlags {
+pub(crate) fn of_warp(file: std::path::PathBuf, output: std::path::PathBuf) -> ImportFlags {
     ImportFlags { tool: Tool::Warp, file, output: Some(output) }
 }
 
@@ -133,11 +110,11 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
     let is_set = |flag: &str| call.get(flag) == Some("true");
     let known = call.is_known();
     let host_select = match call.get("host-select") {
-        Some("roundrobin") => name_of(HostSelectFlag::RoundRobin),
-        _ if known => name_of(HostSelectFlag::LeastOutstanding),
+        Some("roundrobin") => HostSelect::RoundRobin.to_string(),
+        _ if known => HostSelect::LeastOutstanding.to_string(),
         _ => String::new(),
     };
-    let asked = Asked {
+    let asked = LoadRequest {
         points: vec![spec.clone()],
         search: None,
         rate_search: None,
@@ -173,7 +150,7 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
         kind: "s3".into(),
         hosts: layout.hosts.clone(),
         server: None,
-        lookup: call.get("lookup").map_or_else(|| name_of(LookupFlag::Path), str::to_owned),
+        lookup: call.get("lookup").map_or_else(|| Lookup::Path.to_string(), str::to_owned),
         region: text("region"),
         on_this_machine: false,
         bucket_made: false,
@@ -186,9 +163,10 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
         linerate_version: env!("CARGO_PKG_VERSION").into(),
         started_unix_ms: layout.zero_unix_ms,
         seed: 0,
+        load: None,
         asked,
         target,
-        machine: Machine::default(),
+        clients: vec![Client::local(Machine::default(), 0)],
         interval_ms: layout.interval_ms,
         intervals_bytes_max: layout.bytes_max,
     }
@@ -216,6 +194,6 @@ fn finding(file: &Path, survey: &Survey, layout: &Layout) -> Finding {
         points: Vec::new(),
         claim: "warp measured this, and linerate imported it".into(),
         evidence,
-        remedy: "its client's processor time and machine are unknown, so that who bound it cannot be said".into(),
+        remedy: "its client's processor time and machine are unknown, so that its bottleneck is not known".into(),
     }
 }

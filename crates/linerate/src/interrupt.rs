@@ -2,16 +2,20 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, code};
+use crate::printing::say_last;
 use crate::progress::say;
 
-/// What ends a run before its time.
+/// What ends a run before its time, as signals.
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// What ends a run before its time, as flags.
 pub(crate) struct Interrupt {
     /// Set by the first signal.
     pub(crate) signalled: Arc<AtomicBool>,
@@ -19,18 +23,33 @@ pub(crate) struct Interrupt {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// Flags that the first signal sets. A second signal then ends the process with the code of an interrupted run; the
-/// folder is readable up to its last line, and objects of the run may remain at the target.
-pub(crate) fn watch() -> Result<Interrupt, Failure> {
+/// Flags that the first signal sets. A second signal then ends the process with these words and the code of an
+/// interrupted run; the folder is readable up to its last line, and objects of the run may remain at the target. A
+/// third does so whatever holds the words up.
+pub(crate) fn watch(second: String) -> Result<Interrupt, Failure> {
+    let (interrupt, again) = flags()?;
+    let mut signals = Signals::new(SIGNALS).map_err(Failure::Signals)?;
+    std::thread::spawn(move || {
+        if signals.forever().nth(1).is_some() {
+            again.store(true, Ordering::Relaxed);
+            end_with(second);
+        }
+    });
+    Ok(interrupt)
+}
+
+/// What the first signal sets, and a flag with which the next one ends the process at once.
+fn flags() -> Result<(Interrupt, Arc<AtomicBool>), Failure> {
     let interrupt = Interrupt { signalled: Arc::default(), stop: Arc::default() };
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register_conditional_shutdown(signal, i32::from(code::INTERRUPTED), Arc::clone(&interrupt.signalled))
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in SIGNALS {
+        flag::register_conditional_shutdown(signal, i32::from(code::INTERRUPTED), Arc::clone(&again))
             .map_err(Failure::Signals)?;
         for flag in [&interrupt.signalled, &interrupt.stop] {
             flag::register(signal, Arc::clone(flag)).map_err(Failure::Signals)?;
         }
     }
-    Ok(interrupt)
+    Ok((interrupt, again))
 }
 
 /// How long the words of a second signal may take: whoever reads standard error may have stopped reading.
@@ -97,18 +116,29 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// Until a verb watches itself, has the first signal end the process with a word and the code of an interrupted run:
 /// names are looked up and bodies hashed, and nothing has been written.
 pub(crate) fn before_the_load() -> Result<(), Failure> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::Signals)?;
+    let words = "error: interrupted before the load began: nothing was written".to_owned();
+    end_at_first(words, || !WATCHED.load(Ordering::Relaxed))
+}
+
+/// Has the first signal end the process with these words: of a verb that can be typed again whatever it was doing.
+pub(crate) fn end_at_once(words: String) -> Result<(), Failure> {
+    end_at_first(words, || true)
+}
+
+/// Has the first signal end the process with these words, if the process is still to be ended when it comes.
+fn end_at_first(words: String, is_due: impl FnOnce() -> bool + Send + 'static) -> Result<(), Failure> {
+    let mut signals = Signals::new(SIGNALS).map_err(Failure::Signals)?;
     std::thread::spawn(move || {
-        if signals.forever().next().is_some() && !WATCHED.load(Ordering::Relaxed) {
-            let words = told("error: interrupted before the load began: nothing was written".to_owned());
-            end_with(&words);
+        if signals.forever().next().is_some() && is_due() {
+            end_with(words);
         }
     });
     Ok(())
 }
 
 /// Ends the process once its last words are said, or nobody reads them.
-fn end_with(words: &JoinHandle<()>) -> ! {
+fn end_with(words: String) -> ! {
+    let words = std::thread::spawn(move || say_last(&words));
     let until = Instant::now() + LAST_WORDS;
     while !words.is_finished() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
@@ -119,33 +149,22 @@ fn end_with(words: &JoinHandle<()>) -> ! {
 /// The same flags; the first signal is acknowledged at once, and a second one ends the process as soon as what may
 /// remain is told. A third does so whatever holds these words up.
 pub(crate) fn watch_and_tell(remains: Remains) -> Result<Interrupt, Failure> {
-    let interrupt = Interrupt { signalled: Arc::default(), stop: Arc::default() };
-    let again = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register_conditional_shutdown(signal, i32::from(code::INTERRUPTED), Arc::clone(&again))
-            .map_err(Failure::Signals)?;
-        for flag in [&interrupt.signalled, &interrupt.stop] {
-            flag::register(signal, Arc::clone(flag)).map_err(Failure::Signals)?;
-        }
-    }
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::Signals)?;
+    let (interrupt, again) = flags()?;
+    let mut signals = Signals::new(SIGNALS).map_err(Failure::Signals)?;
     std::thread::spawn(move || {
         let mut signals = signals.forever();
         if signals.next().is_some() {
-            told(remains.first());
+            // On a thread of its own: whoever reads standard error may have stopped reading.
+            let words = remains.first();
+            std::thread::spawn(move || say(&words));
         }
         if signals.next().is_some() {
             again.store(true, Ordering::Relaxed);
-            end_with(&told(remains.second()));
+            end_with(remains.second());
         }
     });
     WATCHED.store(true, Ordering::Relaxed);
     Ok(interrupt)
-}
-
-/// Says something on a thread of its own, which nobody has to wait for.
-fn told(words: String) -> JoinHandle<()> {
-    std::thread::spawn(move || say(&words))
 }
 
 /// Whether a flag was set.

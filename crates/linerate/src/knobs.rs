@@ -1,78 +1,27 @@
 //! `linerate knobs`: the catalogue, as a table, or one knob in full.
 
-use std::fmt::Write as _;
+pub(crate) mod flags;
+
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
 use linerate_host::Root;
-use linerate_model::audit::site_of;
-use linerate_model::knobs::{self, KNOBS, Row, manual};
-use linerate_model::profiles::{self, PROFILES, Profile, Value};
-use linerate_record::knob::{Knob, Layer, Locator, Snapshot, Space};
+use linerate_record::knob::{Knob, Layer, Snapshot, Space};
 use linerate_record::site::Site;
-use serde::Serialize;
+use linerate_report::knobs::{self as shown, KnobEntry};
+use linerate_settings::audit::site_of;
+use linerate_settings::knobs::{self, KNOBS, KnobRow, manual};
+use linerate_settings::profiles::{self, PROFILES, Profile, Value};
 
 use crate::failure::Failure;
-use crate::report;
+use crate::{changes, printing};
+use flags::KnobsFlags;
 
-const EXAMPLES: &str = "\
-Examples:
-  linerate knobs
-  linerate knobs net.ipv4.tcp_rmem
-  linerate knobs tcp_syn_backlog
-      a name as some guide has it, misspelt or not, leads to its knob
-  linerate knobs --layer net --profile s3-storage-node
-  linerate knobs --profile source-003-full --json";
-
-#[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct KnobsFlags {
-    /// A knob to show in full, with what is advised for this machine: its id, a name that a source has it under, or a
-    /// part of one. [default: a line for each]
-    #[arg(value_name = "ID")]
-    id: Option<String>,
-    /// Only knobs of a layer.
-    #[arg(long, value_name = "LAYER", value_enum, conflicts_with = "id")]
-    layer: Option<LayerFlag>,
-    /// Only knobs of a profile, with its values where it has some of its own.
-    #[arg(long, value_name = "PROFILE", conflicts_with = "id")]
-    profile: Option<String>,
-    /// JSON instead of text: an array of knobs.
-    #[arg(long)]
-    json: bool,
-}
-
-/// [`Layer`], as a flag has it; those without a knob are left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LayerFlag(Layer);
-
-/// Every layer as a flag; clap wants a slice.
-const LAYERS: &[LayerFlag] = &[
-    LayerFlag(Layer::Vm),
-    LayerFlag(Layer::Cpu),
-    LayerFlag(Layer::Kernel),
-    LayerFlag(Layer::Fs),
-    LayerFlag(Layer::Block),
-    LayerFlag(Layer::Net),
-    LayerFlag(Layer::Nic),
-    LayerFlag(Layer::Bond),
-    LayerFlag(Layer::Conntrack),
-    LayerFlag(Layer::Boot),
-    LayerFlag(Layer::Limits),
-    LayerFlag(Layer::Kubernetes),
-    LayerFlag(Layer::Dns),
-    LayerFlag(Layer::Cni),
-];
-
-impl ValueEnum for LayerFlag {
-    fn value_variants<'a>() -> &'a [Self] {
-        LAYERS
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0.name()))
-    }
+/// What is wrong with what the flags name.
+pub(crate) fn check(flags: &KnobsFlags) -> Result<(), Failure> {
+    let id = flags.id.as_deref().map(named).transpose().err();
+    let profile = flags.profile.as_deref().map(profile).transpose().err();
+    if id.is_none() && profile.is_none() { Ok(()) } else { Err(Failure::all_of([id, profile])) }
 }
 
 /// Does what the flags ask for.
@@ -82,15 +31,20 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
         Some(id) => named(id)?,
         None => (listed(flags.layer.map(|layer| layer.0), profile), true),
     };
+    let mut entries: Vec<KnobEntry> = rows.iter().map(|row| entry(row, profile)).collect();
     let text = if flags.json {
-        json(&rows, profile)
+        shown::json(&entries)
     } else if !is_table {
         let advice = Advised::here();
-        rows.iter().map(|row| whole(row, &advice)).collect::<Vec<_>>().join("\n")
+        for (entry, row) in entries.iter_mut().zip(&rows) {
+            entry.advised = advice.of(row);
+        }
+        shown::whole(&entries)
     } else {
-        table(&rows, profile, std::io::stdout().is_terminal().then(|| report::look().width))
+        let columns = std::io::stdout().is_terminal().then(|| printing::look().width);
+        shown::table(&entries, profile.map(|profile| (profile.name, profile.summary)), columns)
     };
-    report::print(&text)?;
+    printing::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,7 +57,7 @@ fn profile(name: &str) -> Result<&'static Profile, Failure> {
 
 /// The row of an id, or those that sources have under a name, with or without what stands before its last dots, or
 /// those that have it somewhere in theirs; and whether they are so many that a line for each is what is wanted.
-fn named(name: &str) -> Result<(Vec<&'static Row>, bool), Failure> {
+fn named(name: &str) -> Result<(Vec<&'static KnobRow>, bool), Failure> {
     if let Some(row) = knobs::find(name) {
         return Ok((vec![row], false));
     }
@@ -112,14 +66,14 @@ fn named(name: &str) -> Result<(Vec<&'static Row>, bool), Failure> {
         return Ok((rows, false));
     }
     let short = format!(".{name}");
-    let ends: Vec<&Row> = KNOBS.iter().filter(|row| is_end_of(&short, &row.knob)).collect();
+    let ends: Vec<&KnobRow> = KNOBS.iter().filter(|row| is_end_of(&short, &row.knob)).collect();
     if !ends.is_empty() {
         return Ok((ends, false));
     }
     let part = name.to_lowercase();
     let has =
         |knob: &Knob| knob.id.contains(&part) || knob.also_called.iter().any(|n| n.to_lowercase().contains(&part));
-    let within: Vec<&Row> = KNOBS.iter().filter(|row| part.len() >= PART_LEAST && has(&row.knob)).collect();
+    let within: Vec<&KnobRow> = KNOBS.iter().filter(|row| part.len() >= PART_LEAST && has(&row.knob)).collect();
     if !within.is_empty() {
         let are_many = within.len() > 1;
         return Ok((within, are_many));
@@ -144,29 +98,38 @@ struct Advised {
 
 impl Advised {
     fn here() -> Self {
-        let snapshot = crate::tune::diff::snapshot(&Root::live(), &Space::Host);
+        let snapshot = changes::snapshot(&Root::live(), &Space::Host);
         let site = site_of(&snapshot);
         Advised { snapshot, site }
     }
 
     /// Of one knob: each value with the devices that it is for, and why.
-    fn of(&self, row: &Row) -> String {
-        let mut told: Vec<(String, String, Vec<String>)> = Vec::new();
+    fn of(&self, row: &KnobRow) -> Vec<shown::Advised> {
+        let mut reported: Vec<shown::Advised> = Vec::new();
         let settings = self.snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
         for setting in settings {
             let Some(advice) = knobs::advise(row, &self.snapshot, &self.site, &setting.place) else { continue };
             let device = setting.place.device.clone();
-            match told.iter_mut().find(|(value, why, _)| *value == advice.value && *why == advice.why) {
-                Some((_, _, devices)) => devices.extend(device),
-                None => told.push((advice.value, advice.why, device.into_iter().collect())),
+            match reported.iter_mut().find(|one| one.advice == advice) {
+                Some(one) => one.devices.extend(device),
+                None => reported.push(shown::Advised { advice, devices: device.into_iter().collect() }),
             }
         }
-        let of = |devices: &[String]| {
-            if devices.is_empty() { String::new() } else { format!(" for {}", devices.join(", ")) }
-        };
-        let told = told.iter().map(|(value, why, devices)| format!("{value}{}: {why}", of(devices)));
-        let told: Vec<String> = told.collect();
-        if told.is_empty() { "nothing for this machine: leave it as it is".to_owned() } else { told.join("; ") }
+        reported
+    }
+}
+
+/// A knob as it is shown.
+fn entry(row: &'static KnobRow, profile: Option<&Profile>) -> KnobEntry {
+    let knob = &row.knob;
+    let set_by = |profile: &Profile| Some((profile.name, literal(Some(profile), knob)?));
+    KnobEntry {
+        knob,
+        title: manual::title(knob.layer),
+        kernels: manual::kernels(knob),
+        set_by: PROFILES.iter().filter_map(set_by).collect(),
+        profile_value: literal(profile, knob),
+        advised: Vec::new(),
     }
 }
 
@@ -174,8 +137,8 @@ fn is_end_of(short: &str, knob: &Knob) -> bool {
     knob.id.ends_with(short) || knob.also_called.iter().any(|other| other.ends_with(short))
 }
 
-fn listed(layer: Option<Layer>, profile: Option<&Profile>) -> Vec<&'static Row> {
-    let is_asked = |row: &&Row| {
+fn listed(layer: Option<Layer>, profile: Option<&Profile>) -> Vec<&'static KnobRow> {
+    let is_asked = |row: &&KnobRow| {
         layer.is_none_or(|layer| row.knob.layer == layer)
             && profile.is_none_or(|profile| profile.picks.iter().any(|pick| pick.knob == row.knob.id))
     };
@@ -190,129 +153,9 @@ fn literal(profile: Option<&Profile>, knob: &Knob) -> Option<&'static str> {
     }
 }
 
-/// A line for each knob: id, value of the profile or else summary, scope, when it takes effect.
-fn table(rows: &[&Row], profile: Option<&Profile>, columns: Option<usize>) -> String {
-    let mut text = String::new();
-    if let Some(profile) = profile {
-        let _ = writeln!(text, "{}: {}\n", profile.name, profile.summary);
-    }
-    let width = rows.iter().map(|row| row.knob.id.len()).max().unwrap_or(0);
-    let mut layer = None;
-    for row in rows {
-        let knob = &row.knob;
-        if layer.replace(knob.layer) != Some(knob.layer) {
-            let _ = writeln!(text, "{}", manual::title(knob.layer));
-        }
-        let what = literal(profile, knob).unwrap_or(knob.summary);
-        let (scope, effect) = (knob.scope.to_string(), knob.takes_effect.to_string());
-        let line = format!("  {:width$}  {scope:17}  {effect:14}  {what}", knob.id);
-        let _ = writeln!(text, "{}", cut(&line, columns));
-    }
-    let _ = writeln!(text, "{} knobs", rows.len());
-    text
-}
-
-/// A line as it fits a terminal; whole where the output is none.
-fn cut(line: &str, columns: Option<usize>) -> String {
-    match columns {
-        Some(columns) if line.chars().count() > columns => {
-            line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
-        }
-        _ => line.to_owned(),
-    }
-}
-
-/// Columns of a knob in full.
-const WIDTH: usize = 100;
-
-/// A knob in full.
-fn whole(row: &Row, advised: &Advised) -> String {
-    let knob = &row.knob;
-    let mut text = format!("{}\n{}\n\n", knob.id, manual::wrapped(knob.summary, WIDTH, 0));
-    let mut line = |what: &str, value: &str| {
-        let _ = writeln!(text, "{what:<13} {}", manual::wrapped(value, WIDTH, 14));
-    };
-    line("where", &knob.locator.to_string());
-    line("scope", &knob.scope.to_string());
-    line("takes effect", &knob.takes_effect.to_string());
-    line("default", knob.default);
-    line("advised here", &advised.of(row));
-    if let Some(kernels) = manual::kernels(knob) {
-        line("kernels", &kernels);
-    }
-    if let Some(owner) = knob.owned_by {
-        line("belongs to", &format!("{owner}: never changed on a node of Kubernetes"));
-    }
-    if !knob.also_called.is_empty() {
-        line("also called", &knob.also_called.join(", "));
-    }
-    for profile in PROFILES {
-        if let Some(value) = literal(Some(profile), knob) {
-            line("set by", &format!("{}: {value}", profile.name));
-        }
-    }
-    line("why", knob.why);
-    line("relieves", knob.relieves);
-    line("risk", knob.risk);
-    for source in knob.sources {
-        line("source", source);
-    }
-    text
-}
-
-/// A knob as JSON.
-#[derive(Serialize)]
-struct Shown {
-    id: &'static str,
-    layer: Layer,
-    locator: Locator,
-    scope: linerate_record::knob::Scope,
-    takes_effect: linerate_record::knob::TakesEffect,
-    default: &'static str,
-    summary: &'static str,
-    why: &'static str,
-    relieves: &'static str,
-    risk: &'static str,
-    sources: &'static [&'static str],
-    since_kernel: Option<String>,
-    until_kernel: Option<String>,
-    also_called: &'static [&'static str],
-    owned_by: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile_value: Option<&'static str>,
-}
-
-fn json(rows: &[&Row], profile: Option<&Profile>) -> String {
-    let version = |kernel: (u32, u32)| format!("{}.{}", kernel.0, kernel.1);
-    let shown = |row: &&Row| {
-        let knob = row.knob;
-        Shown {
-            id: knob.id,
-            layer: knob.layer,
-            locator: knob.locator,
-            scope: knob.scope,
-            takes_effect: knob.takes_effect,
-            default: knob.default,
-            summary: knob.summary,
-            why: knob.why,
-            relieves: knob.relieves,
-            risk: knob.risk,
-            sources: knob.sources,
-            since_kernel: knob.since.map(version),
-            until_kernel: knob.until.map(version),
-            also_called: knob.also_called,
-            owned_by: knob.owned_by,
-            profile_value: literal(profile, &knob),
-        }
-    };
-    let shown: Vec<Shown> = rows.iter().map(shown).collect();
-    let mut text = serde_json::to_string_pretty(&shown).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use super::flags::{LAYERS, LayerFlag};
     use super::*;
 
     #[test]
@@ -347,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_in_full_says_what_is_advised() {
+    fn what_is_advised_here_is_handed_over_with_its_devices() {
         let advised = Advised::here();
-        let text = whole(knobs::find("net.core.rmem_max").unwrap(), &advised);
-        assert!(text.contains("\nadvised here  "), "{text}");
-        let text = whole(knobs::find("net.ipv4.tcp_low_latency").unwrap(), &advised);
-        assert!(text.contains("\nadvised here  nothing for this machine"), "{text}");
+        assert!(!advised.of(knobs::find("net.core.rmem_max").unwrap()).is_empty());
+        assert_eq!(advised.of(knobs::find("net.ipv4.tcp_low_latency").unwrap()), []);
+        let all = advised.of(knobs::find("nic.mtu").unwrap());
+        assert!(all.iter().all(|one| !one.devices.is_empty()), "{all:?}");
     }
 
     #[test]
@@ -362,16 +205,5 @@ mod tests {
         let error = named("qqqqqqqqqqqqqq").expect_err("no such knob").to_string();
         assert_eq!(error, "no knob is called \"qqqqqqqqqqqqqq\": linerate knobs lists what there is");
         assert!(profile("s3").expect_err("no such profile").to_string().contains("s3-storage-node"));
-    }
-
-    #[test]
-    fn lines_fit_a_terminal_and_are_whole_elsewhere() {
-        assert_eq!(cut("a long line", Some(6)), "a lon…");
-        assert_eq!(cut("a long line", Some(11)), "a long line");
-        assert_eq!(cut("a long line", None), "a long line");
-        let rows = listed(Some(Layer::Net), None);
-        let text = table(&rows, None, Some(80));
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.ends_with(&format!("\n{} knobs\n", rows.len())), "{text}");
     }
 }

@@ -2,14 +2,20 @@
 //!
 //! A library only so that fuzz targets can reach what reads files of users; nothing else depends on it.
 
+mod applying;
 mod audit;
 mod bench;
 mod bounded;
 mod brief;
 mod capture;
+mod captured;
+mod catalogue;
+mod changes;
 mod child;
 mod clean;
+mod cleaning;
 mod cli;
+mod command_line;
 mod compare;
 mod config;
 mod consent;
@@ -22,29 +28,39 @@ mod failure;
 mod folder;
 #[doc(hidden)]
 pub mod fuzzing;
-mod grid;
 mod import;
 mod interrupt;
 mod knobs;
+mod masks;
 mod mc;
 mod metrics;
+mod mistakes;
 mod named;
+mod offered;
+mod output;
 mod own;
+mod pages;
 mod plan;
 mod printing;
+mod processors;
 mod profile;
 mod progress;
 mod readings;
+mod refusal;
 mod report;
 mod runs;
 mod shell;
+mod sites;
 mod sources;
 mod state;
 mod target;
 mod timing;
 mod trust;
 mod tune;
+mod verbs;
+mod views;
 mod warp;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -54,11 +70,11 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 #[must_use]
 pub fn main() -> ExitCode {
     printing::tell_of_panics();
-    let outcome = config::command_line(std::env::args_os().collect()).and_then(|asked| {
+    let outcome = command_line::read(std::env::args_os().collect()).and_then(|asked| {
         if !matches!(asked.verb, cli::Verb::Target(_)) {
             keep_memory_to_itself();
         }
-        run(asked.verb)
+        verbs::run(asked.verb, command_line::bench_flags)
     });
     match outcome {
         Ok(code) => code,
@@ -66,7 +82,8 @@ pub fn main() -> ExitCode {
             if !matches!(failure, failure::Failure::Outcome { .. }) {
                 credentials::keep_those_of_files();
             }
-            progress::say(&format!("error: {failure}"));
+            let typed: Vec<_> = std::env::args_os().skip(1).collect();
+            progress::say(&format!("error: {}", printing::with_short_values(&failure.to_string(), &typed)));
             failure.exit_code()
         }
     }
@@ -78,26 +95,4 @@ pub fn main() -> ExitCode {
 fn keep_memory_to_itself() {
     // Where the kernel refuses, a core is the only loss.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-/// Does what a verb asks for.
-fn run(verb: cli::Verb) -> Result<ExitCode, failure::Failure> {
-    match verb {
-        cli::Verb::Bench(mut flags) => mc::apply(&mut flags).and_then(|()| bench::run(&flags)),
-        cli::Verb::Report(flags) => report::run(&flags),
-        cli::Verb::Runs(flags) => runs::run(&flags),
-        cli::Verb::Compare(flags) => compare::run(&flags),
-        cli::Verb::Plan(flags) => plan::run(&flags),
-        cli::Verb::Explain(flags) => explain::run(&flags),
-        cli::Verb::Experiment(flags) => experiment::run(&flags),
-        cli::Verb::Clean(flags) => clean::run(&flags),
-        cli::Verb::Target(flags) => target::run(&flags),
-        cli::Verb::Import(flags) => import::run(&flags),
-        cli::Verb::Audit(flags) => audit::run(&flags),
-        cli::Verb::Capture(flags) => capture::run(&flags),
-        cli::Verb::Knobs(flags) => knobs::run(&flags),
-        cli::Verb::Tune(flags) => tune::run(&flags),
-        cli::Verb::Completions(flags) => shell::completions(&flags),
-        cli::Verb::Man(flags) => shell::man(&flags),
-    }
 }

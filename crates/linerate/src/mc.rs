@@ -6,20 +6,19 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::cli::{BUCKET, BenchFlags, LookupFlag};
 use crate::failure::Failure;
-use crate::{bounded, exposed, printing};
+use crate::{bounded, exposed, masks};
 
 /// One alias: where it points, and with which keys.
 #[derive(Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Alias {
-    url: String,
-    access_key: String,
-    secret_key: String,
-    session_token: String,
-    api: String,
-    path: String,
+    pub(crate) url: String,
+    pub(crate) access_key: String,
+    pub(crate) secret_key: String,
+    pub(crate) session_token: String,
+    pub(crate) api: String,
+    pub(crate) path: String,
 }
 
 /// `config.json`: `aliases` since version 10, `hosts` before.
@@ -30,54 +29,17 @@ struct Config {
     aliases: BTreeMap<String, Alias>,
 }
 
-/// Puts what `--alias` stands for into the flags; flags that were given stay.
-pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
-    let Some(text) = flags.target.alias.clone() else { return Ok(()) };
-    let mut parts = text.splitn(3, '/');
-    let name = parts.next().unwrap_or_default();
-    let alias = find(name)?;
-    for key in [&alias.access_key, &alias.secret_key, &alias.session_token] {
-        printing::keep_secret(key);
+/// Where an alias stands, in words.
+pub(crate) fn place(name: &str) -> String {
+    let variable = format!("MC_HOST_{name}");
+    match env::var(&variable) {
+        Ok(value) if !value.is_empty() => variable,
+        _ => format!("alias {name:?} of mc"),
     }
-    if alias.url.contains('@') {
-        return Err(Failure::usage(format!(
-            "the url of mc alias {name:?} holds keys: move them to its accessKey and secretKey"
-        )));
-    }
-    if !matches!(alias.api.to_ascii_lowercase().as_str(), "" | "s3v4") {
-        let api = &alias.api;
-        return Err(Failure::usage(format!("mc alias {name:?} signs with {api:?}: linerate signs with S3v4 only")));
-    }
-    if let Some(bucket) = parts.next().filter(|b| !b.is_empty()) {
-        if flags.target.bucket != BUCKET && flags.target.bucket != bucket {
-            let other = &flags.target.bucket;
-            return Err(Failure::usage(format!("--alias {text:?} and --bucket {other:?} differ: name one bucket")));
-        }
-        bucket.clone_into(&mut flags.target.bucket);
-    }
-    if let Some(prefix) = parts.next().filter(|p| !p.is_empty()) {
-        if !flags.target.prefix.is_empty() && flags.target.prefix != prefix {
-            let other = &flags.target.prefix;
-            return Err(Failure::usage(format!("--alias {text:?} and --prefix {other:?} differ: name one prefix")));
-        }
-        prefix.clone_into(&mut flags.target.prefix);
-    }
-    if matches!(alias.path.as_str(), "off" | "dns") {
-        flags.target.lookup = LookupFlag::Host;
-    }
-    flags.target.host = Some(alias.url);
-    let keys = &mut flags.keys;
-    if keys.access_key.is_none() && keys.secret_key.is_none() && keys.profile.is_none() && !keys.anonymous {
-        keys.anonymous = alias.access_key.is_empty() && alias.secret_key.is_empty();
-        let some = |text: String| Some(text).filter(|t| !t.is_empty());
-        keys.access_key = some(alias.access_key);
-        keys.secret_key = some(alias.secret_key);
-        keys.session_token = keys.session_token.take().or_else(|| some(alias.session_token));
-    }
-    Ok(())
 }
 
-fn find(name: &str) -> Result<Alias, Failure> {
+/// The alias of a name.
+pub(crate) fn find(name: &str) -> Result<Alias, Failure> {
     if let Some(value) = env::var(format!("MC_HOST_{name}")).ok().filter(|v| !v.is_empty()) {
         return from_url(&value).ok_or_else(|| {
             Failure::usage(format!("MC_HOST_{name} is not of the form https://ACCESS_KEY:SECRET_KEY@HOST:PORT"))
@@ -135,7 +97,7 @@ pub(crate) fn path() -> Option<PathBuf> {
 fn config() -> Result<(Option<PathBuf>, Config), Failure> {
     let Some(path) = path() else { return Ok((None, Config::default())) };
     let read = bounded::named(&path, CONFIG_BYTES_MAX);
-    read.iter().for_each(|bytes| printing::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
+    read.iter().for_each(|bytes| masks::keep_secrets_of_file(&String::from_utf8_lossy(bytes)));
     match read {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(config) => Ok((Some(path), config)),

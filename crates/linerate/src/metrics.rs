@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use linerate_analysis::histogram::{Latencies, at_most};
-use linerate_load::point::IntervalFigures;
-use linerate_record::run::{PointSpec, Purpose};
+use linerate_record::histogram::{Latencies, at_most};
+use linerate_record::run::{Interval, PointSpec, Purpose};
 use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
 
 use crate::failure::Failure;
-use crate::{printing, progress};
+use crate::{masks, progress};
 
 /// How long one caller may take, to ask and to be answered: there is one thread for all.
 const CALLER_MAX: Duration = Duration::from_secs(2);
@@ -30,17 +29,27 @@ pub(crate) struct Exporter {
     address: SocketAddr,
 }
 
+/// Takes the address of `--metrics`.
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).map_err(|error| {
+        Failure::usage(format!("cannot serve --metrics on {address}: {error}; name a free address of this machine"))
+    })
+}
+
 /// Begins to serve, and says where.
-pub(crate) fn start(address: SocketAddr, hosts: Vec<String>, points: usize, quiet: bool) -> Result<Exporter, Failure> {
-    let failed =
-        |e: std::io::Error| Failure::usage(format!("cannot serve --metrics on {address}: {e}; name a free one"));
-    let listener = TcpListener::bind(address).map_err(failed)?;
+pub(crate) fn start(
+    listener: TcpListener,
+    hosts: Vec<String>,
+    points: usize,
+    quiet: bool,
+) -> Result<Exporter, Failure> {
+    let failed = |error: std::io::Error| Failure::usage(format!("cannot serve --metrics: {error}"));
     let address = listener.local_addr().map_err(failed)?;
     let live =
         Live { version: env!("CARGO_PKG_VERSION").to_owned(), hosts, points_asked: points as u64, ..Live::default() };
     let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
-    let (shared, told) = (Arc::clone(&live), Arc::clone(&stop));
-    std::thread::spawn(move || serve(&listener, &shared, &told));
+    let (shared, reported) = (Arc::clone(&live), Arc::clone(&stop));
+    std::thread::spawn(move || serve(&listener, &shared, &reported));
     if !quiet {
         progress::say(&format!("metrics  http://{address}/metrics"));
     }
@@ -77,13 +86,13 @@ impl Exporter {
     }
 
     /// An interval has ended.
-    pub(crate) fn interval(&self, purpose: Purpose, figures: &IntervalFigures, warms_up: bool) {
+    pub(crate) fn interval(&self, purpose: Purpose, figures: &Interval<Latencies>, warms_up: bool) {
         let mut live = self.live();
         live.client_cpu_ns += figures.client_cpu_ns;
-        let (threads, length_ns) = (figures.thread_cpu_ns.len(), figures.to_ns - figures.from_ns);
-        if threads > 0 && length_ns > 0 {
-            let ran_ns = figures.thread_cpu_ns.iter().sum::<u64>() as f64;
-            live.client_busy = (ran_ns / threads as f64 / length_ns as f64).min(1.0);
+        let (threads, length_ms) = (figures.thread_cpu_ns.len(), figures.length_ms());
+        if threads > 0 && length_ms > 0 {
+            let ran_ms = figures.thread_cpu_ns.iter().sum::<u64>() as f64 / 1e6;
+            live.client_busy = (ran_ms / threads as f64 / length_ms as f64).min(1.0);
         }
         if purpose != Purpose::Measure {
             return;
@@ -97,7 +106,7 @@ impl Exporter {
             done.bytes += row.bytes;
             for (kind, n) in &row.errors {
                 // Kinds quote what the target says, which was sent the keys.
-                let kind = printing::without_keys(kind);
+                let kind = masks::without_keys(kind);
                 let known = done.failed.len() < KINDS_MAX || done.failed.contains_key(&kind);
                 *done.failed.entry(if known { kind } else { "other".to_owned() }).or_default() += n;
             }
@@ -171,32 +180,21 @@ fn answer(mut stream: TcpStream, live: &Mutex<Live>) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_analysis::histogram::empty;
-    use linerate_load::point::FigureRow;
-    use linerate_record::run::Op;
+    use linerate_record::run::{IntervalRow, Op};
 
     use super::*;
 
     #[test]
     fn kinds_of_errors_are_served_without_keys() {
-        printing::keep_secret("Key-of-these/metrics+1");
-        let row = FigureRow {
-            host: 0,
-            op: Op::Get,
-            requests: 0,
-            bytes: 0,
-            moved_bytes: 0,
-            errors: [("http 403 (Key-of-these%2Fmetrics%2B1)".to_owned(), 7)].into(),
-            retries: [].into(),
-            throttled: 0,
-            ttfb: empty(),
-            total: empty(),
-            ttfb_intended: None,
-            total_intended: None,
-        };
-        let figures = IntervalFigures {
-            from_ns: 0,
-            to_ns: 1,
+        masks::keep_secret("Key-of-these/metrics+1");
+        let mut row = IntervalRow::counting(0, Op::Get);
+        row.errors.insert("http 403 (Key-of-these%2Fmetrics%2B1)".to_owned(), 7);
+        let figures = Interval {
+            point: 0,
+            client: 0,
+            from_ms: 0,
+            to_ms: 1,
+            warmup: false,
             client_cpu_ns: 0,
             thread_cpu_ns: vec![],
             target_cpu_ns: None,
@@ -204,7 +202,8 @@ mod tests {
             open: None,
             rows: vec![row],
         };
-        let exporter = start(([127, 0, 0, 1], 0).into(), vec!["h:1".into()], 1, true).unwrap();
+        let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let exporter = start(listener, vec!["h:1".into()], 1, true).unwrap();
         exporter.interval(Purpose::Measure, &figures, false);
         let mut stream = TcpStream::connect(exporter.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();

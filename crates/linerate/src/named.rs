@@ -1,20 +1,51 @@
 //! Files that users name for what a command says: written whole, and what is there stays what it is.
 
-use std::fs::{Metadata, OpenOptions, Permissions};
+use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
 use crate::failure::Failure;
-use crate::folder;
+use crate::whole::{not_written, replace};
+use crate::{folder, printing};
 
-/// Writes to the file that a user named. What is not there is made with these permissions; a file of one's own is
-/// replaced in one step, and keeps what its permissions forbid; a device, a pipe, a link, another's file and one of
-/// several names are written to in place, as a shell does.
+/// Files of a folder of a run or an experiment that nothing else holds: a report is made of them.
+const RECORDED: [&str; 8] = [
+    "run.json",
+    "points.jsonl",
+    "intervals.jsonl",
+    "findings.jsonl",
+    "readings.jsonl",
+    "canary.jsonl",
+    folder::ASKED,
+    folder::OUTCOMES,
+];
+
+/// Whether a path leads to what was recorded of a run or an experiment, by links or not.
+fn is_recorded(path: &Path) -> bool {
+    let Ok(there) = path.canonicalize() else { return false };
+    let is_one = there.file_name().is_some_and(|name| RECORDED.iter().any(|one| name == *one));
+    is_one
+        && there.parent().is_some_and(|folder| ["run.json", folder::ASKED].iter().any(|one| folder.join(one).exists()))
+}
+
+/// Writes to the file that a user named; `-` is standard output. What was recorded of a run is not written over. What
+/// is not there is made with these permissions; a file of one's own is replaced in one step, and keeps what its
+/// permissions forbid; a device, a pipe, a link, another's file and one of several names are written to in place, as a
+/// shell does.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
-    let failed = |source| folder::not_written(path, source);
+    let failed = |source| not_written(path, bytes.len(), source);
+    if path.as_os_str() == "-" {
+        return printing::print_own(&String::from_utf8_lossy(bytes));
+    }
+    if is_recorded(path) {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "{path} is what was recorded of a run, and would be lost: name another file"
+        )));
+    }
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, bytes, mode),
         Err(error) => Err(error),
@@ -29,16 +60,6 @@ fn is_plain(there: &Metadata) -> bool {
     there.is_file() && there.nlink() == 1 && there.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// Writes a file beside its place and moves it there.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    // A temporary file is for nobody else.
-    file.as_file().set_permissions(Permissions::from_mode(mode))?;
-    file.persist(path).map(drop).map_err(|error| error.error)
-}
-
 fn into(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = i32::try_from(OFlags::NOCTTY.bits()).map_err(io::Error::other)?;
     let mut file = OpenOptions::new().write(true).truncate(true).custom_flags(flags).open(path)?;
@@ -47,8 +68,8 @@ fn into(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 
     use super::*;
 
@@ -113,6 +134,27 @@ mod tests {
         assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
         let full = write(Path::new("/dev/full"), b"said", 0o644).unwrap_err();
         assert!(full.to_string().contains("/dev/full"), "{full}");
+    }
+
+    #[test]
+    fn what_was_recorded_of_a_run_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        for name in ["run.json", "points.jsonl"] {
+            fs::write(folder.path().join(name), "recorded").unwrap();
+        }
+        symlink(folder.path().join("run.json"), &link).unwrap();
+        for path in [folder.path().join("run.json"), folder.path().join("points.jsonl"), link] {
+            let reported = write(&path, b"said", 0o644).unwrap_err().to_string();
+            assert!(reported.contains("was recorded of a run"), "{reported}");
+            assert_eq!(fs::read(&path).unwrap(), b"recorded");
+        }
+        // A page beside them is made of them, and a file of such a name elsewhere is anybody's.
+        write(&folder.path().join("report.html"), b"said", 0o644).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let other = elsewhere.path().join("points.jsonl");
+        fs::write(&other, "before").unwrap();
+        write(&other, b"said", 0o644).unwrap();
     }
 
     #[test]

@@ -5,13 +5,23 @@ use std::env;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::{bounded, exposed, printing};
+use crate::{bounded, exposed, masks};
 
 /// Largest file: one with thousands of profiles.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What a profile says, by AWS's names: `aws_access_key_id`, `region`, ….
 pub(crate) type Settings = BTreeMap<String, String>;
+
+/// The profile that the flag or `AWS_PROFILE` names.
+fn asked(flag: Option<&String>) -> Option<String> {
+    flag.cloned().or_else(|| env::var("AWS_PROFILE").ok().filter(|v| !v.is_empty()))
+}
+
+/// Where a setting of the profile stands, in words.
+pub(crate) fn place(setting: &str, flag: Option<&String>) -> String {
+    format!("{setting} of profile {:?}", asked(flag).as_deref().unwrap_or("default"))
+}
 
 /// The settings of the profile named by the flag, `AWS_PROFILE`, or `default`. Empty where there are no such files; an
 /// error where a profile that was asked for is in neither.
@@ -31,7 +41,7 @@ const SECRET: [&str; 2] = ["aws_secret_access_key", "aws_session_token"];
 
 /// The settings, and the files that say a secret of the profile.
 fn found(flag: Option<&String>) -> Result<(Settings, Vec<PathBuf>), Failure> {
-    let asked = flag.cloned().or_else(|| env::var("AWS_PROFILE").ok().filter(|v| !v.is_empty()));
+    let asked = asked(flag);
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
     let (mut found, mut settings, mut names) = (false, Settings::new(), Vec::new());
     let (mut files, mut holders) = (Vec::new(), Vec::new());
@@ -41,7 +51,7 @@ fn found(flag: Option<&String>) -> Result<(Settings, Vec<PathBuf>), Failure> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(source) => return Err(Failure::File { what: "read", path, source }),
         };
-        printing::keep_secrets_of_file(&text);
+        masks::keep_secrets_of_file(&text);
         files.push(path.display().to_string());
         for (section, values) in sections(&text) {
             let section = section.strip_prefix("profile ").map_or(section.as_str(), str::trim).to_owned();

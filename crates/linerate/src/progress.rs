@@ -5,7 +5,8 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_load::point::IntervalFigures;
+use linerate_record::histogram::{self, Latencies};
+use linerate_record::run::{Interval, IntervalRow};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use crate::printing;
@@ -31,7 +32,7 @@ pub(crate) struct Progress {
     live: bool,
     quiet: bool,
     /// When it was said last how something goes on.
-    told: Cell<Option<Instant>>,
+    reported: Cell<Option<Instant>>,
 }
 
 impl Progress {
@@ -48,12 +49,12 @@ impl Progress {
         if live {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Progress { bar, live, quiet, told: Cell::default() }
+        Progress { bar, live, quiet, reported: Cell::default() }
     }
 
     /// Says what is being done now.
     pub(crate) fn doing(&self, what: &str) {
-        self.bar.set_message(printing::text(what));
+        self.live(what);
         if !self.live && !self.quiet {
             say(what);
         }
@@ -61,29 +62,29 @@ impl Progress {
 
     /// Says what is being done, where it can be seen live; a log has no use for it.
     pub(crate) fn live(&self, what: &str) {
-        self.bar.set_message(printing::text(what));
+        self.bar.set_message(whole_words(&printing::text(what), room()));
     }
 
     /// Says how what is being done goes on, where somebody waits for its end: in a log too, each second.
     pub(crate) fn goes_on(&self, what: &str) {
-        self.bar.set_message(printing::text(what));
-        let is_due = self.told.get().is_none_or(|told| told.elapsed() >= EACH);
+        self.live(what);
+        let is_due = self.reported.get().is_none_or(|reported| reported.elapsed() >= EACH);
         if !self.live && !self.quiet && is_due {
-            self.told.set(Some(Instant::now()));
+            self.reported.set(Some(Instant::now()));
             say(what);
         }
     }
 
     /// Shows the figures of the interval that has just ended.
-    pub(crate) fn interval(&self, label: &str, figures: &IntervalFigures) {
-        let seconds = (figures.to_ns - figures.from_ns) as f64 / 1e9;
-        self.bar.inc((seconds * 1e3) as u64);
-        if !self.live {
+    pub(crate) fn interval(&self, label: &str, figures: &Interval<Latencies>) {
+        self.bar.inc(figures.length_ms());
+        if !self.live || figures.length_ms() == 0 {
             return;
         }
-        let rows = || figures.rows.iter().filter(|row| !row.op.is_detail());
-        let sum = |f: fn(&linerate_load::point::FigureRow) -> u64| rows().map(f).sum::<u64>() as f64;
-        let mut total = linerate_analysis::histogram::empty();
+        let seconds = figures.length_ms() as f64 / 1e3;
+        let rows = || figures.whole_rows();
+        let sum = |f: fn(&IntervalRow<Latencies>) -> u64| rows().map(f).sum::<u64>() as f64;
+        let mut total = histogram::empty();
         rows().for_each(|row| total += &row.total);
         let requests = sum(|r| r.requests) / seconds;
         let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
@@ -100,9 +101,7 @@ impl Progress {
             format!("p50 {}", latency(0.5)),
             format!("p99 {}", latency(0.99)),
         ];
-        let columns = width();
-        let room = columns.saturating_sub(if columns < WIDE { NARROW_LEAD } else { LEAD });
-        self.bar.set_message(fitting(&parts.map(|part| printing::text(&part)), room));
+        self.bar.set_message(fitting(&parts.map(|part| printing::text(&part)), room()));
     }
 
     /// The run is so much further than before.
@@ -123,7 +122,7 @@ impl Progress {
     /// Tells a finished point: above the live line, or as a line of a log.
     pub(crate) fn finished(&self, line: &str) {
         if self.live {
-            self.bar.println(printing::text(line));
+            self.bar.println(wrapped(&printing::text(line), width()));
         } else if !self.quiet {
             say(line);
         }
@@ -140,18 +139,69 @@ fn width() -> usize {
     rustix::termios::tcgetwinsize(std::io::stderr()).map_or(WIDE, |size| usize::from(size.ws_col).max(1))
 }
 
-/// The parts that fit, in their order, each whole: half a number is a wrong one.
-fn fitting(parts: &[String], columns: usize) -> String {
-    let mut told = String::new();
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        let gap = if told.is_empty() { "" } else { "  " };
-        if told.chars().count() + gap.len() + part.chars().count() > columns {
+/// Columns of the live line's message.
+fn room() -> usize {
+    let columns = width();
+    columns.saturating_sub(if columns < WIDE { NARROW_LEAD } else { LEAD })
+}
+
+/// The words of a sentence that fit, each whole: it says where it is cut.
+fn whole_words(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let mut reported = String::new();
+    for word in text.split(' ') {
+        if reported.chars().count() + word.chars().count() + 2 > columns {
             break;
         }
-        told.push_str(gap);
-        told.push_str(part);
+        reported.push_str(word);
+        reported.push(' ');
     }
-    told
+    if columns > 0 { format!("{reported}…") } else { reported }
+}
+
+/// A line above the live one, broken between words where a terminal is narrower: what follows is indented below what is
+/// said first. Figures stand in columns, whose gaps are closed then.
+fn wrapped(text: &str, columns: usize) -> String {
+    const INDENT: usize = 4;
+    let lines = text.split('\n').map(|line| {
+        if line.chars().count() <= columns {
+            return line.trim_end().to_owned();
+        }
+        let lead = line.chars().take_while(|c| *c == ' ').count().min(columns / 2);
+        let (mut reported, mut at) = (" ".repeat(lead), lead);
+        for word in line.split_whitespace() {
+            let long = word.chars().count();
+            let gap = usize::from(at > lead);
+            if gap > 0 && at + gap + long > columns {
+                let indent = (lead + INDENT).min(columns / 2);
+                reported.push('\n');
+                reported.push_str(&" ".repeat(indent));
+                at = indent + long;
+            } else {
+                reported.push_str(&" ".repeat(gap));
+                at += gap + long;
+            }
+            reported.push_str(word);
+        }
+        reported
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The parts that fit, in their order, each whole: half a number is a wrong one.
+fn fitting(parts: &[String], columns: usize) -> String {
+    let mut reported = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let gap = if reported.is_empty() { "" } else { "  " };
+        if reported.chars().count() + gap.len() + part.chars().count() > columns {
+            break;
+        }
+        reported.push_str(gap);
+        reported.push_str(part);
+    }
+    reported
 }
 
 #[cfg(test)]
@@ -159,13 +209,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_live_sentence_loses_whole_words_and_never_digits() {
+        let text = "writing 1152 objects of 4 MiB ahead, 1234567 bytes so far";
+        assert_eq!(whole_words(text, 80), text);
+        assert_eq!(whole_words(text, 40), "writing 1152 objects of 4 MiB ahead, …");
+        for columns in 0..text.len() {
+            let reported = whole_words(text, columns);
+            assert!(reported.chars().count() <= columns, "{columns}: {reported:?}");
+            let mut words = reported.split(' ').filter(|word| *word != "…" && !word.is_empty());
+            assert!(words.all(|word| text.split(' ').any(|whole| whole == word)), "{columns}: {reported:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_above_the_live_one_is_broken_between_words() {
+        let row = " get 4 MiB            16   11.3 GiB/s  ± 1.1 %   2890 req/s   5.53 ms   12.1 ms   34 %";
+        assert_eq!(wrapped(row, 100), row);
+        assert_eq!(wrapped(row, 40), " get 4 MiB 16 11.3 GiB/s ± 1.1 % 2890\n     req/s 5.53 ms 12.1 ms 34 %");
+        for columns in 12..100 {
+            let reported = wrapped(row, columns);
+            assert!(reported.lines().all(|line| line.chars().count() <= columns), "{columns}: {reported:?}");
+            assert!(reported.split_whitespace().eq(row.split_whitespace()), "{columns}: {reported:?}");
+        }
+        assert!(!wrapped("a-word-longer-than-all", 5).starts_with('\n'));
+    }
+
+    #[test]
     fn a_live_row_loses_whole_figures_and_never_digits() {
         let parts = ["get 4MiB × 16", "11.3 GiB/s", "", "2890 req/s", "p50 5.53 ms", "p99 12.1 ms"].map(str::to_owned);
         assert_eq!(fitting(&parts, 80), "get 4MiB × 16  11.3 GiB/s  2890 req/s  p50 5.53 ms  p99 12.1 ms");
         for columns in 0..80 {
-            let told = fitting(&parts, columns);
-            assert!(told.chars().count() <= columns);
-            assert!(told.is_empty() || told.split("  ").all(|part| parts.iter().any(|p| p == part)), "{told:?}");
+            let reported = fitting(&parts, columns);
+            assert!(reported.chars().count() <= columns);
+            assert!(
+                reported.is_empty() || reported.split("  ").all(|part| parts.iter().any(|p| p == part)),
+                "{reported:?}"
+            );
         }
     }
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_host::fingerprint::neighbours::{Neighbours, TargetHere};
 use linerate_host::{Root, Unreadable, reading};
-use linerate_load::clock::Clock;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::reading::{Look, Reading};
+use linerate_record::reading::{ProcessorLook, Reading};
+use linerate_wire::clock::Clock;
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::SIGCONT;
 
@@ -50,12 +50,13 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration, target: Tar
         loop {
             let (now_ms, unix_ms) = both_clocks(clock);
             let (reading, unreadable) = reading(&root, now_ms);
+            let took_ms = (clock.now_ns() / 1_000_000).saturating_sub(now_ms);
             let slept_ms = asleep_ms().saturating_sub(asleep_before_ms);
             // The two clocks are not read at one instant.
             let slept_ms = if slept_ms < CLOCKS_APART_MS { 0 } else { slept_ms };
             let continued = went_on.swap(false, Ordering::Relaxed);
             let look = looks.next(&root, clock, last);
-            let reading = Reading { unix_ms, slept_ms, continued, look, ..reading };
+            let reading = Reading { took_ms, unix_ms, slept_ms, continued, look, ..reading };
             lines.push(&reading)?;
             findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
             if last {
@@ -77,7 +78,7 @@ struct Looks {
 
 impl Looks {
     /// A look, where it is time for one; the last reading always has one.
-    fn next(&mut self, root: &Root, clock: Clock, is_last: bool) -> Option<Look> {
+    fn next(&mut self, root: &Root, clock: Clock, is_last: bool) -> Option<ProcessorLook> {
         let now_ms = clock.now_ns() / 1_000_000;
         if now_ms < self.rests_until_ms && !is_last {
             return None;

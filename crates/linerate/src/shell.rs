@@ -1,43 +1,25 @@
 //! `linerate completions` and `linerate man`: both made from the command line's own definition.
 
+pub(crate) mod flags;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, Command, CommandFactory as _};
-use clap_complete::Shell;
+use clap::Command;
 
-use crate::cli::Cli;
 use crate::failure::Failure;
-use crate::{folder, printing, report};
+use crate::{folder, printing};
+use flags::{CompletionsFlags, ManFlags};
 
-#[derive(Args, Debug)]
-#[command(after_help = "For bash: linerate completions bash > /etc/bash_completion.d/linerate, or\n  \
-                        source <(linerate completions bash)")]
-pub(crate) struct CompletionsFlags {
-    /// Shell to complete in.
-    #[arg(value_enum, value_name = "SHELL")]
-    shell: Shell,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "To read one: linerate man -o pages && man pages/linerate-bench.1")]
-pub(crate) struct ManFlags {
-    /// Folder for one page per verb, made where it does not exist. [default: the page of linerate itself, to standard
-    /// output]
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
-}
-
-pub(crate) fn completions(flags: &CompletionsFlags) -> Result<ExitCode, Failure> {
+pub(crate) fn completions(flags: &CompletionsFlags, mut command: Command) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut Cli::command(), "linerate", &mut script);
+    clap_complete::generate(flags.shell, &mut command, "linerate", &mut script);
     printing::print_own(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn man(flags: &ManFlags) -> Result<ExitCode, Failure> {
-    let mut command = Cli::command();
+pub(crate) fn man(flags: &ManFlags, mut command: Command) -> Result<ExitCode, Failure> {
     command.build();
     let Some(folder) = &flags.output else {
         printing::print_own(&String::from_utf8_lossy(&page(command, Path::new("linerate.1"))?))?;
@@ -49,7 +31,7 @@ pub(crate) fn man(flags: &ManFlags) -> Result<ExitCode, Failure> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let path = folder.join(format!("{name}.1"));
         folder::write_whole(&path, &page(command, &path)?)?;
-        report::print(&format!("{}\n", path.display()))?;
+        printing::print(&format!("{}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

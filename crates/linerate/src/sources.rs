@@ -1,6 +1,6 @@
 //! `--source`: the local addresses that connections are made from.
 
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use if_addrs::Interface;
 use linerate_load::hosts::Host;
@@ -10,31 +10,45 @@ use crate::failure::Failure;
 /// Reads a comma list of addresses and names of interfaces, each of this machine and of a family that the hosts have;
 /// an interface stands for its first such address.
 pub(crate) fn parse(text: &str, hosts: &[Host]) -> Result<Vec<IpAddr>, Failure> {
-    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-    text.split(',').map(|word| one(word.trim(), hosts, &interfaces)).collect()
+    let are_ipv4: Vec<bool> = hosts.iter().map(|host| host.address.is_ipv4()).collect();
+    of_families(text, &are_ipv4)
 }
 
-fn one(word: &str, hosts: &[Host], interfaces: &[Interface]) -> Result<IpAddr, Failure> {
-    let fits = |source: IpAddr| hosts.iter().any(|h| h.address.is_ipv4() == source.is_ipv4());
+/// What is wrong with such a list, as far as it is known before the names of hosts are looked up.
+pub(crate) fn check(text: &str, authorities: &[String]) -> Result<(), Failure> {
+    // A name may have addresses of either family.
+    let families =
+        |name: &String| name.parse().map_or(vec![true, false], |address: SocketAddr| vec![address.is_ipv4()]);
+    of_families(text, &authorities.iter().flat_map(families).collect::<Vec<_>>()).map(|_| ())
+}
+
+fn of_families(text: &str, are_ipv4: &[bool]) -> Result<Vec<IpAddr>, Failure> {
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    text.split(',').map(|word| one(word.trim(), are_ipv4, &interfaces)).collect()
+}
+
+fn one(word: &str, are_ipv4: &[bool], interfaces: &[Interface]) -> Result<IpAddr, Failure> {
+    let fits = |source: IpAddr| are_ipv4.contains(&source.is_ipv4());
     let unfit = || Failure::usage(format!("--source {word:?} has no address of the family (IPv4, IPv6) of the hosts"));
     let bare = word.trim_start_matches('[').trim_end_matches(']');
     if let Ok(source) = bare.parse::<IpAddr>() {
         // Binding tells what is local, 127.0.0.2 among them: interfaces list 127.0.0.1 alone.
         UdpSocket::bind((source, 0)).map_err(|_| {
-            let all = Failure::usage(format!("--source {word:?} is no address of this machine; {}", told(interfaces)));
+            let all =
+                Failure::usage(format!("--source {word:?} is no address of this machine; {}", reported(interfaces)));
             if source.is_unspecified() { unfit() } else { all }
         })?;
         return if fits(source) && !source.is_unspecified() { Ok(source) } else { Err(unfit()) };
     }
     let mut own = interfaces.iter().filter(|i| i.name == word).peekable();
     if own.peek().is_none() {
-        let all = told(interfaces);
+        let all = reported(interfaces);
         return Err(Failure::usage(format!("--source {word:?} is no address or interface of this machine; {all}")));
     }
     own.map(Interface::ip).find(|&ip| fits(ip)).ok_or_else(unfit)
 }
 
-fn told(interfaces: &[Interface]) -> String {
+fn reported(interfaces: &[Interface]) -> String {
     let each: Vec<String> = interfaces.iter().map(|i| format!("{} ({})", i.name, i.ip())).collect();
     format!("it has {}", each.join(", "))
 }
@@ -68,5 +82,20 @@ mod tests {
         }
         let error = parse("127.0.0.1", &hosts("[::1]:1")).unwrap_err().to_string();
         assert!(error.contains("family"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_local_is_told_before_names_are_looked_up() {
+        let check = |text: &str, host: &str| check(text, &[host.to_owned()]).map_err(|error| error.to_string());
+        for (text, host, part) in [
+            ("192.0.2.7", "a.invalid:1", "no address of this machine"),
+            ("no-such0", "127.0.0.1:1", "no address or interface"),
+            ("127.0.0.1", "[::1]:1", "family"),
+        ] {
+            assert!(check(text, host).unwrap_err().contains(part), "{text} {host}");
+        }
+        for host in ["127.0.0.1:1", "a.invalid:1"] {
+            assert_eq!(check("127.0.0.2", host), Ok(()), "{host}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-use linerate_host::journal::State;
+use linerate_host::journal::JournalFolder;
 use linerate_load::sigv4::hex;
 use sha2::{Digest as _, Sha256};
 
@@ -46,7 +46,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
 /// Notes that this machine is about to begin something, by a text that tells it from everything else. Files are 0600 in
 /// a folder of 0700.
 pub(crate) fn note(note: Note, text: &str) -> Result<(), Failure> {
-    let state = State::open(folder()?.join(note.folder()))?;
+    let state = JournalFolder::open(folder()?.join(note.folder()))?;
     let path = state.path().join(name(text));
     let failed = |source| Failure::File { what: "write", path: path.clone(), source };
     let mut options = OpenOptions::new();
@@ -56,7 +56,7 @@ pub(crate) fn note(note: Note, text: &str) -> Result<(), Failure> {
 
 /// Whether this machine noted it. Notes that others could have written are none.
 pub(crate) fn is_noted(note: Note, text: &str) -> bool {
-    let own = || State::existing(folder().ok()?.join(note.folder())).ok();
+    let own = || JournalFolder::existing(folder().ok()?.join(note.folder())).ok();
     own().is_some_and(|state| state.path().join(name(text)).symlink_metadata().is_ok_and(|found| found.is_file()))
 }
 

@@ -1,5 +1,7 @@
 //! `linerate target`: a server for tests and ceilings, until its standard input ends.
 
+pub(crate) mod flags;
+
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,14 +9,16 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use linerate_load::target::identity::{self, Identity};
 use linerate_load::target::{embedded, null};
+use linerate_record::load::OwnTarget;
+use linerate_wire::identity::{self, Identity};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::TempDir;
 
-use crate::cli::{Keys, TargetFlags, TargetKind};
-use crate::credentials;
+use crate::credentials::{self, Keys};
 use crate::failure::Failure;
+use crate::processors::processors;
+use flags::TargetFlags;
 
 /// The folders that the target made, for whoever ends the process to remove.
 type Made = Arc<Mutex<Vec<TempDir>>>;
@@ -23,8 +27,8 @@ pub(crate) fn run(flags: &TargetFlags) -> Result<ExitCode, Failure> {
     let made = Made::default();
     end_with_input_or_signal(&made)?;
     match flags.kind {
-        TargetKind::Null => serve_null(flags, &made),
-        TargetKind::Embedded => serve_embedded(flags, &made),
+        OwnTarget::Null => serve_null(flags, &made),
+        OwnTarget::Embedded => serve_embedded(flags, &made),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -98,7 +102,7 @@ fn identify(flags: &TargetFlags, made: &Made) -> Result<Option<(Identity, PathBu
 
 fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let failed = |why: String| Failure::Child { kind: "null", why };
-    let threads = flags.threads.unwrap_or_else(crate::grid::processors);
+    let threads = flags.threads.unwrap_or_else(processors);
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
     null::serve(flags.listen, threads, config, |address| tell(address, ca.as_deref()))
         .map_err(|e| failed(e.to_string()))

@@ -1,16 +1,13 @@
 //! How long points run, how they are cut into intervals, and what of them is warm-up.
 
-use std::str::FromStr;
 use std::time::Duration;
 
-use linerate_analysis::knee::Ask;
-use linerate_analysis::precision::{FLOOR_MS, Rule};
+use linerate_analysis::knee::KneeProbe;
+use linerate_analysis::precision::Rule;
+use linerate_record::load::{Levels, Load};
 use linerate_record::run::INTERVALS_BYTES_MAX;
-use linerate_record::units::parse_duration;
 
-use crate::cli::Work;
 use crate::failure::Failure;
-use crate::grid::{self, Levels};
 
 /// Largest row of `intervals.jsonl`: two histograms with every bucket in use; twice as much in an open loop.
 pub(crate) const ROW_BYTES_MAX: u64 = 32 << 10;
@@ -26,46 +23,6 @@ const SEARCH_POINTS: usize = 12;
 
 /// Warm-up of an open loop that is not given one.
 const OPEN_WARMUP_MS: u64 = 1_000;
-
-/// How many of the shortest times that `--precision` knows a point may take, unless it is said.
-const FLOORS: u64 = 3;
-
-/// `--warmup`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WarmUp {
-    /// Found in what was measured.
-    Auto,
-    /// Given.
-    Given(Duration),
-}
-
-impl FromStr for WarmUp {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(WarmUp::Auto);
-        }
-        parse_duration(text).map(WarmUp::Given).map_err(|e| format!("{e}, or auto"))
-    }
-}
-
-/// `--precision`: half the width of the 95 % interval as a share of the mean, or none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Precision(pub(crate) Option<f64>);
-
-impl FromStr for Precision {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("invalid precision {text:?}: write a share such as 2%, or none for the whole --duration");
-        if matches!(text, "none" | "0" | "0%") {
-            return Ok(Precision(None));
-        }
-        let percent = text.strip_suffix('%').ok_or_else(fail)?.trim().parse::<f64>().map_err(|_| fail())?;
-        if (0.01..=50.0).contains(&percent) { Ok(Precision(Some(percent / 100.0))) } else { Err(fail()) }
-    }
-}
 
 /// How a point is cut into intervals, and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +50,7 @@ impl Timing {
     }
 
     /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
-    pub(crate) fn asked(mut self, ask: &Ask) -> Self {
+    pub(crate) fn asked(mut self, ask: &KneeProbe) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
         self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
         self.precision = self.precision.map(|asked| asked.max(ask.precision));
@@ -128,38 +85,31 @@ const RATE_SEARCH_POINTS: usize = 18;
 pub(crate) fn points_worth(levels: &Levels) -> usize {
     match levels {
         Levels::Given(all) => all.len(),
-        Levels::Searched(_) => SEARCH_POINTS,
-        Levels::Rates { all, .. } => all.len(),
+        Levels::Searched { .. } => SEARCH_POINTS,
+        Levels::Rates { per_s, .. } => per_s.len(),
         Levels::HighestRate { .. } => RATE_SEARCH_POINTS,
     }
 }
 
-/// The longest time of a point, unless it is said. No point ends sooner than at the floor of `--precision`, so that one
-/// that may end sooner has three of those. A search visits what decides several times instead, and the points of an
-/// open loop take all of their time.
-fn longest(work: &Work) -> Duration {
-    let may_end_sooner = work.precision.0.is_some() && grid::is_given(work);
-    Duration::from_millis(if may_end_sooner { FLOORS * FLOOR_MS } else { FLOOR_MS })
-}
-
 /// Two hundred intervals in the longest time of a point, each of 50 ms to a second; longer where the run folder would
 /// grow too large.
-pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Result<Timing, Failure> {
-    let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    let duration = work.duration.unwrap_or_else(|| longest(work));
-    let duration_ms = ms(duration);
-    let warmup_ms = match work.warmup {
+pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
+    let (points, is_open) = (load.series() * points_worth(&load.levels), load.levels.is_open());
+    let duration = Duration::from_nanos(load.time.duration_ns);
+    let duration_ms = load.time.duration_ns / 1_000_000;
+    let warmup_ms = match load.time.warmup_ns.0 {
         // Throughput follows the schedule from the first interval on and tells of no warm-up: what connecting does to
         // latencies is over soon.
-        WarmUp::Auto if work.is_open() => Some((duration_ms / 5).min(OPEN_WARMUP_MS)),
-        WarmUp::Auto => None,
-        WarmUp::Given(warmup) => Some(ms(warmup)),
+        None if is_open => Some((duration_ms / 5).min(OPEN_WARMUP_MS)),
+        None => None,
+        Some(warmup_ns) => Some(warmup_ns / 1_000_000),
     };
     if duration_ms < 100 {
-        return Err(Failure::usage(format!("--duration {duration:?} is too short: give 100ms or more")));
+        let shown = as_typed(duration);
+        return Err(Failure::usage(format!("--duration {shown:?} is too short: give 100ms or more")));
     }
-    let histograms = if work.is_open() { 2 } else { 1 };
-    let rows = (hosts * ops * points) as u64 * histograms;
+    let histograms = if is_open { 2 } else { 1 };
+    let rows = (hosts * load.ops_max() * points) as u64 * histograms;
     let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES).max(1)).max(4);
     let for_size_ms = (duration_ms + warmup_ms.unwrap_or(0)).div_ceil(lines_max);
     let fine_ms = (duration_ms / u64::from(INTERVALS)).clamp(50, 1_000) / 10 * 10;
@@ -171,37 +121,50 @@ pub(crate) fn timing(work: &Work, points: usize, hosts: usize, ops: usize) -> Re
         warmup_ms: warmup.map(|w| w * interval_ms),
         all,
         // Throughput is the schedule's: what is to be known well are latencies, which need the time.
-        precision: work.precision.0.filter(|_| !work.is_open()),
+        precision: load.time.precision.0.filter(|_| !is_open),
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }
 
+/// A time as people write it: no time at all is of seconds.
+fn as_typed(time: Duration) -> String {
+    if time.is_zero() { "0s".to_owned() } else { format!("{time:?}") }
+}
+
+/// Why a time limit is too short for anything.
+pub(crate) fn too_short(timeout: Duration) -> Option<String> {
+    let shown = as_typed(timeout);
+    (timeout < Duration::from_millis(1)).then(|| format!("--timeout {shown:?} fails every request: give 1ms or more"))
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use linerate_analysis::precision::FLOOR_MS;
 
     use super::*;
-    use crate::cli::{Cli, Verb};
+    use crate::bench::resolve::tests::load;
 
-    fn timed(flags: &str, points: usize, hosts: usize, ops: usize) -> Timing {
-        let words = ["linerate", "bench"].into_iter().chain(flags.split_whitespace());
-        let Verb::Bench(flags) = Cli::try_parse_from(words).unwrap().verb else { unreachable!("the verb is bench") };
-        timing(&flags.work, points, hosts, ops).unwrap()
+    /// The timing of GETs, at so many sizes.
+    fn timed(flags: &str, sizes: usize, hosts: usize) -> Timing {
+        let sizes = vec!["4KiB"; sizes].join(",");
+        timing(&load(&format!("--op get --obj.size {sizes} {flags}")), hosts).unwrap()
     }
 
     #[test]
     fn intervals_are_two_hundred_a_point_and_bounded_on_disk() {
-        let short = timed("--duration 2s --warmup 520ms", 24, 1, 1);
+        let short = timed("--concurrent 8 --duration 2s --warmup 520ms", 24, 1);
         assert_eq!((short.interval_ms, short.warmup_ms, short.all), (50, Some(550), 51));
-        let usual = timed("--duration 10s", 64, 4, 1);
+        let usual = timed("--concurrent 8 --duration 10s", 64, 4);
         assert_eq!((usual.interval_ms, usual.warmup_ms, usual.all), (50, None, 200));
-        assert_eq!(timed("--duration 60s --warmup 10s", 1, 4, 1).point_ms(), 70_200);
-        for (flags, points, hosts) in [("--duration 24h", 1, 16), ("--duration 60s", 64, 16)] {
-            let long = timed(flags, points, hosts, 1);
+        assert_eq!(timed("--concurrent 8 --duration 60s --warmup 10s", 1, 4).point_ms(), 70_200);
+        for (flags, points, hosts) in
+            [("--concurrent 8 --duration 24h", 1, 16), ("--concurrent 8 --duration 60s", 64, 16)]
+        {
+            let long = timed(flags, points, hosts);
             let usual_bytes = long.bytes_max / ROW_BYTES_MAX * ROW_BYTES;
             assert!(usual_bytes <= INTERVALS_BYTES_MAX + (hosts * points) as u64 * ROW_BYTES, "{long:?}");
         }
-        assert!(timed("--duration 10s", 400, 1024, 5).all >= 3, "a point keeps a few intervals");
+        assert!(timed("--concurrent 8 --duration 10s", 400, 1024).all >= 3, "a point keeps a few intervals");
     }
 
     #[test]
@@ -214,32 +177,18 @@ mod tests {
             ("--rate 100/s", 11_000),
             ("--concurrent 8 --duration 2s", 2_000),
         ] {
-            let timing = timed(flags, 1, 1, 1);
+            let timing = timed(flags, 1, 1);
             assert_eq!(timing.point_ms(), ms, "{flags:?}");
         }
         // Whatever it is, precision can end a point before its time where that is the default.
-        assert!(timed("--concurrent 8", 1, 1, 1).point_ms() > FLOOR_MS);
+        assert!(timed("--concurrent 8", 1, 1).point_ms() > FLOOR_MS);
     }
 
     #[test]
     fn points_of_deletes_have_no_warm_up() {
-        let given = timed("--duration 1s --warmup 200ms", 1, 1, 1).without_warm_up();
+        let given = timed("--duration 1s --warmup 200ms", 1, 1).without_warm_up();
         assert_eq!((given.warmup_ms, given.all), (Some(0), 20));
-        let found = timed("--duration 1s", 1, 1, 1).without_warm_up();
+        let found = timed("--duration 1s", 1, 1).without_warm_up();
         assert_eq!((found.warmup_ms, found.all), (Some(0), 20));
-    }
-
-    #[test]
-    fn warm_up_and_precision_read_as_people_write_them() {
-        assert_eq!("auto".parse(), Ok(WarmUp::Auto));
-        assert_eq!("1500ms".parse(), Ok(WarmUp::Given(Duration::from_millis(1_500))));
-        assert!("soon".parse::<WarmUp>().unwrap_err().contains("auto"));
-        for (text, share) in [("2%", Some(0.02)), ("0.5 %", Some(0.005)), ("none", None), ("0", None)] {
-            assert_eq!(text.parse(), Ok(Precision(share)), "{text}");
-        }
-        for text in ["2", "-1%", "60%", "%", "tight"] {
-            let error = text.parse::<Precision>().unwrap_err();
-            assert!(error.contains(&format!("{text:?}")) && error.contains("none"), "{error}");
-        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use linerate_load::tls::{Trust, certificates_in_pem};
+use linerate_load::hosts::HostsError;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_wire::tls::{Trust, certificates_in_pem};
 
 use crate::bounded;
 use crate::credentials::flag_or_env;
@@ -31,9 +32,21 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
 }
 
 /// Whether warp's environment asks for TLS, of hosts that do not say themselves.
-pub(crate) fn tls_of_environment(hosts: &str) -> bool {
-    let asks = |value: String| ["1", "t", "true"].contains(&value.trim().to_ascii_lowercase().as_str());
-    !hosts.contains("://") && flag_or_env(None, &["WARP_TLS"]).is_some_and(asks)
+///
+/// # Errors
+/// A word that is neither yes nor no: who wrote it may have meant TLS.
+pub(crate) fn tls_of_environment(hosts: &str) -> Result<bool, HostsError> {
+    let Some(value) = flag_or_env(None, &["WARP_TLS"]).filter(|_| !hosts.contains("://")) else { return Ok(false) };
+    switch(&value).ok_or(HostsError::Switch { name: "WARP_TLS", value })
+}
+
+/// A switch of an environment: what Go reads as yes or no, and what people write besides.
+fn switch(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "1" | "t" | "true" | "y" | "yes" | "on" => Some(true),
+        "0" | "f" | "false" | "n" | "no" | "off" => Some(false),
+        _ => None,
+    }
 }
 
 /// What a run says that believed every certificate.

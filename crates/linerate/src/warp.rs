@@ -27,6 +27,7 @@ const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it
 const NO_METADATA: &str = "linerate gives objects no metadata, tags or storage class: leave it out";
 const DURATION: &str = "a point ends when it is known to --precision 2%, after --duration at the most";
 const CLIENTS: &str = "linerate drives the load from one machine: start one on each, with a --prefix of its own";
+const NO_STS: &str = "give the credentials of the exchange: --access-key, --secret-key and --session-token";
 const REPORT: &str = "a report is made of the run folder: linerate report RUN --format text, json, csv or html";
 const REPORT_SPLIT: &str = "a report shows every point over time, per operation and per host: linerate report RUN";
 const KEEP_ALIVE: &str = "connections are HTTP/1.1 and kept open: leave it out";
@@ -35,7 +36,7 @@ const ONE_PUT: &str = "a put is one request, and objects in parts are --op multi
 /// Every flag of warp that has another name here, or no counterpart.
 const OTHERS: &[Other] = &[
     other("no-color", "", "set NO_COLOR=1 in the environment"),
-    other("debug", "", "a run's errors are told by kind in its report: leave it out"),
+    other("debug", "", "a run's errors are reported by kind: leave it out"),
     other("autocompletion", "", "see linerate completions --help"),
     other("pprofdir", "pprof", NO_PROFILE),
     other("cpu", "", NO_PROFILE),
@@ -44,7 +45,9 @@ const OTHERS: &[Other] = &[
     other("mutex", "", NO_PROFILE),
     other("trace", "", NO_PROFILE),
     other("ktls", "", "linerate does not use the kernel's TLS: leave it out"),
-    other("sts-web-token", "", "give the credentials of the exchange: --access-key, --secret-key and --session-token"),
+    other("sts-web-token", "", NO_STS),
+    other("sts-web-token-file", "", NO_STS),
+    other("sts-endpoint", "", NO_STS),
     other("signature", "S3V4", "requests are signed with S3v4: leave it out, or give --anonymous"),
     other("encrypt", "", NO_ENCRYPTION),
     other("sse-s3-encrypt", "", NO_ENCRYPTION),
@@ -126,6 +129,10 @@ const NOT_HERE: &[(&str, &str, &str)] = &[
     ("snowball", "archives that the server unpacks", "--op put with small objects sends each"),
     ("versioned", "versions of objects", "--op mixed reads and writes objects of one version"),
     ("retention", "retention of objects", "--op put writes objects without it"),
+    ("iceberg", "catalogs and tables of Iceberg", "--op mixed reads and writes objects, as what is below them does"),
+    ("tables", "catalogs of tables", "--op mixed reads and writes objects, as what is below them does"),
+    ("select", "queries of what is in objects", "--op get reads them whole"),
+    ("replay", "loads that were recorded elsewhere", "--op mixed has the weights and --obj.size the sizes of one"),
     ("zip", "reads from within archives", "--op get --range-size 64KiB reads parts of objects"),
 ];
 
@@ -136,7 +143,7 @@ pub(crate) fn operation(benchmark: &str) -> Result<&'static str, String> {
         return Ok("multipart");
     }
     ops.into_iter().find(|op| *op == benchmark).ok_or_else(|| match not_here(benchmark) {
-        Some(told) => told,
+        Some(reported) => reported,
         None => format!("linerate has no such benchmark: {}, multipart-put", ops.join(", ")),
     })
 }
@@ -192,6 +199,9 @@ impl Other {
     }
 }
 
+/// Between what is said of a word and the whole command line.
+pub(crate) const AS_A_WHOLE: &str = "; as a whole:\n";
+
 /// What to say of a command line that clap refused, where it is one of warp's: with the words that were typed, the
 /// whole of it as linerate takes it.
 pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
@@ -199,15 +209,25 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let told = match error.kind() {
-        ErrorKind::InvalidSubcommand => command(text(ContextKind::InvalidSubcommand)?),
+    let reported = match error.kind() {
+        ErrorKind::InvalidSubcommand => match text(ContextKind::InvalidSubcommand)? {
+            "warp" => Some(of_warp(words.get(2).map(String::as_str))),
+            word => command(word),
+        },
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
+            // Of other verbs nobody asks for a load.
+            let usage = error.render().to_string();
+            let is_of = |verb: &str| usage.contains(&format!("Usage: linerate {verb}"));
+            let is_of_load = is_of("bench") || is_of("[") || is_of("<") || !is_of("");
             match word.strip_prefix("--") {
-                None => command(word),
+                None => command(word).filter(|_| is_of_load),
                 Some(flag) => {
                     let name = flag.split('=').next().unwrap_or(flag);
-                    counterpart(name).map(|other| format!("\"--{name}\" is a flag of warp: {}", other.fix))
+                    let is_of_report = is_of("report") && name.starts_with("analyze.");
+                    counterpart(name)
+                        .filter(|_| is_of_load || is_of_report)
+                        .map(|other| format!("\"--{name}\" is a flag of warp: {}", other.fix))
                 }
             }
         }
@@ -215,13 +235,23 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
     }?;
     let is_load = words.iter().skip(1).take(2).any(|word| word == "bench" || operation(word).is_ok());
     let is_more = words.len() > 3;
-    Some(if is_load && is_more { format!("{told}; as a whole:\n{}", translated(words)) } else { told })
+    Some(if is_load && is_more { format!("{reported}{AS_A_WHOLE}{}", translated(words)) } else { reported })
+}
+
+/// What is said where warp itself is named.
+fn of_warp(word: Option<&str>) -> String {
+    let reported = word.and_then(command);
+    reported
+        .unwrap_or_else(|| "\"warp\" is another tool: write linerate bench with its flags, such as --op get".to_owned())
 }
 
 fn command(word: &str) -> Option<String> {
     let of_warp = format!("{word:?} is a command of warp");
-    if let Some(told) = not_here(word) {
-        return Some(format!("{of_warp}: {told}"));
+    if let Some(reported) = not_here(word) {
+        return Some(format!("{of_warp}: {reported}"));
+    }
+    if word == "update" {
+        return Some(format!("{of_warp}: linerate does not replace itself; install a new version as this one was"));
     }
     let (_, instead) = COMMANDS.iter().find(|(name, _)| *name == word)?;
     Some(format!("{of_warp}: write {instead}"))

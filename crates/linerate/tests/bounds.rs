@@ -8,6 +8,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use linerate_record::experiment::{Arm, Design, EXPERIMENT_SCHEMA, Experiment, Means, Role};
+use linerate_record::knob::Space;
 use running::{bench_view, linerate, shown};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
@@ -50,9 +52,12 @@ fn files_that_never_end_cost_neither_memory_nor_time() {
         (vec![], "report /dev"),
     ] {
         let output = bounded(home.path(), &environment, line);
-        let told = shown(&output);
-        assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {}: {told}", output.status);
-        assert!(told.contains("error: ") && !told.contains("panicked") && !told.contains("memory"), "{line}: {told}");
+        let reported = shown(&output);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {}: {reported}", output.status);
+        assert!(
+            reported.contains("error: ") && !reported.contains("panicked") && !reported.contains("memory"),
+            "{line}: {reported}"
+        );
     }
 }
 
@@ -67,9 +72,9 @@ fn a_record_of_gigabytes_is_refused_where_it_begins() {
         // The rest is a hole, which reads as zeros.
         file.set_len(3 << 30).unwrap();
         let output = bounded(home.path(), &[], &format!("import warp {name}"));
-        let told = shown(&output);
-        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-        assert!(told.contains("a record is longer than 1 MiB"), "{name}: {told}");
+        let reported = shown(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {reported}");
+        assert!(reported.contains("a record is longer than 1 MiB"), "{name}: {reported}");
     }
 }
 
@@ -87,10 +92,13 @@ fn lines_of_gigabytes_in_a_run_folder_cost_neither_memory_nor_time() {
             File::options().append(true).create(true).open(&path).unwrap().set_len(bytes).unwrap();
             for line in ["report run", "compare run run"] {
                 let output = bounded(home.path(), &[], line);
-                let told = shown(&output);
-                assert_eq!(output.status.code(), Some(1), "{line}: {name}: {told}");
+                let reported = shown(&output);
+                assert_eq!(output.status.code(), Some(1), "{line}: {name}: {reported}");
                 let parts = [part, "larger than"];
-                assert!(parts.iter().any(|part| told.contains(part)) && told.contains(name), "{line}: {name}: {told}");
+                assert!(
+                    parts.iter().any(|part| reported.contains(part)) && reported.contains(name),
+                    "{line}: {name}: {reported}"
+                );
             }
         }
         match before {
@@ -100,6 +108,99 @@ fn lines_of_gigabytes_in_a_run_folder_cost_neither_memory_nor_time() {
     }
     let output = bounded(home.path(), &[], "report run");
     assert!(output.status.success(), "{}", shown(&output));
+}
+
+/// What is read of a folder, endless in three ways: a device, a pipe that nobody writes to, and a hole of terabytes.
+fn endless(path: &Path) -> [fn(&Path); 3] {
+    assert!(path.parent().is_some_and(Path::is_dir), "{}", path.display());
+    [
+        |path| std::os::unix::fs::symlink("/dev/zero", path).expect("it is linked"),
+        |path| mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("it is made"),
+        |path| {
+            File::create(path).and_then(|file| file.set_len(1 << 42)).expect("it is made");
+        },
+    ]
+}
+
+#[test]
+fn folders_of_runs_and_experiments_with_endless_files_are_refused_at_once() {
+    let home = tempdir().unwrap();
+    let run = home.path().join("run");
+    let flags = "--target null --op put --obj.size 1000 --concurrent 2 --duration 400ms --warmup 100ms --no-ceiling";
+    bench_view(&run, flags);
+    let experiment = home.path().join("experiment");
+    fs::create_dir(&experiment).unwrap();
+    let design = Design {
+        schema: EXPERIMENT_SCHEMA,
+        arms: [("baseline", Role::Baseline), ("other", Role::Trial)]
+            .map(|(name, role)| Arm { name: name.to_owned(), role })
+            .into(),
+        seed: 1,
+        alpha: 0.05,
+        matters_share: 0.02,
+        blocks_max: 6,
+        time_max_ns: None,
+        looks: vec![6],
+        draws: 999,
+        settle_first_ns: 1_000_000_000,
+        measure_ns: 1_000_000_000,
+        lasting_ns: 0,
+        link_bytes_per_s: None,
+        factors: Vec::new(),
+    };
+    fs::write(experiment.join("experiment.json"), serde_json::to_vec(&asked(design)).unwrap()).unwrap();
+    let output = bounded(home.path(), &[], "experiment report experiment");
+    assert!(output.status.success(), "{}", shown(&output));
+    let files = [
+        ("report run", &run, "run.json"),
+        ("report run", &run, "points.jsonl"),
+        ("report run", &run, "intervals.jsonl"),
+        ("report run", &run, "readings.jsonl"),
+        ("report run", &run, "canary.jsonl"),
+        ("report run", &run, "findings.jsonl"),
+        ("experiment report experiment", &experiment, "experiment.json"),
+        ("experiment report experiment", &experiment, "outcomes.jsonl"),
+    ];
+    for (line, folder, name) in files {
+        let path = folder.join(name);
+        let before = fs::read(&path).ok();
+        for make in endless(&path) {
+            let _ = fs::remove_file(&path);
+            make(&path);
+            let output = bounded(home.path(), &[], line);
+            let reported = shown(&output);
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {name}: {}: {reported}", output.status);
+            let refused = reported.contains("no regular file") || reported.contains("larger than");
+            assert!(refused && reported.contains(name), "{line}: {name}: {reported}");
+        }
+        fs::remove_file(&path).unwrap();
+        before.iter().for_each(|bytes| fs::write(&path, bytes).unwrap());
+    }
+    for line in ["report run", "experiment report experiment"] {
+        let output = bounded(home.path(), &[], line);
+        assert!(output.status.success(), "{line}: {}", shown(&output));
+    }
+}
+
+/// An experiment of two arms that has not begun.
+fn asked(design: Design) -> Experiment {
+    Experiment {
+        schema: EXPERIMENT_SCHEMA,
+        id: "endless".to_owned(),
+        linerate_version: "0.1.0".to_owned(),
+        started_unix_ms: 1,
+        means: vec![Means::default(); design.arms.len()],
+        design,
+        not_tested: Vec::new(),
+        notes: Vec::new(),
+        load: "get:4KiB@2".to_owned(),
+        bytes_per_s: false,
+        target: "null".to_owned(),
+        flags: Vec::new(),
+        restart: None,
+        space: Space::default(),
+        spaces: Vec::new(),
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use linerate_record::audit::{Audit, AuditCheck};
 
@@ -59,13 +59,11 @@ fn files(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_capture_is_audited_as_its_golden_file_says_within_a_second() {
+fn every_capture_is_audited_as_its_golden_file_says() {
     let all = captures();
     assert!(all.len() >= 3, "{all:?}");
     for capture in all {
-        let began = Instant::now();
         let text = audit(&capture, &["--all"]);
-        assert!(began.elapsed().as_millis() < 1000, "{} took {:?}", capture.display(), began.elapsed());
         let name = capture.file_name().and_then(|name| name.to_str()).expect("a name");
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/audit/{name}.txt"));
         if std::env::var_os("REGENERATE").is_some() {
@@ -83,12 +81,10 @@ struct Taken {
     /// The most that it had, as far as it was looked at.
     memory_kb: u64,
     looks: u32,
-    wall: Duration,
 }
 
 fn audit_of_this_machine() -> Taken {
     let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
-    let began = Instant::now();
     let mut child = command.args(["audit", "--all"]).stdout(Stdio::null()).spawn().expect("it runs");
     let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
     let (mut memory_kb, mut looks) = (0, 0);
@@ -109,17 +105,15 @@ fn audit_of_this_machine() -> Taken {
         assert!(looks < 20_000, "it does not end");
         std::thread::sleep(Duration::from_millis(1));
     };
-    let wall = began.elapsed();
     assert!(child.wait().expect("it ends").success());
     // Fields 14 and 15 of proc(5), in hundredths of a second (USER_HZ).
     let ticks = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).expect("a time");
-    Taken { processor_ms: (ticks(14) + ticks(15)) * 10, memory_kb, looks, wall }
+    Taken { processor_ms: (ticks(14) + ticks(15)) * 10, memory_kb, looks }
 }
 
 #[test]
 fn an_audit_of_this_machine_takes_little_of_it() {
     const PROCESSOR_MS_MAX: u64 = 1000;
-    const WALL_MAX: Duration = Duration::from_secs(1);
     // 30 MB in KiB, which the kernel calls kB.
     const MEMORY_KB_MAX: u64 = 30_000_000 / 1024;
     const LOOKS_MIN: u32 = 3;
@@ -129,15 +123,13 @@ fn an_audit_of_this_machine_takes_little_of_it() {
     while runs.len() < RUNS_MAX && runs.last().is_none_or(|taken| taken.looks < LOOKS_MIN) {
         runs.push(audit_of_this_machine());
     }
-    for Taken { processor_ms, memory_kb, looks, wall } in &runs {
-        println!("{processor_ms} ms of processor time, {wall:?}, {memory_kb} kB at most in {looks} looks");
+    for Taken { processor_ms, memory_kb, looks } in &runs {
+        println!("{processor_ms} ms of processor time, {memory_kb} kB at most in {looks} looks");
         assert!(*processor_ms < PROCESSOR_MS_MAX, "{processor_ms} ms of processor time");
         assert!(*memory_kb < MEMORY_KB_MAX, "{memory_kb} kB");
     }
     let last = runs.last().expect("one at least");
     assert!(last.looks >= LOOKS_MIN && last.memory_kb > 1000, "{} kB in {} looks", last.memory_kb, last.looks);
-    let least = runs.iter().map(|taken| taken.wall).min().expect("one at least");
-    assert!(least < WALL_MAX, "{least:?}");
 }
 
 #[test]
@@ -164,11 +156,11 @@ fn this_machine_is_captured_and_audited_the_same_without_it() {
     assert!(linerate(&["capture", "-o", &to]).status.success());
     let live: Audit = serde_json::from_slice(&linerate(&["audit", "--json"]).stdout).expect("an audit");
     let captured = read(Path::new(&to));
-    let told = |audit: &Audit| {
+    let reported = |audit: &Audit| {
         let differences = audit.differences.iter().map(|d| (d.knob.clone(), d.devices.clone(), d.wanted.clone()));
         (differences.collect::<Vec<_>>(), audit.findings.clone(), audit.settings)
     };
-    assert_eq!(told(&live), told(&captured));
+    assert_eq!(reported(&live), reported(&captured));
     let out = linerate(&["capture", "-o", &to]);
     assert_eq!(out.status.code(), Some(2), "a folder that is not empty is refused");
     let text: String = files(Path::new(&to)).into_iter().map(|(path, text)| path + &text).collect();
@@ -268,10 +260,10 @@ fn what_is_no_capture_or_not_all_of_one_is_refused_and_no_all_clear() {
         let (root, to) = (path.display().to_string(), at("taken").display().to_string());
         for words in [&["audit", "--root", &root][..], &["audit", "--check", "--root", &root]] {
             let out = linerate(words);
-            let told = String::from_utf8_lossy(&out.stderr);
-            assert!(out.status.code() == Some(2) && out.stdout.is_empty(), "{words:?}: {told}");
+            let reported = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.code() == Some(2) && out.stdout.is_empty(), "{words:?}: {reported}");
             for part in [why, &format!("{root:?}"), "linerate capture"] {
-                assert!(told.contains(part), "{words:?}: {part}: {told}");
+                assert!(reported.contains(part), "{words:?}: {part}: {reported}");
             }
         }
         let out = linerate(&["capture", "--root", &root, "-o", &to]);
@@ -290,22 +282,148 @@ fn files_that_cannot_be_read_become_findings() {
         fs::write(path.join("a-file"), "").expect("written");
     }
     let audit = read(folder.path());
-    let told = format!("{:?}", audit.unreadable);
-    assert!(told.contains("vm.swappiness") && told.contains("proc/cpuinfo"), "{told}");
+    let reported = format!("{:?}", audit.unreadable);
+    assert!(reported.contains("vm.swappiness") && reported.contains("proc/cpuinfo"), "{reported}");
 }
 
 #[test]
 fn the_page_is_whole_and_has_what_the_json_has() {
     let root = repository().join("captures/misspelt-5.10");
-    let (page, told) = (audit(&root, &["--format", "html"]), read(&root));
+    let (page, reported) = (audit(&root, &["--format", "html"]), read(&root));
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
     assert!(!page.contains("src=\"http") && !page.contains("{{"));
-    for (at, difference) in told.differences.iter().enumerate() {
+    for (at, difference) in reported.differences.iter().enumerate() {
         let figure = format!("data-field=\"differences.{at}.weight\" data-value=\"{}\"", difference.weight);
         assert!(page.contains(&figure), "{figure}");
     }
-    for finding in &told.findings {
+    for finding in &reported.findings {
         let claim = finding.claim.replace('&', "&amp;").replace('<', "&lt;").replace('\'', "&#39;");
         assert!(page.contains(&claim), "{claim}");
     }
+}
+
+/// What a captured machine says to values given by hand: its exit code, and all that it printed.
+fn diff(root: &Path, values: &[&str]) -> (Option<i32>, String) {
+    let root = root.display().to_string();
+    let set = values.iter().flat_map(|&value| ["--set", value]);
+    let out = linerate(&["tune", "diff", "--root", &root].into_iter().chain(set).collect::<Vec<_>>());
+    let text = [out.stdout, out.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (out.status.code(), text)
+}
+
+/// A copy of a captured machine with an id and the configuration of its kernel, which captures leave out.
+fn configured(folder: &Path) {
+    copied(folder);
+    for (path, text) in [
+        ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
+        ("boot/config-6.18.44-fc-v669", "CONFIG_HZ=250\n# CONFIG_NET_SCH_FQ is not set\nCONFIG_NET_SCH_FQ_CODEL=y\n"),
+        ("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n"),
+    ] {
+        std::fs::create_dir_all(folder.join(path).parent().expect("a folder")).expect("a folder is made");
+        std::fs::write(folder.join(path), text).expect("a file is written");
+    }
+}
+
+#[test]
+fn values_that_the_kernel_of_a_machine_does_not_take_are_refused_with_its_bounds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("machine");
+    configured(&root);
+    let empty_pages = "vm.transparent_hugepage.khugepaged.max_ptes_none";
+    let pages = |count| format!("{empty_pages}={count}");
+    let (code, said) = diff(
+        &root,
+        &[&pages(512), "net.core.default_qdisc=fq", "net.core.default_qdisc=cake", "net.ipv4.tcp_fin_timeout=8589935"],
+    );
+    for part in [
+        "\"512\" cannot be: give 0 to 511",
+        "this kernel has no fq: CONFIG_NET_SCH_FQ is not set in /boot/config-6.18.44-fc-v669",
+        "this kernel has no cake: CONFIG_NET_SCH_CAKE is not set",
+        "\"8589935\" cannot be: give 0 to 8589934",
+    ] {
+        assert!(code == Some(2) && said.contains(part), "{part}: {said}");
+    }
+    let (code, said) =
+        diff(&root, &[&pages(510), "net.core.default_qdisc=fq_codel", "net.ipv4.tcp_fin_timeout=8589934"]);
+    assert!(code == Some(0) && said.starts_with("3 changes for values by hand\n"), "{said}");
+
+    let advised = |root: &Path| {
+        let out = linerate(&["audit", "--all", "--root", &root.display().to_string()]);
+        String::from_utf8_lossy(&out.stdout).contains("net.core.default_qdisc=fq")
+    };
+    assert!(!advised(&root), "an audit advises what the kernel has");
+    std::fs::remove_dir_all(root.join("boot")).expect("it is there");
+    assert!(advised(&root));
+    let (code, said) = diff(&root, &["net.core.default_qdisc=fq"]);
+    assert!(code == Some(0) && said.contains("set by hand; whether this kernel has fq is not known: "), "{said}");
+}
+
+#[test]
+fn values_by_hand_that_undo_each_other_or_name_no_device_are_refused_with_the_fix() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("machine");
+    configured(&root);
+    for (values, parts) in [
+        (
+            &["vm.dirty_bytes=1073741824", "vm.dirty_ratio=10"][..],
+            &["\"vm.dirty_bytes=1073741824\" and \"vm.dirty_ratio=10\"", "zeroes each when the other is written"][..],
+        ),
+        (&["vm.dirty_background_ratio=5", "vm.dirty_background_bytes=536870912"], &["\"vm.dirty_background_ratio=5\""]),
+        (&["nic.mtu=9000"], &["write nic.mtu@DEVICE=VALUE; devices here: eth0"]),
+        (&["block.scheduler=none"], &["write block.scheduler@DEVICE=VALUE; devices here: "]),
+        (&["bond.mode=802.3ad"], &["write bond.mode@DEVICE=VALUE; there is no such device here"]),
+        (&["nic.mtu@nosuch=9000"], &["; devices here: eth0"]),
+        (&["vm.swappiness@eth0=10"], &["it is of no device: write vm.swappiness=VALUE"]),
+    ] {
+        let (code, said) = diff(&root, values);
+        assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{values:?}: {said}");
+    }
+    let (code, said) = diff(&root, &["vm.swappiness= 10"]);
+    assert!(code == Some(0) && said.starts_with("1 change for values by hand\n"), "{said}");
+    assert!(said.contains("→ \"10\""), "{said}");
+    assert_eq!(diff(&root, &["vm.dirty_bytes=1073741824", "vm.dirty_background_ratio=5"]).0, Some(0));
+}
+
+#[test]
+fn a_profile_leaves_alone_what_is_set_by_hand_and_what_would_zero_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("machine");
+    configured(&root);
+    std::fs::write(root.join("proc/meminfo"), "MemTotal: 268435456 kB\n").expect("a file is written");
+    let now = std::fs::read_to_string(root.join("proc/sys/vm/swappiness")).expect("it is there");
+    let root = root.display().to_string();
+    let swappiness = format!("vm.swappiness={}", now.trim());
+    let out = linerate(&[
+        "tune",
+        "diff",
+        "--root",
+        &root,
+        "--profile",
+        "s3-storage-node",
+        "--set",
+        "vm.dirty_ratio=11",
+        "--set",
+        &swappiness,
+    ]);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        said.contains("vm.dirty_bytes: ") && said.contains("it would zero vm.dirty_ratio, which is set by hand"),
+        "{said}"
+    );
+    assert!(!said.contains("vm.swappiness"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_no_captured_machine_is_refused_by_tune_in_the_words_of_an_audit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for root in [Path::new("/nonesuch"), folder.path()] {
+        let (code, said) = diff(root, &["vm.swappiness=10"]);
+        let audit = linerate(&["audit", "--root", &root.display().to_string()]);
+        assert_eq!((code, said.as_str()), (Some(2), String::from_utf8_lossy(&audit.stderr).as_ref()));
+        assert!(said.contains("is no captured machine") && !said.contains("machine-id"), "{said}");
+    }
+    let root = folder.path().join("machine");
+    copied(&root);
+    let (code, said) = diff(&root, &["vm.swappiness=10"]);
+    assert!(code == Some(2) && said.contains("has no etc/machine-id") && !said.contains("setup"), "{said}");
 }

@@ -5,7 +5,7 @@ mod running;
 use std::path::Path;
 use std::process::Output;
 
-use linerate_analysis::compare::{Comparison, Verdict};
+use linerate_analysis::compare::{CompareVerdict, Comparison};
 use running::{Served, bench, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
 
@@ -50,16 +50,16 @@ fn one_run_or_two_a_side_have_no_verdict_and_no_exit_5() {
     let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
     let throughput = &found.series[0].points[0].contrasts[0];
     assert!(!found.enough_runs && throughput.change.is_none(), "{throughput:?}");
-    assert_eq!(throughput.verdict, Verdict::FewRuns);
+    assert_eq!(throughput.verdict, CompareVerdict::FewRuns);
     assert!((-0.6..-0.4).contains(&throughput.share), "{throughput:?}");
     assert!(found.setup.iter().any(|d| d.field == "asked.max_rate" && d.a == ["400/s"] && d.b == ["200/s"]));
-    let told = shown(&compare(&fast, &slow, ""));
-    assert!(told.lines().all(|line| line.chars().count() <= 100), "nothing wraps: {told}");
+    let reported = shown(&compare(&fast, &slow, ""));
+    assert!(reported.lines().all(|line| line.chars().count() <= 100), "nothing wraps: {reported}");
     let page = shown(&compare(&fast, &slow, "--format html"));
     assert!(page.contains("<table") && page.contains("style=\"--w:100.0%\"") && page.contains("</html>"), "{page}");
     assert!(page.contains("too few runs to say") && page.contains("nothing is called"), "{page}");
     for part in ["too few runs to say", "nothing is called", "A B B A A B", "linerate experiment --with"] {
-        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {told}");
+        assert!(reported.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {reported}");
     }
     for (a, b) in [(fast.clone(), slow.clone()), (fast, format!("{slow},{other}"))] {
         let output = compare(&a, &b, "--fail-if-slower 10%");
@@ -77,12 +77,12 @@ fn three_runs_a_side_of_half_the_rate_are_shown_to_be_slower_and_miss_a_threshol
     let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((found.enough_runs, found.apart_in_time), (true, false));
     let throughput = &found.series[0].points[0].contrasts[0];
-    assert_eq!(throughput.verdict, Verdict::Lower, "{throughput:?}");
-    for (a, b, code, told) in [(&a, &b, 5, "missed: "), (&b, &a, 0, "no throughput is shown")] {
+    assert_eq!(throughput.verdict, CompareVerdict::Lower, "{throughput:?}");
+    for (a, b, code, reported) in [(&a, &b, 5, "missed: "), (&b, &a, 0, "no throughput is shown")] {
         let output = compare(a, b, "--fail-if-slower 10%");
         assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
         let (shown, expected) = (shown(&output), if code == 5 { "lower\n" } else { "higher\n" });
-        assert!(shown.contains(told) && shown.contains(expected) && shown.contains("B against A: "), "{shown}");
+        assert!(shown.contains(reported) && shown.contains(expected) && shown.contains("B against A: "), "{shown}");
     }
     let output = compare(&a, &b, "--format csv");
     let csv = String::from_utf8(output.stdout).unwrap();
@@ -98,7 +98,7 @@ fn runs_that_differ_by_themselves_show_no_difference() {
     let found: Comparison = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((found.a.runs.len(), found.b.runs.len()), (3, 3));
     let throughput = &found.series[0].points[0].contrasts[0];
-    assert_eq!(throughput.verdict, Verdict::NotShown, "{throughput:?}");
+    assert_eq!(throughput.verdict, CompareVerdict::NotShown, "{throughput:?}");
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn what_cannot_be_compared_is_bad_usage() {
     let flags =
         format!("--host {} --op put --obj.size 4KiB --concurrent 2 --duration 200ms --no-ceiling", target.address);
     assert!(bench(other.path(), &flags).status.success());
-    for (a, b, told) in [
+    for (a, b, reported) in [
         (text(run.path()), text(empty.path()), "not a run folder"),
         (text(run.path()), text(other.path()), "no point in common"),
     ] {
         let output = compare(a, b, "");
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-        assert!(shown(&output).contains(told), "{}", shown(&output));
+        assert!(shown(&output).contains(reported), "{}", shown(&output));
     }
 }
 

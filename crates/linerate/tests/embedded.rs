@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use linerate_analysis::view::Bound;
+use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use linerate_record::run::{Ended, Op};
+use linerate_record::run::{Op, StopReason};
 use running::{ACCESS_KEY, SECRET_KEY};
 use running::{
     Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
@@ -193,7 +193,7 @@ fn a_cap_holds_and_is_named_as_what_bound() {
         let view = bench_view(out.path(), &flags);
         let rate = points(&view)[0].requests_per_s.mean;
         assert!((per_s * 0.8..per_s * 1.1).contains(&rate), "{cap}: {rate}");
-        assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bound::RateCap);
+        assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bottleneck::RateCap);
     }
 }
 
@@ -227,7 +227,7 @@ fn interrupted_runs_clear_up_and_keep_what_was_measured() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let view = view(out.path());
     let point = points(&view)[0];
-    assert_eq!(point.ended, Some(Ended::Interrupted));
+    assert_eq!(point.ended, Some(StopReason::Interrupted));
     assert!(point.requests > 0 && out.path().join("report.html").exists());
     assert_eq!(objects(&target), Vec::<String>::new());
 }
@@ -353,7 +353,10 @@ fn the_knee_is_searched_within_its_bounds() {
     assert!(lines.lines().last().unwrap().contains("\"event\":\"searched\""), "{lines}");
     let text = shown(&linerate().arg("report").arg(out.path()).output().unwrap());
     // On a busy machine there may be none to tell.
-    assert!(["knee at ", "still rising at ", "no knee told: "].iter().any(|told| text.contains(told)), "{text}");
+    assert!(
+        ["knee at ", "still rising at ", "no knee reported: "].iter().any(|reported| text.contains(reported)),
+        "{text}"
+    );
 }
 
 #[test]
@@ -365,13 +368,13 @@ fn points_end_when_they_are_precise_or_when_their_time_is_up_and_say_which() {
     let point = points(&view)[0];
     assert_eq!(
         (point.ended, view.run.asked.precision, view.run.asked.warmup_ms),
-        (Some(Ended::Precise), Some(0.4), None)
+        (Some(StopReason::Precise), Some(0.4), None)
     );
     assert!(point.warmup_ms + point.measured_ms < 90_000 && view.run.complete, "{point:?}");
     assert!(point.requests_per_s.half_width_95.unwrap() <= 0.4 * point.requests_per_s.mean, "{point:?}");
     let view = bench_view(whole.path(), &format!("{flags} --duration 2s --precision none --warmup 200ms"));
     let point = points(&view)[0];
-    assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(Ended::Duration), 200, 2_000));
+    assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(StopReason::Duration), 200, 2_000));
     assert!(view.timeline.load.iter().filter(|s| s.warmup).count() == 4, "its warm-up is on the timeline");
 }
 
@@ -430,6 +433,12 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--list-existing --op put", 2, "only reads"),
         ("--target null --verify", 2, "stores nothing"),
         ("--bucket x", 2, "3 to 63"),
+        ("--bucket Old_Bucket", 2, "S3 takes 3 to 63 small letters"),
+        ("--bucket under_score", 2, "older ones are read with --list-existing"),
+        ("--bucket a..b", 2, "without two dots in a row"),
+        ("--bucket 10.0.0.1", 2, "and no IP address"),
+        ("--bucket Old_Bucket --list-existing --op get --host 127.0.0.1:9", 3, "failed to reach 127.0.0.1:9"),
+        ("--bucket a..b --list-existing --op get --host 127.0.0.1:9", 2, "3 to 255"),
         ("--max-rate fast", 2, "fast"),
         ("--target-pid 4194305", 2, "no process"),
         ("--op multipart --part.size 1MiB", 2, "5 MiB to 5 GiB"),

@@ -2,19 +2,22 @@
 
 mod running;
 
+use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::view::View;
 use linerate_host::apply::{self, Ground, Terms};
-use linerate_host::journal::State;
+use linerate_host::journal::JournalFolder;
 use linerate_host::watch;
 use linerate_record::finding::FindingKind;
 use linerate_record::journal::Begin;
 use linerate_record::knob::ChangeSet;
-use linerate_record::run::{Ended, Interval};
+use linerate_record::run::{Interval, StopReason};
 use running::{ACCESS_KEY, SECRET_KEY, Served, bench, bench_command, eventually, files_below, linerate, shown, view};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::{TempDir, tempdir};
 
 const CONCURRENCY: u64 = 4;
@@ -137,8 +140,8 @@ fn a_run_killed_with_9_has_true_figures_and_can_be_cleaned() {
 
     std::fs::write(begun.bucket().join("foreign"), "not the run's").unwrap();
     let listed = begun.clean(&["--dry-run"]);
-    let told = String::from_utf8_lossy(&listed.stdout).lines().filter(|l| l.starts_with("object ")).count();
-    assert_eq!((told as u64, settled(&begun)), (stored, stored + 1), "{}", shown(&listed));
+    let reported = String::from_utf8_lossy(&listed.stdout).lines().filter(|l| l.starts_with("object ")).count();
+    assert_eq!((reported as u64, settled(&begun)), (stored, stored + 1), "{}", shown(&listed));
     for said in [format!("deleted {stored} objects"), "nothing is left".into()] {
         let cleaned = begun.clean(&[]);
         assert!(cleaned.status.success() && shown(&cleaned).contains(&said), "{said}: {}", shown(&cleaned));
@@ -175,13 +178,13 @@ fn a_signal_ends_a_run_in_good_order() {
         let view = assert_readable(begun.out.path());
         assert!(view.findings.iter().all(|f| f.kind != FindingKind::LeftBehind), "{name}: {:?}", view.findings);
         assert!(begun.out.path().join("report.html").exists(), "{name}");
-        assert_eq!(ended(begun.out.path()), Some(Ended::Interrupted), "{name}");
+        assert_eq!(ended(begun.out.path()), Some(StopReason::Interrupted), "{name}");
         assert_eq!((begun.objects(), begun.bucket().exists()), (Vec::new(), false), "{name}: {said}");
     }
 }
 
 /// How the run's only point ended, by its line in the folder.
-fn ended(folder: &Path) -> Option<Ended> {
+fn ended(folder: &Path) -> Option<StopReason> {
     let text = std::fs::read_to_string(folder.join("points.jsonl")).expect("a file");
     let end: serde_json::Value = serde_json::from_str(text.lines().nth(1)?).expect("a line");
     serde_json::from_value(end["ended"].clone()).ok()
@@ -194,7 +197,8 @@ fn an_interrupted_run_told_every_write_but_those_that_it_waited_for() {
     assert_eq!(begun.end().0, Some(130));
     let recorded: u64 = intervals(begun.out.path()).iter().flat_map(|i| &i.rows).map(|r| r.requests).sum();
     let stored = settled(&begun);
-    assert!((recorded..=recorded + CONCURRENCY).contains(&stored), "{recorded} recorded, {stored} stored");
+    // Those that were in flight, and those of a last interval that was too short to be told (20 ms).
+    assert!((recorded..=recorded + 2 * CONCURRENCY).contains(&stored), "{recorded} recorded, {stored} stored");
     assert!(begun.bucket().exists());
     let cleaned = begun.clean(&[]);
     assert!(cleaned.status.success() && !begun.bucket().exists(), "{}", shown(&cleaned));
@@ -232,7 +236,7 @@ fn a_target_that_stays_away_ends_the_run_early() {
         status.is_some()
     });
     assert_eq!(status.and_then(|s| s.code()), Some(4));
-    assert_eq!(ended(&out), Some(Ended::NoSuccess));
+    assert_eq!(ended(&out), Some(StopReason::NoSuccess));
     let view = assert_readable(&out);
     assert!(view.findings.iter().any(|f| f.kind == FindingKind::LeftBehind), "{:?}", view.findings);
     assert!(bucket.exists());
@@ -258,8 +262,8 @@ fn a_refused_bucket_leaves_no_folder() {
     let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
     let target = Served::embedded(drive.path());
     let folder = out.path().join("run");
-    // The embedded target takes AWS's names only.
-    let output = bench(&folder, &format!("--host {} --bucket Under_Score --op put --concurrent 1", target.address));
+    // A prefix that AWS keeps for itself.
+    let output = bench(&folder, &format!("--host {} --bucket xn--taken --op put --concurrent 1", target.address));
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(!folder.exists(), "{}", shown(&output));
 }
@@ -349,8 +353,8 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
         std::fs::write(path, text).expect("a file");
     }
     let root = linerate_host::Root::captured(&captured);
-    let state = State::open(folder.path().join("state")).expect("a folder");
-    let find = |id: &str| linerate_model::knobs::find(id).map(|row| &row.knob);
+    let state = JournalFolder::open(folder.path().join("state")).expect("a folder");
+    let find = |id: &str| linerate_settings::knobs::find(id).map(|row| &row.knob);
     let ground = Ground { root: &root, state: &state, find: &find };
     let change = serde_json::json!({"place": {"knob": "vm.swappiness"}, "prior": "60", "new": "10", "scope": "host",
         "takes_effect": "at-once", "why": "", "risk": ""});
@@ -417,4 +421,26 @@ fn a_signal_before_the_load_is_told_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
     assert!(shown(&output).contains("error: interrupted before the load began"), "{}", shown(&output));
     assert!(!out.path().join("run").exists());
+}
+
+#[test]
+fn a_run_against_a_target_of_its_own_that_is_interrupted_says_nothing_of_what_remains() {
+    for target in ["null", "embedded"] {
+        let out = tempdir().unwrap();
+        let run = out.path().join("run");
+        let mut command = linerate();
+        command.args(["bench", "--target", target, "--op", "put", "--obj.size", "16MiB", "--concurrent", "8"]);
+        command.args(["--duration", "60s", "--no-ceiling", "--output"]).arg(&run);
+        // As a terminal does: whoever is of the group gets the signal.
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let begun = || fs::metadata(run.join("points.jsonl")).is_ok_and(|file| file.len() > 0);
+        eventually("a point has begun", begun);
+        std::thread::sleep(Duration::from_millis(500));
+        kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let reported = shown(&output);
+        assert_eq!(output.status.code(), Some(130), "{target}: {reported}");
+        assert!(!reported.contains("remain") && !reported.contains("linerate clean"), "{target}: {reported}");
+    }
 }

@@ -45,10 +45,10 @@ fn arms_that_ran_once_cannot_be_told_and_have_a_detectable_effect() {
 fn an_order_that_always_rises_is_confounded_with_time() {
     for (name, sweeps) in [("source-003-one.csv", 15), ("source-003-two.csv", 16)] {
         let report = report(name, "");
-        let told: Vec<_> = report.remarks.iter().filter(|r| r.kind == RemarkKind::ConfoundedWithTime).collect();
+        let reported: Vec<_> = report.remarks.iter().filter(|r| r.kind == RemarkKind::ConfoundedWithTime).collect();
         let rising = format!("concurrency rose with time in all {sweeps} sweeps");
-        assert!(told.iter().any(|r| r.about == "concurrency" && r.sentence.starts_with(&rising)), "{told:?}");
-        assert!(told.iter().any(|r| r.about == "arms"), "{told:?}");
+        assert!(reported.iter().any(|r| r.about == "concurrency" && r.sentence.starts_with(&rising)), "{reported:?}");
+        assert!(reported.iter().any(|r| r.about == "arms"), "{reported:?}");
     }
 }
 

@@ -143,10 +143,10 @@ fn names_of_a_folder_are_looked_up_only_after_consent() {
     for hosts in [json!([elsewhere]), json!([here, elsewhere]), json!([format!("localhost:{port}"), elsewhere])] {
         let forged = left.forged(&[("/target/hosts", hosts)]);
         for flags in [&[][..], &["--dry-run"], &["--remove-bucket"]] {
-            let told = clean(forged.path(), flags, None);
-            assert_eq!(told.status.code(), Some(2), "{}", shown(&told));
+            let reported = clean(forged.path(), flags, None);
+            assert_eq!(reported.status.code(), Some(2), "{}", shown(&reported));
             for part in [&format!("{elsewhere} is not known to be this machine"), "--yes-load"] {
-                assert!(shown(&told).contains(part), "{part}: {}", shown(&told));
+                assert!(shown(&reported).contains(part), "{part}: {}", shown(&reported));
             }
         }
         let looked_up = clean(forged.path(), &["--dry-run", "--yes-load"], None);
@@ -164,14 +164,25 @@ fn names_of_a_folder_are_looked_up_only_after_consent() {
     forged["flags"] = json!(["--host", elsewhere]);
     forged["target"] = json!(elsewhere);
     fs::write(&asked, forged.to_string()).unwrap();
+    let reported = linerate().args(["experiment", "resume", "--yes-run", "--yes-load"]).arg(&folder).output().unwrap();
+    assert!(reported.status.code() == Some(2) && shown(&reported).contains("another load"), "{}", shown(&reported));
+    // As a folder of a version that did not record the load of an arm.
+    forged["means"].as_array_mut().unwrap().iter_mut().for_each(|means| {
+        assert!(means.as_object_mut().unwrap().remove("load").is_some(), "{means}");
+    });
+    fs::write(&asked, forged.to_string()).unwrap();
     for (flags, code, part) in [
         (&["--yes-run"][..], 2, "is not known to be this machine"),
         (&["--yes-load"], 2, "--yes-run"),
         (&["--yes-run", "--yes-load"], 3, "resolve"),
     ] {
-        let told = linerate().args(["experiment", "resume"]).arg(&folder).args(flags).output().unwrap();
-        assert_eq!(told.status.code(), Some(code), "{flags:?}: {}", shown(&told));
-        assert!(shown(&told).contains(part) && shown(&told).contains(elsewhere), "{flags:?}: {}", shown(&told));
+        let reported = linerate().args(["experiment", "resume"]).arg(&folder).args(flags).output().unwrap();
+        assert_eq!(reported.status.code(), Some(code), "{flags:?}: {}", shown(&reported));
+        assert!(
+            shown(&reported).contains(part) && shown(&reported).contains(elsewhere),
+            "{flags:?}: {}",
+            shown(&reported)
+        );
     }
 }
 
@@ -193,8 +204,8 @@ fn a_bucket_goes_only_where_this_machine_noted_that_the_run_made_it() {
     let kept = clean(left.run.path(), &[], Some(elsewhere.path()));
     assert!(kept.status.success() && shown(&kept).contains("no note of that"), "{}", shown(&kept));
     assert!(bucket.exists() && objects() == 0, "{}", shown(&kept));
-    let told = clean(left.run.path(), &["--dry-run", "--remove-bucket"], Some(elsewhere.path()));
-    assert!(shown(&told).contains("would remove bucket") && bucket.exists(), "{}", shown(&told));
+    let reported = clean(left.run.path(), &["--dry-run", "--remove-bucket"], Some(elsewhere.path()));
+    assert!(shown(&reported).contains("would remove bucket") && bucket.exists(), "{}", shown(&reported));
     let removed = clean(left.run.path(), &["--remove-bucket"], Some(elsewhere.path()));
     assert!(shown(&removed).contains("removed bucket") && !bucket.exists(), "{}", shown(&removed));
 }
@@ -241,8 +252,12 @@ fn runs_are_cleaned_by_the_addresses_that_they_loaded_from_and_to() {
     }
     let left = Left::by("--host TARGET --source 127.0.0.2");
     let forged = left.forged(&[("/asked/sources", json!(["192.0.2.7"]))]);
-    let told = clean(forged.path(), &["--dry-run"], None);
-    assert!(told.status.success() && shown(&told).contains("warning: connections come from"), "{}", shown(&told));
+    let reported = clean(forged.path(), &["--dry-run"], None);
+    assert!(
+        reported.status.success() && shown(&reported).contains("warning: connections come from"),
+        "{}",
+        shown(&reported)
+    );
     let refused = clean(forged.path(), &["--source", "192.0.2.7"], None);
     assert!(refused.status.code() == Some(2) && shown(&refused).contains("192.0.2.7"), "{}", shown(&refused));
 }
@@ -315,10 +330,10 @@ fn what_others_can_put_another_in_the_place_of_is_read_and_not_acted_upon() {
         ("apply", apply()),
         ("begin", begin()),
     ] {
-        let told = shown(&refused);
-        assert_eq!(refused.status.code(), Some(2), "{what}: {told}");
+        let reported = shown(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{what}: {reported}");
         let fix = format!("chmod go-w {}", shared.canonicalize().unwrap().display());
-        assert!(told.contains(&fix) && told.contains("in the place of"), "{what}: {told}");
+        assert!(reported.contains(&fix) && reported.contains("in the place of"), "{what}: {reported}");
     }
     assert!(!shared.join("new").exists());
     let read = linerate().arg("report").arg(&run).output().unwrap();
@@ -379,9 +394,12 @@ fn figures_that_cannot_have_been_measured_are_refused_by_their_line() {
         ("readings.jsonl", "at_ms", "1099511627775"),
         ("readings.jsonl", "unix_ms", "18446744073709551615"),
     ] {
-        let (code, told) = changed(file, field, value);
+        let (code, reported) = changed(file, field, value);
         let line = format!("{file}, line ");
-        assert!(code == Some(2) && told.contains(&line) && !told.contains("panic"), "{field} {value}: {code:?} {told}");
+        assert!(
+            code == Some(2) && reported.contains(&line) && !reported.contains("panic"),
+            "{field} {value}: {code:?} {reported}"
+        );
     }
 }
 

@@ -2,12 +2,15 @@
 
 mod running;
 
+use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::available_parallelism;
 
-use linerate_analysis::view::Bound;
+use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
 use running::{bench_view, linerate, shown};
+use serde_json::Value;
 use tempfile::tempdir;
 
 /// Programs that use all processors, until they are dropped.
@@ -38,7 +41,7 @@ fn other_programs_that_take_the_processors_are_named_and_the_run_is_called_distu
     let view = bench_view(out.path(), &format!("{flags} --no-ceiling"));
     drop(busy);
     let limit = view.series[0].limit.as_ref().unwrap();
-    assert_eq!(limit.bound, Bound::Disturbed, "{limit:?}");
+    assert_eq!(limit.bound, Bottleneck::Disturbed, "{limit:?}");
     assert!(limit.evidence.contains("other programs used") && limit.evidence.contains("(sh "), "{limit:?}");
     let found = view.findings.iter().find(|found| found.kind == FindingKind::Disturbed).unwrap();
     assert!(found.claim.contains("the run was disturbed") && found.evidence.contains("(sh "), "{found:?}");
@@ -46,22 +49,22 @@ fn other_programs_that_take_the_processors_are_named_and_the_run_is_called_distu
 
 fn run(folder: &std::path::Path, arguments: &[&str]) -> (Output, String) {
     let output = linerate().current_dir(folder).args(arguments).output().expect("linerate runs");
-    let told = shown(&output);
-    (output, told)
+    let reported = shown(&output);
+    (output, reported)
 }
 
 #[test]
 fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     let folder = tempdir().unwrap();
-    let (none, told) = run(folder.path(), &["report"]);
-    assert!(none.status.code() == Some(2) && told.contains("runs has no run folder"), "{told}");
+    let (none, reported) = run(folder.path(), &["report"]);
+    assert!(none.status.code() == Some(2) && reported.contains("runs has no run folder"), "{reported}");
     let short =
         ["--obj.size", "4KiB", "--duration", "300ms", "--warmup", "0s", "--objects", "20", "--no-ceiling", "-q"];
     let first = ["bench", "--op", "get", "--concurrent", "1", "--output", "runs/first"];
     let second = ["bench", "--op", "stat", "--rate", "50/s", "--output", "runs/second", "--title", "with a <title>"];
     for arguments in [&first[..], &second[..]] {
-        let (output, told) = run(folder.path(), &[arguments, &short].concat());
-        assert!(output.status.success(), "{told}");
+        let (output, reported) = run(folder.path(), &[arguments, &short].concat());
+        assert!(output.status.success(), "{reported}");
     }
     let (_, listed) = run(folder.path(), &["runs"]);
     let lines: Vec<&str> = listed.lines().collect();
@@ -72,23 +75,94 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     );
     assert!(lines[2].contains("runs/second with a <title>") && lines[2].contains("at 50/s asked for"), "{listed}");
 
-    let (latest, told) = run(folder.path(), &["report"]);
-    assert!(latest.status.success() && told.contains("the latest run is runs/second"), "{told}");
-    assert!(told.contains("with a <title>") && told.contains("asked/s") && !told.contains("1024"), "{told}");
+    let (latest, reported) = run(folder.path(), &["report"]);
+    assert!(latest.status.success() && reported.contains("the latest run is runs/second"), "{reported}");
+    assert!(
+        reported.contains("with a <title>") && reported.contains("asked/s") && !reported.contains("1024"),
+        "{reported}"
+    );
 
     let held = ["report", "runs/first", "--fail-if", "get.throughput<1/s", "--fail-if", "errors>0"];
     assert!(run(folder.path(), &held).0.status.success());
     let missed =
         ["report", "runs/first", "--fail-if", "get.throughput<1TiB/s", "--format", "junit", "--title", "night"];
-    let (output, told) = run(folder.path(), &missed);
-    assert_eq!(output.status.code(), Some(5), "{told}");
-    assert!(told.contains("<testsuite name=\"night\"") && told.contains("<failure message=\"the best"), "{told}");
+    let (output, reported) = run(folder.path(), &missed);
+    assert_eq!(output.status.code(), Some(5), "{reported}");
+    assert!(
+        reported.contains("<testsuite name=\"night\"") && reported.contains("<failure message=\"the best"),
+        "{reported}"
+    );
     let last = String::from_utf8(output.stderr).unwrap();
     let last = last.lines().last().unwrap();
     assert!(last.starts_with("error: get.throughput<1TiB/s: the best throughput was"), "{last}");
-    let (output, told) = run(folder.path(), &["report", "runs/first", "--fail-if", "put.errors>1%"]);
+    let manifest = fs::read(folder.path().join("runs/first/run.json")).unwrap();
+    let (output, reported) = run(folder.path(), &["report", "runs/first", "-o", "runs/first/run.json"]);
+    assert!(output.status.code() == Some(2) && reported.contains("was recorded of a run"), "{reported}");
+    assert_eq!(fs::read(folder.path().join("runs/first/run.json")).unwrap(), manifest);
+    let (piped, _) = run(folder.path(), &["report", "runs/first", "--format", "csv", "-o", "-"]);
+    let (plain, _) = run(folder.path(), &["report", "runs/first", "--format", "csv"]);
+    assert!(piped.stdout == plain.stdout && !folder.path().join("-").exists());
+    let (output, reported) = run(folder.path(), &["report", "runs/first", "--fail-if", "put.errors>1%"]);
     assert!(
-        output.status.code() == Some(2) && told.contains("no series of this run is of \"put.errors>1%\""),
-        "{told}"
+        output.status.code() == Some(2) && reported.contains("no series of this run is of \"put.errors>1%\""),
+        "{reported}"
     );
+}
+
+/// Runs that were kept: of schema 2, with a mix and a machine that was busy with other things; and of schema 3 with two
+/// clients, made by `recorded/two_clients.py`, which shares no code with linerate.
+#[test]
+fn kept_runs_are_told_as_their_golden_files_say() {
+    for name in ["bench-schema-2", "bench-schema-3-two-clients"] {
+        told_as_its_golden_files_say(name);
+    }
+}
+
+fn told_as_its_golden_files_say(kept: &str) {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let run = tests.join("recorded").join(kept);
+    for (format, ending) in [("text", "txt"), ("csv", "csv")] {
+        let output = linerate().arg("report").arg(&run).args(["--format", format]).output().expect("it runs");
+        assert!(output.status.success(), "{}", shown(&output));
+        let reported = String::from_utf8(output.stdout).expect("it is text");
+        let golden = tests.join("golden/recorded").join(format!("{kept}.{ending}"));
+        if std::env::var_os("REGENERATE").is_some() {
+            fs::write(&golden, &reported).expect("it is written");
+        }
+        let expected = fs::read_to_string(&golden).expect("it is kept");
+        assert!(reported == expected, "{kept}: REGENERATE=1 writes it anew\n{reported}");
+    }
+}
+
+/// Schema 1 told of each interval whether it was warm-up, and not of each point how long that lasted: the same run in
+/// it is told in the same words.
+#[test]
+fn a_kept_run_in_the_words_of_schema_1_is_told_as_before() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let (kept, folder) = (tests.join("recorded/bench-schema-2"), tempdir().unwrap());
+    let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
+    let values =
+        |name: &str| -> Vec<Value> { read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+    let (mut points, mut intervals) = (values("points.jsonl"), values("intervals.jsonl"));
+    for end in points.iter_mut().filter(|line| line["event"] == "end") {
+        let warmup_ms = end.as_object_mut().unwrap().remove("warmup_ms").unwrap().as_u64().unwrap();
+        let of_point = || intervals.iter().filter(|i| i["point"] == end["point"]);
+        let Some(first_ms) = of_point().map(|i| i["from_ms"].as_u64().unwrap()).min() else { continue };
+        let warm = |i: &&mut Value| i["point"] == end["point"] && i["from_ms"].as_u64().unwrap() < first_ms + warmup_ms;
+        intervals.iter_mut().filter(warm).for_each(|i| i["warmup"] = true.into());
+    }
+    let lines = |values: &[Value]| values.iter().map(|value| format!("{value}\n")).collect::<String>();
+    let manifest = read("run.json").replace("\"schema\": 2", "\"schema\": 1");
+    for (name, text) in [
+        ("run.json", manifest),
+        ("points.jsonl", lines(&points)),
+        ("intervals.jsonl", lines(&intervals)),
+        ("readings.jsonl", read("readings.jsonl")),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let output = linerate().arg("report").arg(folder.path()).output().unwrap();
+    let golden = fs::read_to_string(tests.join("golden/recorded/bench-schema-2.txt")).unwrap();
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), golden);
 }

@@ -82,8 +82,8 @@ fn clean_claims_only_what_a_later_listing_no_longer_shows() {
         hostile.behave(manner);
         let output = clean(out.path(), &[]);
         assert_eq!(output.status.code(), Some(3), "{what}: {}", shown(&output));
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains(part), "{what}: {}", shown(&output));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(reported.contains(part), "{what}: {}", shown(&output));
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(!said.contains("nothing is left") && !said.contains("deleted 7"), "{what}: {}", shown(&output));
     }
@@ -127,8 +127,8 @@ fn a_run_whose_objects_are_not_there_is_no_success() {
         // Long enough for several objects on a machine that does much else.
         let output = bench(out.path(), &flags(&hostile, op).replace("300ms", "1s"));
         assert_eq!(output.status.code(), Some(4), "{what}: {}", shown(&output));
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.lines().last().is_some_and(|line| line.starts_with("error: ")), "{what}: {}", shown(&output));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(reported.lines().last().is_some_and(|line| line.starts_with("error: ")), "{what}: {}", shown(&output));
         let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::NotStored);
         assert!(found.as_ref().is_some_and(|f| f.severity == Severity::Serious), "{what}: {found:?}");
     }
@@ -184,13 +184,13 @@ fn a_run_that_leaves_something_says_what_and_where_and_ends_with_3() {
         let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
         let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
         assert_eq!(output.status.code(), Some(3), "{what}: {}", shown(&output));
-        let told = String::from_utf8_lossy(&output.stderr);
-        let last = told.lines().last().unwrap_or_default();
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let last = reported.lines().last().unwrap_or_default();
         assert!(last.starts_with("error: ") && last.contains("linerate clean"), "{what}: {}", shown(&output));
         let run = out.path().display();
         let (command, place) = (format!("linerate clean {run} "), "s3://linerate-bench/linerate-");
         let parts = parts.iter().copied().chain([command.as_str(), place]);
-        parts.for_each(|part| assert!(told.contains(part), "{what}, {part}: {}", shown(&output)));
+        parts.for_each(|part| assert!(reported.contains(part), "{what}, {part}: {}", shown(&output)));
         let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::LeftBehind);
         assert!(found.is_some_and(|f| f.severity == Severity::Warning), "{what}");
         hostile.behave(well);
@@ -206,14 +206,14 @@ fn a_run_that_leaves_something_says_what_and_where_and_ends_with_3() {
     let (hostile, out) = (Hostile::serve(of_bucket), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, "--op stat --objects 3"));
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
-    let told = String::from_utf8_lossy(&output.stderr);
+    let reported = String::from_utf8_lossy(&output.stderr);
     let parts = ["\"linerate-bench\"", "(AccessDenied)", &format!("linerate clean {}", out.path().display())];
-    parts.iter().for_each(|part| assert!(told.contains(part), "{part}: {}", shown(&output)));
+    parts.iter().for_each(|part| assert!(reported.contains(part), "{part}: {}", shown(&output)));
     assert!(view(out.path()).findings.iter().any(|f| f.kind == FindingKind::LeftBehind));
 }
 
 /// There is no bucket until one is made, and then it is not removed.
-fn of_bucket(asked: &server::Asked, objects: &mut std::collections::BTreeMap<String, u64>) -> Option<Said> {
+fn of_bucket(asked: &server::ReceivedRequest, objects: &mut std::collections::BTreeMap<String, u64>) -> Option<Said> {
     let of_bucket = asked.key.is_empty() && asked.query.is_empty();
     match asked.method.as_str() {
         "PUT" if of_bucket => {
@@ -285,13 +285,13 @@ fn a_point_that_is_never_answered_is_no_success_however_short() {
     let hangs: Manner = |a, _| (a.method == "GET" && !a.key.is_empty()).then_some(Said::Nothing);
     let (hostile, out) = (Hostile::serve(hangs), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, "--op get --objects 6"));
-    let told = shown(&output);
-    assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("no request was answered in"), "{told}");
+    let reported = shown(&output);
+    assert_eq!(output.status.code(), Some(4), "{reported}");
+    assert!(reported.contains("no request was answered in"), "{reported}");
 }
 
 /// Whether it lists the whole run, and not the folder of one set.
-fn of_the_load(asked: &server::Asked) -> bool {
+fn of_the_load(asked: &server::ReceivedRequest) -> bool {
     asked.lists() && !asked.looks() && asked.query.matches("%2F").count() == 1
 }
 
@@ -307,9 +307,9 @@ fn the_timeout_holds_for_every_call_and_is_told_by_its_length() {
         let begin = Instant::now();
         let output = bench(&out.path().join("run"), &flags(&hostile, more));
         assert_eq!(output.status.code(), Some(3), "{more}: {}", shown(&output));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains(part), "{more}: {told}");
-        assert!(part == "timeout: " || told.contains("timed out after 2 s"), "{more}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(reported.contains(part), "{more}: {reported}");
+        assert!(part == "timeout: " || reported.contains("timed out after 2 s"), "{more}: {reported}");
         assert!(begin.elapsed() < SOON, "{more}: {:?}", begin.elapsed());
     }
     let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
@@ -384,7 +384,7 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 const ONE_CALL: Duration = Duration::from_secs(12);
 
 /// Whether it lists one set of the run, to hold it against what was said.
-fn holds(asked: &server::Asked) -> bool {
+fn holds(asked: &server::ReceivedRequest) -> bool {
     asked.lists() && asked.query.matches("%2F").count() == 2
 }
 
@@ -459,8 +459,8 @@ fn ctrl_c_acts_at_once_in_every_phase() {
             let clears_up = remains != Remains::Nothing && times == 1;
             assert!(ended.took < if clears_up { ONE_CALL } else { AT_ONCE }, "{phase}, {times}: {ended:?}");
             let command = format!("linerate clean {}", out.path().join("run").display());
-            let told = ended.said.contains(&command) && ended.said.contains("linerate-bench");
-            assert!(told || remains != Remains::Something, "{phase}, {times}: {ended:?}");
+            let reported = ended.said.contains(&command) && ended.said.contains("linerate-bench");
+            assert!(reported || remains != Remains::Something, "{phase}, {times}: {ended:?}");
         }
     }
 }
@@ -499,7 +499,10 @@ fn ctrl_c_ends_a_handshake_and_a_cleaning_that_nobody_answers() {
     command.envs(keys()).arg("clean").arg(out.path());
     let asked = || hostile.objects.lock().unwrap().contains_key("noted");
     let ended = interrupted(&mut command, asked, 1);
-    assert!(ended.took < AT_ONCE, "{ended:?}");
+    assert!(ended.code == Some(130) && ended.took < AT_ONCE, "{ended:?}");
+    let last = ended.said.lines().last().unwrap_or_default();
+    let again = format!("linerate clean {}", out.path().display());
+    assert!(last.starts_with("error: interrupted: objects of the run may remain") && last.ends_with(&again), "{last}");
 }
 
 #[test]

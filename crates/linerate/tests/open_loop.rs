@@ -2,10 +2,10 @@
 
 mod running;
 
-use linerate_analysis::slo::Outcome;
-use linerate_analysis::view::{Bound, BoundFigures, View};
+use linerate_analysis::slo::SloOutcome;
+use linerate_analysis::view::{Bottleneck, BoundFigures, View};
 use linerate_record::finding::FindingKind;
-use linerate_record::run::Ended;
+use linerate_record::run::StopReason;
 use running::{Served, bench, bench_view, files_below, linerate, points, shown, view};
 use tempfile::tempdir;
 
@@ -48,13 +48,24 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
 }
 
 #[test]
+fn a_low_rate_paces_no_writing_beforehand_and_no_deletion() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let begin = std::time::Instant::now();
+    let many = OPEN.replace("--objects 20", "--objects 200");
+    let view = bench_view(out.path(), &format!("--host {} {many} --rate 2/s", target.address));
+    // At two a second, either would take 100 s.
+    assert!(view.run.complete && begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+    assert_eq!(points(&view)[0].open.as_ref().unwrap().asked_per_s, 2.0);
+}
+
+#[test]
 fn a_rate_that_was_kept_up_with_is_what_bound() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     // Of four seconds a busy machine may stand still for one in fifty without another verdict.
     let four = OPEN.replace("--duration 1s", "--duration 4s");
     let view = bench_view(out.path(), &format!("--host {} {four} --rate 100/s", target.address));
     assert!(!has(&view, FindingKind::FellBehind) && !has(&view, FindingKind::TargetLost), "{:?}", view.findings);
-    assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bound::AskedRate);
+    assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bottleneck::AskedRate);
 }
 
 #[test]
@@ -69,7 +80,7 @@ fn a_rate_that_no_target_reaches_leaves_a_backlog_and_says_so() {
 
 #[test]
 fn a_rate_with_bounds_is_a_check() {
-    for (slo, code, told) in [
+    for (slo, code, reported) in [
         ("p90=30s", 0, None),
         ("p50=30s,p99=1us", 5, Some(FindingKind::SloMissed)),
         // Of fifty requests that are all fast, one more may have been slow: that is no 99 %.
@@ -80,11 +91,11 @@ fn a_rate_with_bounds_is_a_check() {
         assert_eq!(output.status.code(), Some(code), "{slo}: {}", shown(&output));
         let view = view(out.path());
         let kinds = [FindingKind::SloMissed, FindingKind::SloInDoubt];
-        assert_eq!(kinds.into_iter().find(|&kind| has(&view, kind)), told, "{slo}");
+        assert_eq!(kinds.into_iter().find(|&kind| has(&view, kind)), reported, "{slo}");
         let open = points(&view)[0].open.as_ref().unwrap();
-        let held = told != Some(FindingKind::SloMissed);
+        let held = reported != Some(FindingKind::SloMissed);
         assert!(open.bounds[0].held && open.bounds.last().unwrap().held == held, "{:?}", open.bounds);
-        assert_eq!(open.bounds.iter().all(BoundFigures::is_shown), told != Some(FindingKind::SloInDoubt));
+        assert_eq!(open.bounds.iter().all(BoundFigures::is_shown), reported != Some(FindingKind::SloInDoubt));
         assert!(view.run.complete && view.series[0].sustained.is_none());
     }
 }
@@ -92,8 +103,8 @@ fn a_rate_with_bounds_is_a_check() {
 #[test]
 fn the_highest_rate_under_a_bound_is_searched() {
     for (flags, code, outcome) in [
-        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, Outcome::NeverMissed),
-        ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, Outcome::NoneHolds),
+        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, SloOutcome::NeverMissed),
+        ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, SloOutcome::NoneHolds),
     ] {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} --op stat --obj.size 4KiB --no-ceiling {flags}", target.address);
@@ -122,7 +133,7 @@ fn an_error_limit_ends_the_run_and_says_which_kinds() {
         let view = view(out.path());
         let early = view.findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
         assert!(early.claim.contains("--error-limit") && early.evidence.contains("wrong body"), "{early:?}");
-        assert!(points(&view).iter().all(|p| p.ended == Some(Ended::ErrorLimit)));
+        assert!(points(&view).iter().all(|p| p.ended == Some(StopReason::ErrorLimit)));
         assert!(has(&view, FindingKind::Incomplete));
     }
 }
@@ -163,6 +174,21 @@ fn a_canary_within_its_bounds_lets_the_run_go_on_and_is_told() {
 }
 
 #[test]
+fn a_run_that_ends_before_its_canary_has_many_requests_is_judged_by_those_that_it_has() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 1 --no-ceiling", target.address);
+    // Two a second for a second and a half: a p50 takes two dozen to end a run.
+    let canary = "--duration 1500ms --precision none --abort-if p50>1us --canary-rate 2";
+    let output = bench(out.path(), &format!("{flags} {canary}"));
+    assert_eq!(output.status.code(), Some(5), "{}", shown(&output));
+    let view = view(out.path());
+    let finding = view.findings.iter().find(|f| f.kind == FindingKind::CanaryTripped).unwrap();
+    assert!(finding.claim.contains("exceeded its bound: p50>1us"), "{finding:?}");
+    assert!(finding.evidence.contains("none kept the bound"), "{finding:?}");
+    assert!(view.run.complete, "nothing was cut short");
+}
+
+#[test]
 fn a_canary_that_exceeds_a_bound_ends_the_run_in_good_order() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 1,2 --no-ceiling", target.address);
@@ -172,7 +198,7 @@ fn a_canary_that_exceeds_a_bound_ends_the_run_in_good_order() {
     let view = view(out.path());
     let finding = view.findings.iter().find(|f| f.kind == FindingKind::CanaryTripped).unwrap();
     assert!(finding.claim.contains("p50>1us") && finding.evidence.contains("took longer"), "{finding:?}");
-    assert!(points(&view).iter().all(|p| p.ended == Some(Ended::Canary)), "what was measured is kept");
+    assert!(points(&view).iter().all(|p| p.ended == Some(StopReason::Canary)), "what was measured is kept");
     assert!(points(&view).len() <= 1 && !view.run.complete, "the second point is not begun");
     let lines = std::fs::read_to_string(out.path().join("canary.jsonl")).unwrap();
     assert!(lines.contains("\"loaded\":false") && lines.contains("\"loaded\":true"), "{lines}");

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_record::finding::FindingKind;
+use linerate_record::finding::{Finding, FindingKind};
 use running::{Served, bench, bench_view, points, shown, view};
 use tempfile::tempdir;
 
@@ -52,7 +52,7 @@ fn pass_on(from: &mut TcpStream, to: &mut TcpStream, number: &AtomicU64, deal: &
 }
 
 #[test]
-fn a_stall_at_the_end_of_a_point_is_a_miss() {
+fn a_stall_at_the_end_of_a_point_is_not_passed_over() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     // 80/s for 0.8 s of warm-up and 4 s, the last half second of which nothing is answered. A whole second without an
     // answer would be a target that was lost.
@@ -63,7 +63,9 @@ fn a_stall_at_the_end_of_a_point_is_a_miss() {
     let view = view(out.path());
     let bound = points(&view)[0].open.as_ref().unwrap().bounds[0];
     assert!(bound.over >= 20 && !bound.held, "{bound:?}");
-    assert!(view.findings.iter().any(|f| f.kind == FindingKind::SloMissed), "{:?}", view.findings);
+    // One stall is one event: it may be in doubt how much of the time has such.
+    let reported = |f: &Finding| matches!(f.kind, FindingKind::SloMissed | FindingKind::SloInDoubt);
+    assert!(view.findings.iter().any(reported), "{:?}", view.findings);
 }
 
 /// How long a slow phase lasts, and how often it comes.

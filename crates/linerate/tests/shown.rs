@@ -1,23 +1,18 @@
-//! What reaches a terminal: no key on any way into a message, and nothing that drives the terminal. No root, nothing
-//! changed on the machine.
+//! What reaches a terminal or a folder: no key on any way into a message. No root, nothing changed on the machine.
 
 mod running;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use linerate_record::shown::in_text;
-use running::{bench_view, files_below, linerate, shown};
+use running::{bench_view, files_below, linerate, serving, shown};
 use tempfile::tempdir;
 
-/// A key of the tests, and what would drive a terminal, turn its text around, or end a script.
+/// A key of the tests.
 const KEY: &str = "QQQQkey/of+the/tests0123";
-const HOSTILE: &str = "</script>\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{7f}";
 
 fn texts(output: &Output) -> String {
     shown(output).replace(['\n', '\t'], " ")
@@ -28,10 +23,10 @@ fn refused(home: &Path, environment: &[(&str, &str)], words: &[&str]) -> String 
     let mut command = linerate();
     command.env("HOME", home).current_dir(home).envs(environment.iter().copied()).args(words);
     let output = command.output().expect("linerate runs");
-    let told = texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{words:?} {environment:?}: {told}");
-    assert!(!told.contains("QQQQ"), "{words:?} {environment:?}: {told}");
-    told
+    let reported = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{words:?} {environment:?}: {reported}");
+    assert!(!reported.contains("QQQQ"), "{words:?} {environment:?}: {reported}");
+    reported
 }
 
 #[test]
@@ -83,8 +78,8 @@ fn keys_are_quoted_by_no_refusal() {
         refused(home.path(), &[(name, value)], words);
     }
     // Whatever quotes it, a key that was given is known.
-    let told = refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", KEY)], &["bench", "--concurrent", KEY]);
-    assert!(told.contains("***"), "{told}");
+    let reported = refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", KEY)], &["bench", "--concurrent", KEY]);
+    assert!(reported.contains("***"), "{reported}");
 }
 
 /// The secret key of the forms, its access key, and a token: signs that both alphabets of base64 and shells care for.
@@ -134,8 +129,8 @@ fn forms(key: &str) -> Vec<(&'static str, String)> {
 }
 
 /// Whether a text holds eight signs in a row of a form that are no part of another word.
-fn piece_of<'f>(form: &'f str, told: &str) -> Option<&'f str> {
-    (0..form.len().saturating_sub(7)).map(|at| &form[at..at + 8]).find(|piece| told.contains(piece))
+fn piece_of<'f>(form: &'f str, reported: &str) -> Option<&'f str> {
+    (0..form.len().saturating_sub(7)).map(|at| &form[at..at + 8]).find(|piece| reported.contains(piece))
 }
 
 /// A command, what it prints of its argument to which stream, and whether that is JSON.
@@ -150,11 +145,20 @@ const PLACES: [(&str, bool, bool); 14] = [
     ("knobs FORM", false, false),
     ("plan FORM", false, false),
     ("compare FORM other", false, false),
-    ("tune diff --set net.core.default_qdisc=FORM", true, false),
-    ("audit --netns FORM/x", true, false),
-    ("audit --netns FORM/x --format json", true, true),
-    ("audit --netns FORM/x --format html", true, false),
+    ("plan site.yaml --why --format text", true, false),
+    ("plan site.yaml --why", true, false),
+    ("plan site.yaml --format json", true, true),
+    ("plan site.yaml --format html", true, false),
 ];
+
+/// A site whose figure is assumed for a reason that a person wrote.
+fn write_site(home: &Path, because: &str) {
+    let because = serde_json::to_string(because).expect("text");
+    let drives = "{count: 4, capacity: 1TB, read: 1GB/s, write: 1GB/s}";
+    let count = format!("{{assumed: 4, because: {because}}}");
+    let site = format!("engine: minio\nnodes: {{count: {count}, drives: {drives}, nics: {{speed: 25Gb/s}}}}\n");
+    fs::write(home.join("site.yaml"), site).expect("a folder of the test");
+}
 
 #[test]
 fn no_form_of_a_key_in_use_is_printed_at_any_place() {
@@ -167,19 +171,20 @@ fn no_form_of_a_key_in_use_is_printed_at_any_place() {
     {
         // What one key is masked by masks another: two places will do for the rest.
         let places = if *key == "secret" { &PLACES[..] } else { &PLACES[3..=3] };
+        write_site(home.path(), &text);
         for (line, to_stdout, is_json) in places.iter().chain(&PLACES[10..11]).copied() {
             let mut command = linerate();
             command.env("HOME", home.path()).current_dir(home.path()).envs(environment);
             let output = command.args(line.split(' ').map(|word| word.replace("FORM", &text))).output().unwrap();
-            let told = if to_stdout { &output.stdout } else { &output.stderr };
-            let is_told = String::from_utf8_lossy(told).contains("***");
+            let reported = if to_stdout { &output.stdout } else { &output.stderr };
+            let is_reported = String::from_utf8_lossy(reported).contains("***");
             if let Some(piece) = piece_of(&text, &texts(&output)) {
                 wrong.push(format!("{key}, {form}, {line}: {piece:?} of {text}"));
             }
-            if is_json && serde_json::from_slice::<serde_json::Value>(told).is_err() {
+            if is_json && serde_json::from_slice::<serde_json::Value>(reported).is_err() {
                 wrong.push(format!("{key}, {form}, {line}: no JSON"));
             }
-            if to_stdout && !is_told {
+            if to_stdout && !is_reported {
                 wrong.push(format!("{key}, {form}, {line}: nothing is masked"));
             }
         }
@@ -218,8 +223,9 @@ fn figures_names_of_fields_and_words_stay_whatever_the_keys_are() {
     for line in ["completions bash", "man", "plan --example", "plan --schema"] {
         assert_eq!(of("linerate", "description", line), of("short", "keys", line), "{line}");
     }
-    let text = of("minioadmin", "minioadmin", "tune diff --set net.core.default_qdisc=minioadm");
-    assert!(text.contains("minioadm\""), "a part of a key is none: {text}");
+    write_site(folder.path(), "minioadm");
+    let text = of("minioadmin", "minioadmin", &format!("plan {}/site.yaml --why", folder.path().display()));
+    assert!(text.contains("minioadm"), "a part of a key is none: {text}");
 }
 
 #[test]
@@ -276,8 +282,47 @@ fn keys_of_files_are_known_before_anything_of_them_is_quoted() {
             words
         });
         let words: Vec<String> = words.iter().map(|word| with(word)).collect();
-        let told = refused(home.path(), &[], &words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(piece_of(key, &told).is_none() && !told.contains("passphrase of"), "{file} {text} {line}: {told}");
+        let reported = refused(home.path(), &[], &words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(
+            piece_of(key, &reported).is_none() && !reported.contains("passphrase of"),
+            "{file} {text} {line}: {reported}"
+        );
+    }
+}
+
+#[test]
+fn parts_of_keys_that_were_typed_as_lists_or_lines_are_masked() {
+    let home = tempdir().unwrap();
+    for key in ["abc,QQQQ", "QQQQ,QQQQ,cd", "abcd\nQQQQ efg", "abc\tQQQQ,defgh"] {
+        for flag in ["--obj.size", "--concurrent", "--lookup", "--rate", "--op", "--timeout"] {
+            for more in [&[][..], &["--nope", "--bucket", "A"]] {
+                let words = [&["bench", flag, key], more].concat();
+                refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", key), ("AWS_ACCESS_KEY_ID", "AK")], &words);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_typed_breaks_no_line_of_a_message_and_is_cut() {
+    let home = tempdir().unwrap();
+    let long = "7".repeat(100_000);
+    for (words, parts) in [
+        (&["report", "p\nq"][..], &["p\\u000aq is not a run folder"][..]),
+        (&["bench", "--lookup", "p\nq"], &["'p\\u000aq'", "[possible values: path, host]"]),
+        (&["bench", "--op", &long], &["unknown operation \"7777777", "… (100000 characters)"]),
+        (&["bench", "--lookup", &long, "--nope"], &["'--lookup <LOOKUP>'", "… (100000 characters)", "'--nope'"]),
+        (&["experiment", "--load", "get:4MiB@x"], &["'get:4MiB@x' for '--load"]),
+        (&["help", "benhc"], &["unrecognized subcommand"]),
+        (&["bench", "--alias", "nosuch", "--op", "zz"], &["2 mistakes", "no mc alias \"nosuch\"", "operation \"zz\""]),
+        (&["bench", "--host", "a:99999", "--op", "zz"], &["2 mistakes", "a:99999", "operation \"zz\""]),
+        (
+            &["tune", "diff", "--set", "block.scheduler@no-such=none"],
+            &["\"no-such\" has no such setting here; linerate"],
+        ),
+    ] {
+        let reported = refused(home.path(), &[], words);
+        assert!(reported.len() < 2_000 && parts.iter().all(|part| reported.contains(part)), "{reported}");
     }
 }
 
@@ -312,14 +357,14 @@ fn keys_of_command_lines_are_known_however_their_flag_is_spelled() {
         "bench --host http://AK@h:9000/?sessionToken=KEY",
     ] {
         let words: Vec<String> = line.split(' ').map(|word| word.replace("KEY", key)).collect();
-        let told = refused(home.path(), &[], &words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(piece_of(key, &told).is_none(), "{line}: {told}");
+        let reported = refused(home.path(), &[], &words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(piece_of(key, &reported).is_none(), "{line}: {reported}");
     }
     for (name, value) in [("MC_HOST_a", "https://AK:KEY@h"), ("MC_HOST_a", "https://AK:KEY"), ("MC_HOST_a", "h:KEY@h")]
     {
         let value = value.replace("KEY", key);
-        let told = refused(home.path(), &[(name, &value)], &["bench", "--concurrent", key]);
-        assert!(piece_of(key, &told).is_none(), "{value}: {told}");
+        let reported = refused(home.path(), &[(name, &value)], &["bench", "--concurrent", key]);
+        assert!(piece_of(key, &reported).is_none(), "{value}: {reported}");
     }
     // What follows no such name stays.
     for (line, word) in [
@@ -328,8 +373,12 @@ fn keys_of_command_lines_are_known_however_their_flag_is_spelled() {
         ("bench --prefix benchmarks --concurrent benchmarks", "benchmarks"),
         ("bench --secret-key short --concurrent short", "short"),
     ] {
-        let told = refused(home.path(), &[("MC_HOST_a", "https://play.example")], &line.split(' ').collect::<Vec<_>>());
-        assert!(told.contains(&format!("'{word}'")) || told.contains(&format!("\"{word}\"")), "{line}: {told}");
+        let reported =
+            refused(home.path(), &[("MC_HOST_a", "https://play.example")], &line.split(' ').collect::<Vec<_>>());
+        assert!(
+            reported.contains(&format!("'{word}'")) || reported.contains(&format!("\"{word}\"")),
+            "{line}: {reported}"
+        );
     }
 }
 
@@ -343,18 +392,16 @@ fn what_is_written_for_others_holds_no_form_of_a_key() {
         command.args(line.split(' ').map(|word| word.replace("FORM", text))).output().unwrap()
     };
     for (form, text) in forms(SECRET) {
-        for line in [
-            "audit --netns FORM/x -o out",
-            "audit --netns FORM/x --format json -o out",
-            "audit --netns FORM/x --format html -o out",
-        ] {
-            let output = run(line, &text);
+        write_site(home.path(), &text);
+        for line in ["plan site.yaml --why", "plan site.yaml --format json", "plan site.yaml --format html"] {
+            let line = format!("{line} -o out");
+            let output = run(&line, &text);
             assert!(output.status.success(), "{form} {line}: {}", shown(&output));
             let written = fs::read_to_string(home.path().join("out")).unwrap();
             assert!(piece_of(&text, &written).is_none() && written.contains("***"), "{form} {line}");
         }
         // Names that would stand in a folder, or be hosts of one.
-        let names = ["--output x/FORM", "--prefix FORM/", "--bucket FORM"];
+        let names = ["--output x/FORM", "--prefix FORM/", "--bucket FORM", "--title FORM", "--ca-file FORM --tls"];
         for flag in names {
             let line = format!("bench --host 127.0.0.1:1 --op put {flag}");
             let output = run(&line, &text);
@@ -372,8 +419,8 @@ fn what_is_written_for_others_holds_no_form_of_a_key() {
         command.envs([("AWS_ACCESS_KEY_ID", ACCESS), ("AWS_SECRET_ACCESS_KEY", "QQQQhost0123")]);
         let line = format!("bench --host {host}:1 --op put");
         let output = command.args(line.split(' ')).current_dir(home.path()).output().unwrap();
-        let told = texts(&output);
-        assert!(piece_of(&host[..12], &told).is_none() && told.contains(expected), "{host}: {told}");
+        let reported = texts(&output);
+        assert!(piece_of(&host[..12], &reported).is_none() && reported.contains(expected), "{host}: {reported}");
     }
 }
 
@@ -418,6 +465,56 @@ fn what_a_target_says_of_the_keys_it_was_sent_is_nowhere() {
 }
 
 #[test]
+fn a_run_that_would_keep_a_secret_is_refused_before_a_request_whatever_names_it() {
+    let home = tempdir().unwrap();
+    let both = STANDARD.encode(format!("{ACCESS}:QQQQkey-of-the-tests0123"));
+    let (titled, coded) = (["--title", "ticket QQQQkey-of-the-tests0123"], ["--title", &both]);
+    for (variable, words, flag) in [
+        (None, &titled, "--title"),
+        (None, &coded, "--title"),
+        (None, &["--region", "QQQQkey-of-the-tests0123"], "--region"),
+        (None, &["--region", "QQQQtoken-of-the-tests"], "--region"),
+        (Some("WARP_REGION"), &["--op", "put"], "--region"),
+    ] {
+        let environment = [
+            ("AWS_ACCESS_KEY_ID", ACCESS),
+            ("AWS_SECRET_ACCESS_KEY", "QQQQkey-of-the-tests0123"),
+            ("AWS_SESSION_TOKEN", "QQQQtoken-of-the-tests"),
+            (variable.unwrap_or("UNUSED"), "QQQQkey-of-the-tests0123"),
+        ];
+        for target in [["--host", "127.0.0.1:1"], ["--target", "null"]] {
+            let line = [&["bench", "--duration", "100ms"], &target[..], &words[..]].concat();
+            let reported = refused(home.path(), &environment, &line);
+            assert!(
+                reported.contains(&format!("{flag} holds the secret key or the session token")),
+                "{words:?}: {reported}"
+            );
+        }
+    }
+    assert!(fs::read_dir(home.path()).unwrap().next().is_none(), "nothing is left");
+}
+
+#[test]
+fn secrets_of_aliases_that_no_flag_names_are_kept_nowhere() {
+    let home = tempdir().unwrap();
+    let alias = format!("https://{ACCESS}:{KEY}@s3.example.com");
+    let environment = [("MC_HOST_prod", alias.as_str())];
+    let titled = format!("ticket {KEY}");
+    for (line, flag) in [
+        ("bench --target null --duration 100ms --title", "--title"),
+        ("bench --host 127.0.0.1:1 --op put --prefix", "--prefix"),
+        ("report --title", "--title"),
+        ("capture -o kept --note", "--note"),
+    ] {
+        let words: Vec<&str> = line.split(' ').chain([titled.as_str()]).collect();
+        let reported = refused(home.path(), &environment, &words);
+        let expected = format!("{flag} holds the secret key or the session token");
+        assert!(reported.contains(&expected) && !reported.contains(KEY), "{line}: {reported}");
+    }
+    assert!(fs::read_dir(home.path()).unwrap().next().is_none(), "nothing is left");
+}
+
+#[test]
 fn experiments_take_no_key_into_their_folder() {
     let home = tempdir().unwrap();
     let with = format!("b=--host https://AK:{KEY}@127.0.0.1:1");
@@ -433,123 +530,8 @@ fn experiments_take_no_key_into_their_folder() {
     ];
     for words in cases {
         let words = [&["experiment", "--output", "kept"][..], &words].concat();
-        let told = refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", KEY)], &words);
-        assert!(told.contains("holds a key"), "{words:?}: {told}");
+        let reported = refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", KEY)], &words);
+        assert!(reported.contains("holds a key"), "{words:?}: {reported}");
         assert_eq!(files_below(home.path()), [""; 0], "{words:?}");
-    }
-}
-
-/// What is printed drives no terminal, and tells of what was hostile.
-fn assert_shown_only(output: &Output, what: &str) {
-    let told = shown(output);
-    assert_eq!(told, in_text(&told), "{what}");
-    assert!(told.contains("\\u001b") || told.contains("\\u{1b}"), "{what}: {told}");
-}
-
-#[test]
-fn what_others_wrote_drives_no_terminal() {
-    let folder = tempdir().unwrap();
-    let run = folder.path().join("run");
-    let flags = "--target null --op put --obj.size 1000 --concurrent 2 --duration 400ms --warmup 100ms --no-ceiling";
-    let address = bench_view(&run, flags).run.target.hosts[0].clone();
-    let hostile = serde_json::to_string(HOSTILE).unwrap();
-    for name in files_below(&run) {
-        let text = fs::read_to_string(run.join(&name)).unwrap();
-        let text = text.replace(&format!("\"{address}\""), &hostile).replace("\"measure\"", &hostile);
-        fs::write(run.join(&name), text).unwrap();
-    }
-    // Neither what it refuses nor what it shows.
-    assert_shown_only(&linerate().arg("report").arg(&run).output().unwrap(), "a refused folder");
-    let run = folder.path().join("other");
-    bench_view(&run, flags);
-    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
-    let mut other = manifest.clone();
-    for path in ["/id", "/target/hosts/0", "/target/kind", "/machine/kernel", "/linerate_version"] {
-        if let Some(value) = other.pointer_mut(path) {
-            *value = HOSTILE.into();
-        }
-    }
-    fs::write(run.join("run.json"), other.to_string()).unwrap();
-    for format in ["text", "json"] {
-        assert_shown_only(&linerate().arg("report").arg(&run).args(["--format", format]).output().unwrap(), format);
-    }
-    let json = linerate().arg("report").arg(&run).args(["--format", "json"]).output().unwrap().stdout;
-    let view: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(view.pointer("/run/id"), Some(&HOSTILE.into()), "JSON keeps what it holds");
-    assert!(linerate().arg("report").arg(&run).args(["--format", "html"]).output().unwrap().status.success());
-    let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert_eq!(page, in_text(&page), "the page");
-    assert!(!page.contains("</script>\\u001b") && page.contains("&lt;/script&gt;\\u001b"), "the page escapes markup");
-    // Names of files, and what stands in them.
-    let odd = folder.path().join(HOSTILE.replace('/', "-"));
-    for verb in [&["report"][..], &["plan"], &["import", "warp"], &["bench", "--config"], &["experiment", "analyze"]] {
-        assert_shown_only(&linerate().args(verb).arg(&odd).output().unwrap(), verb[0]);
-    }
-    fs::write(folder.path().join("site.yaml"), format!("{hostile}: 1\n")).unwrap();
-    assert_shown_only(&linerate().arg("plan").arg(folder.path().join("site.yaml")).output().unwrap(), "a site");
-    fs::write(folder.path().join("t.csv"), format!("arm,value\n\"{HOSTILE}\",\"{HOSTILE}\"\n")).unwrap();
-    let table = linerate().args(["experiment", "analyze"]).arg(folder.path().join("t.csv")).output().unwrap();
-    assert_shown_only(&table, "a table");
-}
-
-/// A server that answers each request by what its target holds, as often as it is asked.
-fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("bound").to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten().take(100) {
-            let mut stream = stream;
-            let mut head = Vec::new();
-            let mut piece = [0; 4096];
-            while let Ok(n @ 1..) = stream.read(&mut piece) {
-                head.extend_from_slice(&piece[..n]);
-                if head.windows(4).any(|end| end == b"\r\n\r\n") {
-                    let text = String::from_utf8_lossy(&head).into_owned();
-                    let _ = stream.write_all(answer(text.lines().next().unwrap_or_default()).as_bytes());
-                    break;
-                }
-            }
-        }
-    });
-    address
-}
-
-#[test]
-fn what_a_server_lists_drives_no_terminal() {
-    let folder = tempdir().unwrap();
-    let run = folder.path().join("run");
-    let flags = "--target null --op put --obj.size 1000 --concurrent 2 --duration 400ms --warmup 100ms --no-ceiling";
-    let view = bench_view(&run, flags);
-    let prefix = view.run.asked.prefix.clone();
-    let manifest = fs::read_to_string(run.join("run.json")).unwrap();
-    for (body, code) in [
-        // A key is listed as it is: with references where XML knows the sign, raw where it does not mind.
-        (format!("<Contents><Key>{prefix}a&#x1b;[2J\u{9b}\u{202e}&#10;object   b</Key><Size>1</Size></Contents>"), 0),
-        ("<Contents><Key>a</K\u{1b}[2J></Contents>".to_owned(), 3),
-        ("<Contents><Size>\u{1b}[2J</Size></Contents>".to_owned(), 3),
-        ("&\u{1b}[2J;".to_owned(), 3),
-    ] {
-        let page = format!("<ListBucketResult><IsTruncated>false</IsTruncated>{body}</ListBucketResult>");
-        let address = serving(move |line| {
-            let (status, body) = match line {
-                line if line.starts_with("HEAD ") => ("200 OK", ""),
-                line if line.contains("list-type=2") => ("200 OK", &*page),
-                _ => ("501 Not Implemented", ""),
-            };
-            let length = body.len();
-            format!(
-                "HTTP/1.1 {status}\r\nServer: \u{9b}2J\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            )
-        });
-        let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
-        *manifest.pointer_mut("/target/hosts").unwrap() = serde_json::json!([address]);
-        *manifest.pointer_mut("/target/kind").unwrap() = "s3".into();
-        fs::write(run.join("run.json"), manifest.to_string()).unwrap();
-        let keys = [("AWS_ACCESS_KEY_ID", "AK"), ("AWS_SECRET_ACCESS_KEY", "SK")];
-        let output = linerate().envs(keys).arg("clean").arg(&run).arg("--dry-run").output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{body:?}: {}", shown(&output));
-        assert_shown_only(&output, &body);
-        let listed = shown(&output).lines().filter(|line| line.starts_with("object   ")).count();
-        assert_eq!(listed, usize::from(code == 0), "{body:?}: {}", shown(&output));
     }
 }

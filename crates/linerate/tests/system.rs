@@ -1,6 +1,7 @@
 //! Real servers and network namespaces: `make test-system`, as root. What is missing skips by name, unless
 //! `LINERATE_NO_SKIP` says that nothing may.
 
+mod judged;
 mod running;
 mod system_parts;
 
@@ -19,7 +20,8 @@ use tempfile::tempdir;
 type Check = fn() -> Result<(), Failed>;
 
 /// What a cluster of network namespaces needs.
-const CLUSTER: &[&str] = &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl"];
+const CLUSTER: &[&str] =
+    &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "losetup", "mkfs.ext4"];
 
 /// What a virtual machine needs in which systemd is the first process.
 const MACHINE: &[&str] =
@@ -34,8 +36,9 @@ fn main() {
     let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
     let trial = |name: &str, needs: &[&str], check: Check| {
         let absent = missing(needs);
-        let told = if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
-        Trial::test(told, check).with_ignored_flag(!absent.is_empty() && !no_skip)
+        let reported =
+            if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
+        Trial::test(reported, check).with_ignored_flag(!absent.is_empty() && !no_skip)
     };
     let mut trials = vec![
         trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
@@ -96,8 +99,8 @@ fn main() {
         trial("experiment_tells_what_does_not_reach", &["MinIO", "root", "ip"], experiment::tells),
         trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
-        trial("cluster_of_four_nodes_runs_as_planned", CLUSTER, shaped_cluster::runs_as_planned),
-        trial("cluster_with_one_slow_link_is_explained_by_it", CLUSTER, shaped_cluster::slow_link_is_named),
+        trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
+        trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS);
     trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
@@ -193,7 +196,7 @@ fn wrong_checksum() -> Result<(), Failed> {
 fn bytes_equal() -> Result<(), Failed> {
     const SIZE: u64 = 100_000;
     const CONCURRENCY: u64 = 4;
-    const LISTED: u64 = 64 << 10;
+    const LISTED: u64 = 128 << 10;
     let minio = Minio::start(&[]);
     minio.make_bucket("counted");
     let out = tempdir()?;
@@ -203,7 +206,7 @@ fn bytes_equal() -> Result<(), Failed> {
     let view = minio.bench(out.path(), &flags)?;
     let (get, put) = (&view.series[0].points[0], &view.series[1].points[0]);
     let server = minio.counters("counted");
-    // Nothing else has a body but the list of 50 objects by which the run looks at what it wrote.
+    // Nothing else has a body but the list of 50 objects by which the run looks at what it wrote, at most twice.
     // What was in flight when a point ended is in the server's counters and in no figure: at most one request a slot.
     for (what, client, server, slack) in [
         ("GET requests", get.requests, server.gets, CONCURRENCY),
@@ -396,27 +399,35 @@ fn asked() -> Result<(), Failed> {
     Ok(())
 }
 
+/// How often a link may be left unfilled in a test of one that fills it.
+const VISITS_MAX: u32 = 4;
+
 fn shaped() -> Result<(), Failed> {
     let spaces = Namespaces::make(Some(200_000_000));
     let null = spaces.null_target();
     let out = tempdir()?;
-    let folder = out.path().join("run");
     let flags = format!(
         "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --precision none \
          --no-ceiling --yes-load",
         null.address
     );
     let keys = [("AWS_ACCESS_KEY_ID", "a".to_owned()), ("AWS_SECRET_ACCESS_KEY", "b".to_owned())];
-    let output = spaces.bench(&folder, &flags, &keys);
-    assert!(output.status.success(), "{}", shown(&output));
-    let view = view(&folder);
-    for point in points(&view) {
-        // 1448 of 1514 bytes of each frame are body.
-        let goodput = 200e6 / 8.0 * 1448.0 / 1514.0;
-        // The bucket's burst may be spent once in the time measured.
-        let most = goodput * 1.03;
-        let got = point.bytes_per_s.mean;
-        assert!(got > 0.8 * goodput && got < most, "{got} bytes/s of {goodput}");
+    // 1448 of 1514 bytes of each frame are body.
+    let goodput = 200e6 / 8.0 * 1448.0 / 1514.0;
+    // The bucket's burst may be spent once in the time measured.
+    let most = goodput * 1.03;
+    // A machine that is busy with others may not fill the link; it never exceeds it.
+    let mut why = Vec::new();
+    for visit in 0..VISITS_MAX {
+        let folder = out.path().join(format!("run-{visit}"));
+        let output = spaces.bench(&folder, &flags, &keys);
+        assert!(output.status.success(), "{}", shown(&output));
+        let got: Vec<f64> = points(&view(&folder)).iter().map(|point| point.bytes_per_s.mean).collect();
+        assert!(!got.is_empty() && got.iter().all(|&got| got < most), "{got:?} bytes/s of {goodput}");
+        if got.iter().all(|&got| got > 0.8 * goodput) {
+            return Ok(());
+        }
+        why.push(format!("{got:?} bytes/s of {goodput}"));
     }
-    Ok(())
+    Err(why.join("; ").into())
 }

@@ -57,8 +57,8 @@ fn who_cannot_be_trusted_or_speaks_otherwise_is_named_and_nothing_hangs() {
     let other = Served::start("null", None, "--tls");
     let plain = Served::null();
     for (host, flags, parts) in [
-        (format!("https://{}", over_tls.address), String::new(), ["UnknownIssuer", "--ca-file"]),
-        (over_tls.address.clone(), format!("--tls --ca-file {}", other.ca), ["BadSignature", "--ca-file"]),
+        (format!("https://{}", over_tls.address), String::new(), ["unknown issuer", "--ca-file"]),
+        (over_tls.address.clone(), format!("--tls --ca-file {}", other.ca), ["bad signature", "--ca-file"]),
         (format!("https://127.0.0.2:{port}"), format!("--ca-file {}", everywhere.ca), ["not valid for", "--insecure"]),
         (format!("https://{}", plain.address), String::new(), ["failed to speak TLS", "without --tls"]),
         (over_tls.address.clone(), String::new(), [over_tls.address.as_str(), "https://, or --tls"]),
@@ -82,8 +82,8 @@ fn who_believes_any_certificate_is_told_so() {
     let view = bench_view(out.path(), &flags);
     assert!(points(&view).iter().all(|p| p.requests > 0 && p.error_count() == 0));
     assert!(!view.run.target.tls.as_ref().unwrap().verified);
-    let told = view.findings.iter().find(|f| f.kind == FindingKind::Unverified).expect("a finding");
-    assert_eq!(told.severity, Severity::Warning);
+    let reported = view.findings.iter().find(|f| f.kind == FindingKind::Unverified).expect("a finding");
+    assert_eq!(reported.severity, Severity::Warning);
 }
 
 #[test]

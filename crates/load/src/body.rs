@@ -5,9 +5,11 @@
 //! every 4 KiB block is XORed with a word of its own, so that nothing can be deduplicated, at the cost of a pass over
 //! the body (two when it is signed).
 
+use linerate_record::load::Unique;
+use linerate_wire::chance::mix;
 use sha2::{Digest, Sha256};
 
-use crate::object::{ObjectId, mix};
+use crate::object::ObjectId;
 
 /// Length of the random pool. Bodies repeat with this period. It stays in a processor's second-level cache while it is
 /// sent over and over: from 64 MiB, which do not, sending costs half as much again.
@@ -28,18 +30,9 @@ const MIDSTATES_MAX: u64 = 16_384;
 /// Data bytes of a chunk of a body that is sent in chunks: what the AWS SDKs use.
 pub const CHUNK_BYTES: u64 = 64 << 10;
 
-/// How bodies differ from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unique {
-    /// In their last 16 bytes.
-    Tail,
-    /// In every 4 KiB block.
-    Full,
-}
-
 /// Bytes `start..start + length` of an object: all of it, or a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct BodySpan {
     /// The object.
     pub id: ObjectId,
     /// Its size.
@@ -50,11 +43,11 @@ pub struct Span {
     pub length: u64,
 }
 
-impl Span {
+impl BodySpan {
     /// A whole object.
     #[must_use]
     pub const fn whole(id: ObjectId, size_bytes: u64) -> Self {
-        Span { id, size_bytes, start: 0, length: size_bytes }
+        BodySpan { id, size_bytes, start: 0, length: size_bytes }
     }
 }
 
@@ -125,21 +118,21 @@ impl Bodies {
     /// SHA-256 of a body or a part of one. With [`Unique::Tail`], its length announced and its start a multiple of the
     /// pool's length: three compressions.
     #[must_use]
-    pub fn sha256(&self, span: Span) -> [u8; 32] {
+    pub fn sha256(&self, span: BodySpan) -> [u8; 32] {
         let prefix = if span.start.is_multiple_of(POOL_BYTES) { self.pooled_bytes(span) } else { 0 };
         let nearest = self.midstates.partition_point(|&(length, _)| length <= prefix);
         let (offset, mut hasher) = match nearest.checked_sub(1).map(|i| &self.midstates[i]) {
             Some((length, hasher)) => (*length, hasher.clone()),
             None => (0, Sha256::new()),
         };
-        let rest = Span { start: span.start + offset, length: span.length - offset, ..span };
+        let rest = BodySpan { start: span.start + offset, length: span.length - offset, ..span };
         self.each_block(rest, |block| hasher.update(block));
         hasher.finalize().into()
     }
 
     /// SHA-256 of a chunk, where asked, and its bytes added to a CRC-32C, where asked. With [`Unique::Tail`], a chunk
     /// that lies in the pool as a whole costs neither.
-    pub fn digest_chunk(&self, chunk: Span, sha256: Option<&mut [u8; 32]>, crc32c: Option<&mut u32>) {
+    pub fn digest_chunk(&self, chunk: BodySpan, sha256: Option<&mut [u8; 32]>, crc32c: Option<&mut u32>) {
         let whole = chunk.length == CHUNK_BYTES && self.pooled_bytes(chunk) == CHUNK_BYTES;
         if whole && chunk.start.is_multiple_of(CHUNK_BYTES) {
             let (of_sha256, of_crc32c) = &self.pool_chunks[(chunk.start % POOL_BYTES / CHUNK_BYTES) as usize];
@@ -173,14 +166,14 @@ impl Bodies {
     }
 
     /// How many bytes from a span's start on are the pool's own.
-    fn pooled_bytes(&self, span: Span) -> u64 {
+    fn pooled_bytes(&self, span: BodySpan) -> u64 {
         match self.unique {
             Unique::Tail => span.size_bytes.saturating_sub(TAIL_BYTES).saturating_sub(span.start).min(span.length),
             Unique::Full => 0,
         }
     }
 
-    fn each_block(&self, span: Span, mut take: impl FnMut(&[u8])) {
+    fn each_block(&self, span: BodySpan, mut take: impl FnMut(&[u8])) {
         let (mut at, mut block) = (0, [0; BLOCK_BYTES as usize]);
         while at < span.length {
             let most = (span.length - at).min(BLOCK_BYTES) as usize;
@@ -335,10 +328,10 @@ mod tests {
                 (5, 0, 5),
             ] {
                 let body = whole(&bodies, A, size);
-                let span = Span { id: A, size_bytes: size, start, length };
+                let span = BodySpan { id: A, size_bytes: size, start, length };
                 let (mut crc, mut at) = (0, 0);
                 while at < length {
-                    let chunk = Span { start: start + at, length: CHUNK_BYTES.min(length - at), ..span };
+                    let chunk = BodySpan { start: start + at, length: CHUNK_BYTES.min(length - at), ..span };
                     let mut sha256 = [0; 32];
                     bodies.digest_chunk(chunk, Some(&mut sha256), Some(&mut crc));
                     let bytes = &body[chunk.start as usize..][..chunk.length as usize];
@@ -366,14 +359,14 @@ mod tests {
             let bodies = Bodies::new(11, unique, if announced { &list } else { &[] }, (!announced).then_some(size));
             let id = ObjectId { set: 2, seq };
             let body = whole(&bodies, id, size);
-            prop_assert_eq!(bodies.sha256(Span::whole(id, size)), <[u8; 32]>::from(Sha256::digest(&body)));
+            prop_assert_eq!(bodies.sha256(BodySpan::whole(id, size)), <[u8; 32]>::from(Sha256::digest(&body)));
             let offset = (cut * size as f64) as u64;
             let mut piece = vec![0; (size - offset) as usize];
             bodies.fill(id, size, offset, &mut piece);
             prop_assert_eq!(&piece, &body[offset as usize..]);
-            let rest = Span { id, size_bytes: size, start: offset, length: size - offset };
+            let rest = BodySpan { id, size_bytes: size, start: offset, length: size - offset };
             prop_assert_eq!(bodies.sha256(rest), <[u8; 32]>::from(Sha256::digest(&piece)));
-            let from_pool = Span { start: offset - offset % POOL_BYTES, length: (size - offset) / 2, ..rest };
+            let from_pool = BodySpan { start: offset - offset % POOL_BYTES, length: (size - offset) / 2, ..rest };
             let bytes = &body[from_pool.start as usize..][..from_pool.length as usize];
             prop_assert_eq!(bodies.sha256(from_pool), <[u8; 32]>::from(Sha256::digest(bytes)));
             let resident = bodies.resident(size, offset, u64::MAX);

@@ -6,28 +6,27 @@
 mod call;
 mod errors;
 mod leftovers;
-mod patience;
 mod samples;
 mod uploads;
 mod versions;
 mod written;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use linerate_wire::patience::Heed;
+use linerate_wire::tls::{Negotiated, Stream};
 use md5::{Digest, Md5};
 
 use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
 use crate::session::{Existing, Session};
-use crate::tls::{Negotiated, Stream};
 use call::{Answer, Call};
 
 pub use errors::{BucketError, Lateness};
-pub use leftovers::Leftover;
-pub use patience::Heed;
-pub(crate) use patience::{Patience, Patient};
+pub use leftovers::{Leftover, is_of_run};
 pub use samples::Stored;
 pub use versions::Keeping;
 pub use written::written;
@@ -79,6 +78,8 @@ pub struct Bucket<'a> {
     host: usize,
     stream: Option<Stream>,
     heed: Heed,
+    /// Whether the host has said that it does not delete many objects in one call.
+    deletes_singly: bool,
 }
 
 impl<'a> Bucket<'a> {
@@ -95,7 +96,7 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError`], where there is no connection.
     pub fn connect_heeding(session: &'a Session, host: usize, heed: &Heed) -> Result<Self, BucketError> {
-        let mut bucket = Bucket { session, host, stream: None, heed: heed.clone() };
+        let mut bucket = Bucket { session, host, stream: None, heed: heed.clone(), deletes_singly: false };
         bucket.stream = Some(bucket.open(bucket.connecting())?);
         Ok(bucket)
     }
@@ -153,7 +154,7 @@ impl<'a> Bucket<'a> {
             return Ok((false, server));
         }
         let own = |body: &[u8]| listing::objects(body)?.of(&self.session.bucket, Some(&self.session.run_prefix));
-        page(answer, &call, own).map(|_| (true, server))
+        page(answer, own).map(|_| (true, server))
     }
 
     /// Makes the bucket; `false` where somebody else has just made it.
@@ -177,7 +178,7 @@ impl<'a> Bucket<'a> {
         if answer.status == 409 && answer.code().as_deref() == Some("BucketAlreadyOwnedByYou") {
             return Ok(false);
         }
-        answer.done(&call, self.session).map(|()| true)
+        answer.done(self.session).map(|()| true)
     }
 
     /// Removes the bucket where it is empty; `false` where it is not. It is looked into first: there are targets that
@@ -194,7 +195,7 @@ impl<'a> Bucket<'a> {
         if answer.status == 409 && answer.code().as_deref() == Some("BucketNotEmpty") {
             return Ok(false);
         }
-        answer.done(&call, self.session)?;
+        answer.done(self.session)?;
         for look in 0..REMOVAL_LOOKS {
             if !self.exists()?.0 {
                 return Ok(true);
@@ -204,7 +205,7 @@ impl<'a> Bucket<'a> {
             }
         }
         Err(BucketError::Answer {
-            call: call.what,
+            call: format!("{} at {}", call.what, self.authority()),
             why: "it was said to be done, and the bucket is still there".into(),
         })
     }
@@ -246,7 +247,7 @@ impl<'a> Bucket<'a> {
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, BucketError> {
         let call = Call { query, ..Call::new(what, "GET") };
-        page(self.call(&call)?, &call, parse)
+        page(self.call(&call)?, parse)
     }
 
     /// Asks for objects of the run to be deleted: `ids` with their sizes, at most [`DELETE_KEYS_MAX`]. Whether they are
@@ -269,8 +270,25 @@ impl<'a> Bucket<'a> {
         String::from_utf8_lossy(&key).into_owned()
     }
 
-    /// Keys, each with its version where one is meant.
+    /// Keys, each with its version where one is meant: in one call, or in one each of a host that knows no such call.
     fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
+        if !self.deletes_singly {
+            match leftovers::known(self.delete_together(keys))? {
+                Some(()) => return Ok(()),
+                None => self.deletes_singly = true,
+            }
+        }
+        keys.iter().try_for_each(|(key, version)| self.delete_one(key, version.as_deref()))
+    }
+
+    fn delete_one(&mut self, key: &str, version: Option<&str>) -> Result<(), BucketError> {
+        let query = version.map_or_else(Vec::new, |version| leftovers::query(vec![("versionId", version)]));
+        let call = Call { key, query: &query, ..Call::new(format!("deleting {key:?}"), "DELETE") };
+        let answer = self.call(&call)?;
+        if answer.status == 404 { Ok(()) } else { answer.done(self.session) }
+    }
+
+    fn delete_together(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
         let mut body = String::from("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
         for (key, version) in keys {
             body.push_str("<Object><Key>");
@@ -294,15 +312,16 @@ impl<'a> Bucket<'a> {
             ..Call::new(format!("deleting {} objects of this run", keys.len()), "POST")
         };
         let answer = self.call(&call)?;
-        let (status, mut code, mut refused) = (answer.status, None::<String>, false);
-        answer.document(&call, &["DeleteResult"], |parent, name, text| {
+        let (asked, status, keys) = (answer.asked.clone(), answer.status, Arc::clone(&answer.keys));
+        let (mut code, mut refused) = (None::<String>, false);
+        answer.document(&["DeleteResult"], |parent, name, text| {
             refused |= name == "Error";
             if parent == Some("Error") && name == "Code" {
                 code.get_or_insert_with(|| text.chars().filter(char::is_ascii_alphanumeric).take(64).collect());
             }
             Ok(())
         })?;
-        if refused { Err(BucketError::Refused { call: call.what, status, code }) } else { Ok(()) }
+        if refused { Err(BucketError::Refused { call: asked, status, code, keys }) } else { Ok(()) }
     }
 
     /// Deletes whatever is left below the run's own prefix; tells what a last listing still shows.
@@ -353,9 +372,9 @@ impl<'a> Bucket<'a> {
 }
 
 /// A page of a listing.
-fn page<T>(answer: Answer, call: &Call<'_>, parse: impl FnOnce(&[u8]) -> Result<T, String>) -> Result<T, BucketError> {
-    let answer = answer.ok(call)?;
-    parse(&answer.body).map_err(|why| BucketError::Answer { call: call.what.clone(), why })
+fn page<T>(answer: Answer, parse: impl FnOnce(&[u8]) -> Result<T, String>) -> Result<T, BucketError> {
+    let answer = answer.ok()?;
+    parse(&answer.body).map_err(|why| BucketError::Answer { call: answer.asked, why })
 }
 
 /// Goes through the pages of a listing, as long as they lead anywhere.
@@ -407,7 +426,72 @@ impl<Next: PartialEq> Pages<Next> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener};
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::hosts::Host;
+    use crate::test_session;
+
+    /// A host with these keys below `run/` that deletes one object a call, and answers `together` to a call for
+    /// several. Tells the first line of each request.
+    fn deleting_singly(keys: &[&str], together: u16) -> (SocketAddr, mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut keys: BTreeSet<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let (tell, reported) = mpsc::channel();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let (mut request, mut piece) = (Vec::new(), [0; 16 << 10]);
+                while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+                    let Ok(n @ 1..) = stream.read(&mut piece) else { break };
+                    request.extend_from_slice(&piece[..n]);
+                }
+                let request = String::from_utf8_lossy(&request).into_owned();
+                let line = request.lines().next().unwrap_or_default().to_owned();
+                let entry = |key: &String| format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
+                let (status, body) = match line.split(' ').next() {
+                    Some("POST") => (together, String::new()),
+                    Some("DELETE") => {
+                        keys.retain(|key| !line.contains(key.as_str()));
+                        (204, String::new())
+                    }
+                    _ => {
+                        let all: String = keys.iter().map(entry).collect();
+                        let count = keys.len();
+                        let head = format!("<Name>bucket</Name><Prefix>run/</Prefix><KeyCount>{count}</KeyCount>");
+                        let rest = "<MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>";
+                        (200, format!("<ListBucketResult>{head}{rest}{all}</ListBucketResult>"))
+                    }
+                };
+                let length = body.len();
+                let reply =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+                let _ = stream.write_all(reply.as_bytes()).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+                // What is left to be read would reset the connection.
+                let _ = stream.read_to_end(&mut Vec::new());
+                let _ = tell.send(line);
+            }
+        });
+        (address, reported)
+    }
+
+    #[test]
+    fn a_host_that_deletes_one_object_a_call_is_asked_so() {
+        for (together, is_known) in [(501, true), (405, true), (500, false)] {
+            let (address, reported) = deleting_singly(&["run/a", "run/b", "run/c"], together);
+            let hosts = vec![Host { authority: address.to_string(), address }];
+            let session = Session { hosts, timeout_ns: 20_000_000_000, ..test_session::session() };
+            let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up()).unwrap();
+            assert_eq!(left.objects, if is_known { 0 } else { 3 }, "{together}: {:?}", left.why);
+            let lines: Vec<String> = reported.try_iter().collect();
+            let count = |method: &str| lines.iter().filter(|line| line.starts_with(method)).count();
+            assert_eq!(count("DELETE"), if is_known { 3 } else { 0 }, "{together}: {lines:?}");
+            assert!(!is_known || count("POST") == 1, "{together}: it is not asked again: {lines:?}");
+        }
+    }
 
     #[test]
     fn a_listing_that_leads_nowhere_is_an_error() {

@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use linerate_record::load::Workload;
 use linerate_record::run::Op;
+use linerate_wire::chance::mix;
 
-use crate::object::{ObjectId, mix};
-use crate::request::{Range, Subject};
-use crate::session::{Plan, Session, Source, Until, Workload};
-use crate::worker::Assignment;
+use crate::ask::{Range, Subject};
+use crate::object::ObjectId;
+use crate::session::{PointPlan, Session, Source, Until};
+use crate::sizes::size_of;
 
 /// Most objects of a mixed workload that one thread remembers for deletion. Beyond it the oldest stay until the end.
 const DELETABLE_MAX: usize = 4096;
 
 /// The choices of one thread.
 pub(crate) struct Choice<'a> {
-    plan: &'a Plan,
+    plan: &'a PointPlan,
     session: &'a Session,
     draws: u64,
     stream: u64,
@@ -36,16 +38,21 @@ pub(crate) struct Chosen {
 }
 
 impl<'a> Choice<'a> {
-    pub(crate) fn new(given: &Assignment<'a>) -> Self {
-        let (plan, session) = (given.plan, given.session);
+    /// Of thread `worker` of `workers`; `next_delete` is the next object to delete, of all of them.
+    pub(crate) fn new(
+        plan: &'a PointPlan,
+        session: &'a Session,
+        next_delete: &'a AtomicU64,
+        (worker, workers): (u32, u32),
+    ) -> Self {
         Choice {
             plan,
             session,
             draws: 0,
-            stream: mix(session.seed ^ u64::from(plan.write_set), u64::from(given.worker)),
-            next_write: u64::from(given.worker),
-            next_delete: given.next_delete,
-            workers: u64::from(given.workers),
+            stream: mix(session.seed ^ u64::from(plan.write_set), u64::from(worker)),
+            next_write: u64::from(worker),
+            next_delete,
+            workers: u64::from(workers),
             deletable: VecDeque::with_capacity(DELETABLE_MAX),
         }
     }
@@ -112,7 +119,7 @@ impl<'a> Choice<'a> {
     }
 
     fn own(&self, id: ObjectId) -> Subject {
-        Subject::Own { id, size_bytes: self.plan.sizes.of(self.session.seed, id) }
+        Subject::Own { id, size_bytes: size_of(&self.plan.sizes, self.session.seed, id) }
     }
 
     fn next_put(&mut self) -> Option<Subject> {
@@ -154,34 +161,16 @@ impl<'a> Choice<'a> {
 mod tests {
     use std::collections::HashMap;
 
-    use std::sync::atomic::AtomicBool;
-    use std::sync::mpsc::channel;
-
     use super::*;
-    use crate::clock::Clock;
     use crate::test_session::{plan, session};
-
-    /// What thread `worker` of `workers` is given.
-    fn given<'a>(
-        plan: &'a Plan,
-        session: &'a Session,
-        next_delete: &'a AtomicU64,
-        (worker, workers): (u32, u32),
-    ) -> Assignment<'a> {
-        static STOP: AtomicBool = AtomicBool::new(false);
-        let (clock, reports) = (Clock::start(), channel().0);
-        let (stop, interrupted) = (&STOP, &STOP);
-        let (begin_ns, slots) = (0, 1);
-        Assignment { session, plan, clock, begin_ns, stop, interrupted, next_delete, worker, workers, slots, reports }
-    }
 
     #[test]
     fn threads_share_out_a_set_without_overlap_or_gap() {
         let session = session();
-        let plan = Plan { until: Until::Written(10), ..plan(Workload::Single(Op::Put)) };
+        let plan = PointPlan { until: Until::Written(10), ..plan(Workload::Single(Op::Put)) };
         let (mut seen, none) = (Vec::new(), AtomicU64::new(0));
         for worker in 0..3 {
-            let mut choice = Choice::new(&given(&plan, &session, &none, (worker, 3)));
+            let mut choice = Choice::new(&plan, &session, &none, (worker, 3));
             while let Some(Chosen { subject: Subject::Own { id, .. }, .. }) = choice.next() {
                 seen.push(id.seq);
             }
@@ -193,10 +182,10 @@ mod tests {
     #[test]
     fn deletes_take_each_object_once_and_then_end() {
         let session = session();
-        let plan = Plan { source: Source::Set { set: 3, count: 5 }, ..plan(Workload::Single(Op::Delete)) };
+        let plan = PointPlan { source: Source::Set { set: 3, count: 5 }, ..plan(Workload::Single(Op::Delete)) };
         let shared = AtomicU64::new(0);
-        let mut first = Choice::new(&given(&plan, &session, &shared, (0, 2)));
-        let mut second = Choice::new(&given(&plan, &session, &shared, (1, 2)));
+        let mut first = Choice::new(&plan, &session, &shared, (0, 2));
+        let mut second = Choice::new(&plan, &session, &shared, (1, 2));
         let mut taken: Vec<_> = first.next().into_iter().collect();
         taken.extend(std::iter::from_fn(|| second.next()));
         assert_eq!((taken.len(), first.next()), (5, None));
@@ -209,9 +198,9 @@ mod tests {
     fn a_mix_keeps_its_weights_and_deletes_only_what_it_wrote() {
         let session = session();
         let plan =
-            Plan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0, 0, 0])) };
+            PointPlan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0, 0, 0])) };
         let none = AtomicU64::new(0);
-        let mut choice = Choice::new(&given(&plan, &session, &none, (0, 1)));
+        let mut choice = Choice::new(&plan, &session, &none, (0, 1));
         let (mut ops, mut written) = (HashMap::new(), std::collections::HashSet::new());
         for _ in 0..20_000 {
             let chosen = choice.next().unwrap();
@@ -235,9 +224,9 @@ mod tests {
     #[test]
     fn ranges_lie_inside_their_object() {
         let session = session();
-        let plan = Plan { range_bytes: Some(1000), ..plan(Workload::Single(Op::Get)) };
+        let plan = PointPlan { range_bytes: Some(1000), ..plan(Workload::Single(Op::Get)) };
         let none = AtomicU64::new(0);
-        let mut choice = Choice::new(&given(&plan, &session, &none, (0, 1)));
+        let mut choice = Choice::new(&plan, &session, &none, (0, 1));
         let starts: std::collections::HashSet<u64> = (0..200)
             .map(|_| {
                 let chosen = choice.next().unwrap();

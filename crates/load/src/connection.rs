@@ -11,19 +11,19 @@ mod verdict;
 
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use linerate_record::run::Op;
+use linerate_wire::channel::{Sent, Wire};
+use linerate_wire::response::{self, BodyFraming, Malformed};
+use linerate_wire::transport::{ClientTransport, LOW_WATER_MAX_BYTES, dial, why_unconnected};
 use rustix::io::Errno;
 
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
-use crate::channel::{Sent, Wire};
 use crate::failure::Failure;
 use crate::request::Outgoing;
-use crate::response::{self, Framing, Malformed};
 use crate::streaming::{Piece, STREAM_PIECES_MAX, Stream};
-use crate::sys::set_receive_low_water;
 use crate::tls::Tls;
-use crate::transport::{ClientTransport, dial};
 
 pub(crate) use exchange::Exchange;
 use exchange::{Against, Beside, look_at};
@@ -35,19 +35,6 @@ const HEAD_READ_BYTES: usize = 8 << 10;
 
 /// Bodies with less than this left are not worth a call to set the low-water mark.
 const LOW_WATER_FROM_BYTES: u64 = 32 << 10;
-
-/// Highest low-water mark. The kernel lowers it to half of `tcp_rmem[2]`.
-const LOW_WATER_MAX_BYTES: u64 = 8 << 20;
-
-/// Low-water marks of all connections of a point together: the kernel lets a socket buffer twice its mark, and a
-/// thousand connections must not hold gigabytes.
-const LOW_WATER_SUM_BYTES: u64 = 256 << 20;
-
-/// The low-water mark that each of so many connections may have.
-pub(crate) const fn low_water_share(connections: u32) -> u64 {
-    let share = LOW_WATER_SUM_BYTES / if connections == 0 { 1 } else { connections as u64 };
-    if share > LOW_WATER_MAX_BYTES { LOW_WATER_MAX_BYTES } else { share }
-}
 
 /// Most pieces of a body handed to the kernel in one call. Each call pushes what it was given, so that few and large
 /// ones are cheaper.
@@ -128,9 +115,6 @@ pub(crate) struct Connection {
     pub(crate) host: u32,
     pub(crate) phase: Phase,
     pub(crate) exchange: Exchange,
-    /// Whether `epoll` reports room to send.
-    pub(crate) wants_out: bool,
-    low_water: u64,
     /// The part of a request's head that did not fit the socket's buffer.
     unsent: Vec<u8>,
     /// A response's head that came in parts.
@@ -139,6 +123,12 @@ pub(crate) struct Connection {
     beside: Beside,
     /// The body on its way, where it goes out in chunks; made with the first one.
     stream: Option<Box<Stream>>,
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.transport.as_fd()
+    }
 }
 
 impl Connection {
@@ -150,15 +140,13 @@ impl Connection {
         host: u32,
         exchange: Exchange,
     ) -> Result<Self, Failure> {
-        let side = tls.map(|tls| tls.client(host as usize)).transpose().map_err(|_| Failure::Tls("protocol error"))?;
+        let side = tls.map(|tls| tls.side(host as usize)).transpose().map_err(|_| Failure::Tls("protocol error"))?;
         let socket = dial(address, source).map_err(connect_failure)?;
         Ok(Connection {
             transport: ClientTransport::new(socket, side),
             host,
             phase: Phase::Connecting,
             exchange,
-            wants_out: true,
-            low_water: 1,
             unsent: Vec::new(),
             partial: Vec::new(),
             beside: Beside::default(),
@@ -310,6 +298,8 @@ impl Connection {
                 self.receive_head(now_ns, bodies, buffers)
             };
             match result {
+                // No event follows: the next read says that this was the end.
+                Ok(Some(Progress::Waiting)) if self.transport.has_ended() => {}
                 Ok(Some(progress)) => return progress,
                 Ok(None) => {}
                 Err(Errno::AGAIN) => return Progress::Waiting,
@@ -361,7 +351,7 @@ impl Connection {
 
     fn receive_body(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
         if self.exchange.discards() {
-            let Framing::Length(length) = self.exchange.framing else { return Ok(None) };
+            let BodyFraming::Length(length) = self.exchange.framing else { return Ok(None) };
             let left = length - self.exchange.received;
             let n = self.transport.discard(buffers.discard.spare_capacity_mut(), left, &mut buffers.wire)?;
             if n == 0 {
@@ -375,7 +365,7 @@ impl Connection {
         let n = self.transport.read(&mut buffers.input, usize::MAX, &mut buffers.wire)?;
         let against = Against { bodies, expected: &buffers.expected };
         if n == 0 {
-            let whole = self.exchange.framing == Framing::UntilClose && self.transport.ended_by_peer();
+            let whole = self.exchange.framing == BodyFraming::UntilClose && self.transport.ended_by_peer();
             let closed = Progress::Failed { why: Failure::Closed, reusable: false };
             return Ok(Some(if whole { self.finish(0, against) } else { closed }));
         }
@@ -386,16 +376,16 @@ impl Connection {
     fn take_body(&mut self, bytes: &[u8], early: bool, against: Against<'_>, low_water_max: u64) -> Option<Progress> {
         let (exchange, beside) = (&mut self.exchange, &mut self.beside);
         let taken = match exchange.framing {
-            Framing::Length(length) => {
+            BodyFraming::Length(length) => {
                 let n = (length - exchange.received).min(bytes.len() as u64) as usize;
                 look_at(exchange, &bytes[..n], against, beside);
                 n
             }
-            Framing::UntilClose => {
+            BodyFraming::UntilClose => {
                 look_at(exchange, bytes, against, beside);
                 bytes.len()
             }
-            Framing::Chunked => {
+            BodyFraming::Chunked => {
                 let mut chunks = exchange.chunks;
                 match chunks.take(bytes, |data| look_at(exchange, data, against, beside)) {
                     Ok(n) => {
@@ -418,35 +408,30 @@ impl Connection {
             return Progress::Failed { why: Failure::LongBody, reusable: false };
         }
         let done = match self.exchange.framing {
-            Framing::Length(length) => self.exchange.received == length,
-            Framing::Chunked => self.exchange.chunks.done(),
-            Framing::UntilClose => false,
+            BodyFraming::Length(length) => self.exchange.received == length,
+            BodyFraming::Chunked => self.exchange.chunks.done(),
+            BodyFraming::UntilClose => false,
         };
         if done {
             return self.finish(surplus, against);
         }
         if self.exchange.discards()
-            && let Framing::Length(length) = self.exchange.framing
+            && let BodyFraming::Length(length) = self.exchange.framing
         {
             let left = self.transport.awaited(length - self.exchange.received);
-            if left >= LOW_WATER_FROM_BYTES || left < self.low_water {
-                self.set_low_water(left.min(low_water_max));
+            if left >= LOW_WATER_FROM_BYTES || left < self.transport.low_water() {
+                self.transport.set_low_water(left.min(low_water_max));
             }
         }
         Progress::Waiting
     }
 
-    fn set_low_water(&mut self, bytes: u64) {
-        if bytes != self.low_water && set_receive_low_water(&self.transport, bytes as u32).is_ok() {
-            self.low_water = bytes;
-        }
-    }
-
     /// The response is whole: what does it say?
     fn finish(&mut self, surplus: usize, against: Against<'_>) -> Progress {
-        self.set_low_water(1);
+        self.transport.set_low_water(1);
         let exchange = &self.exchange;
-        let reusable = exchange.keep_alive && surplus == 0 && self.low_water == 1;
+        let lives = self.transport.low_water() == 1 && !self.transport.has_ended();
+        let reusable = exchange.keep_alive && surplus == 0 && lives;
         let fail = |why| Progress::Failed { why, reusable };
         if surplus > 0 {
             let whole = exchange.ask.op == Op::Get && exchange.status == exchange.expected_status();
@@ -476,14 +461,5 @@ impl Connection {
 }
 
 fn connect_failure(errno: Errno) -> Failure {
-    Failure::Connect(match errno {
-        Errno::CONNREFUSED => "refused",
-        Errno::TIMEDOUT => "timed out",
-        Errno::NETUNREACH | Errno::HOSTUNREACH => "unreachable",
-        Errno::MFILE | Errno::NFILE => "too many open files: raise ulimit -n",
-        Errno::ADDRNOTAVAIL => "no local port left",
-        Errno::CONNRESET => "reset",
-        Errno::ACCESS | Errno::PERM => "not permitted",
-        _ => "failed",
-    })
+    Failure::Connect(why_unconnected(errno))
 }

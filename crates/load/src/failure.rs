@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::response::Malformed;
+use linerate_wire::response::Malformed;
 
 /// Most that is quoted of a body that S3 would not send.
 const QUOTED_BYTES_MAX: usize = 24;

@@ -37,6 +37,24 @@ pub enum HostsError {
     /// A URL with a scheme or parts that do not fit.
     #[error("invalid host {0:?}: write https://host:port, http://host:port or host:port, without a path")]
     Url(String),
+    /// A switch of the environment that says neither.
+    #[error("invalid {name}={value:?} in the environment: write true or false")]
+    Switch {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// An IPv6 address that may be one with a port.
+    #[error("ambiguous host {text:?}: write [{address}]:{port} for port {port}, or [{text}] for the address")]
+    Ambiguous {
+        /// As given.
+        text: String,
+        /// What stands before its last colon.
+        address: String,
+        /// What stands behind.
+        port: u16,
+    },
     /// Keys before the host, as mc and some databases write them. Nothing of it is quoted but the host.
     #[error(
         "keys before the host {0:?} in a list of hosts: name hosts alone, and give the keys by AWS_ACCESS_KEY_ID and \
@@ -58,7 +76,7 @@ pub enum HostsError {
         source: std::io::Error,
     },
     /// A name that does not resolve.
-    #[error("failed to resolve host {host:?}: {source}")]
+    #[error("failed to resolve host {host:?}: {source}; is the name right? an address needs no name server")]
     Resolve {
         /// As given.
         host: String,
@@ -185,6 +203,9 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
         }
         None if rest.matches(':').count() > 1 => {
             rest.parse::<IpAddr>().map_err(|_| fail())?;
+            if let Some((address, port)) = with_port(rest) {
+                return Err(HostsError::Ambiguous { text: rest.to_owned(), address, port });
+            }
             (format!("[{rest}]"), "")
         }
         None => rest.split_once(':').map_or((rest.to_owned(), ""), |(h, p)| (h.to_owned(), p)),
@@ -195,6 +216,14 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
     }
     let port: u16 = if port.is_empty() { default_port(tls) } else { port.parse().map_err(|_| fail())? };
     Ok(format!("{host}:{port}"))
+}
+
+/// An IPv6 address and a port, where an address without brackets may be meant as both: `::1:9000` is one in itself, and
+/// so is `::1`. What ends in no number that is a port of its own is an address.
+fn with_port(text: &str) -> Option<(String, u16)> {
+    let (address, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|_| port.len() > 1 && !port.starts_with('0'))?;
+    address.parse::<std::net::Ipv6Addr>().ok().map(|_| (address.to_owned(), port))
 }
 
 /// Whether only a name server, or a file of names, can say where a `host:port` is: it is no address, and not
@@ -215,11 +244,11 @@ fn looked_up(authority: &str, within: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = authority.parse() {
         return Ok(vec![address]);
     }
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let name = authority.to_owned();
     // Nobody may listen any more.
     std::thread::spawn(move || drop(tell.send(name.to_socket_addrs().map(Iterator::collect))));
-    told.recv_timeout(within).unwrap_or_else(|_| {
+    reported.recv_timeout(within).unwrap_or_else(|_| {
         let why = format!("no name server answered: timed out after {}", duration_ns(within.as_nanos() as f64));
         Err(io::Error::new(io::ErrorKind::TimedOut, why))
     })
@@ -302,6 +331,8 @@ mod tests {
             ("https://a,https://b:9000/", "a:443 b:9000"),
             ("https://n{1...2}", "n1:443 n2:443"),
             ("[::1]:9000,::1,http://[fe80::1]", "[::1]:9000 [::1]:80 [fe80::1]:80"),
+            ("fe80::9:1,1:2:3:4:5:6:7:8000,::beef", "[fe80::9:1]:80 [1:2:3:4:5:6:7:8000]:80 [::beef]:80"),
+            ("[::1:9000]", "[::1:9000]:80"),
         ] {
             let named = parse(text, false, read).unwrap();
             assert_eq!(
@@ -343,6 +374,8 @@ mod tests {
             ("n{1...1000}-{1...1000}", "more than 1024"),
             ("file:/does/not/exist", "/does/not/exist"),
             (":9000", ":9000"),
+            ("::1:9000", "ambiguous host \"::1:9000\": write [::1]:9000 for port 9000, or [::1:9000] for the address"),
+            ("https://fe80::1:443", "write [fe80::1]:443"),
         ] {
             let error = parse(text, false, read).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
@@ -407,8 +440,8 @@ mod tests {
         let hosts = resolve(&["127.0.0.1:9000".into(), "[::1]:80".into()], Duration::ZERO).unwrap();
         assert_eq!(hosts[0].address, "127.0.0.1:9000".parse().unwrap());
         assert!(resolve(&["no-such-host.invalid:1".into()], LONG).is_err());
-        let told = resolve(&["no-such-host.invalid:1".into()], Duration::ZERO).unwrap_err().to_string();
-        assert!(told.contains("\"no-such-host.invalid:1\"") && told.contains("timed out after"), "{told}");
+        let reported = resolve(&["no-such-host.invalid:1".into()], Duration::ZERO).unwrap_err().to_string();
+        assert!(reported.contains("\"no-such-host.invalid:1\"") && reported.contains("timed out after"), "{reported}");
         for (authority, tls, header) in
             [("a:80", false, "a"), ("a:8080", false, "a:8080"), ("a:443", true, "a"), ("a:80", true, "a:80")]
         {

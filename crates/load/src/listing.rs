@@ -224,9 +224,9 @@ mod tests {
         let listed = |bucket: &str, prefix: &str| {
             let of_objects = objects(format!("<ListBucketResult>{inner}</ListBucketResult>").as_bytes()).unwrap();
             let of_versions = versions(format!("<ListVersionsResult>{inner}</ListVersionsResult>").as_bytes()).unwrap();
-            let told = of_objects.of(bucket, Some(prefix)).map(|_| ());
-            assert_eq!(told, of_versions.of(bucket, Some(prefix)).map(|_| ()));
-            told
+            let reported = of_objects.of(bucket, Some(prefix)).map(|_| ());
+            assert_eq!(reported, of_versions.of(bucket, Some(prefix)).map(|_| ()));
+            reported
         };
         assert_eq!(listed("b", "p/&"), Ok(()));
         assert!(listed("c", "p/&").unwrap_err().contains("bucket \"b\""));

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use linerate_record::run::Op;
 
+use crate::ask::{Ask, Call, Range, Subject, UploadStep};
 use crate::document::{error_code, root, walk};
 use crate::failure::{Failure, beginning};
 use crate::object::ObjectId;
-use crate::request::{Ask, Range, Subject};
 use crate::retry::Since;
 use crate::sigv4::push_encoded_query;
 
@@ -55,48 +55,31 @@ pub struct Unfinished {
     pub upload_id: Option<String>,
 }
 
-/// A call of an upload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
-    /// Its number in the table of its thread.
-    upload: u32,
-    pub(crate) step: Step,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Create,
-    /// The part of this number, from 1.
-    Part(u32),
-    Complete,
-    Abort,
-}
-
 /// What a reply must hold, whatever its status: S3 may answer 200 to the completion of an upload, and then fail.
-pub(crate) fn judge(step: Step, reply: &[u8]) -> Result<(), Failure> {
-    if !matches!(step, Step::Part(_)) && root(reply) == Some(b"Error") {
+pub(crate) fn judge(step: UploadStep, reply: &[u8]) -> Result<(), Failure> {
+    if !matches!(step, UploadStep::Part(_)) && root(reply) == Some(b"Error") {
         return Err(Failure::Status(200, error_code(reply)));
     }
     match step {
-        Step::Create if upload_id(reply).is_none() => Err(Failure::Lacking("an upload id")),
-        Step::Part(_) if reply.is_empty() => Err(Failure::Lacking("an ETag")),
-        Step::Complete if walk(reply, &["CompleteMultipartUploadResult"], |_, _, _| Ok(())).is_err() => {
+        UploadStep::Create if upload_id(reply).is_none() => Err(Failure::Lacking("an upload id")),
+        UploadStep::Part(_) if reply.is_empty() => Err(Failure::Lacking("an ETag")),
+        UploadStep::Complete if walk(reply, &["CompleteMultipartUploadResult"], |_, _, _| Ok(())).is_err() => {
             Err(Failure::Lacking("a result"))
         }
-        Step::Abort if !reply.trim_ascii().is_empty() => Err(Failure::NotS3(beginning(reply))),
+        UploadStep::Abort if !reply.trim_ascii().is_empty() => Err(Failure::NotS3(beginning(reply))),
         _ => Ok(()),
     }
 }
 
 fn upload_id(reply: &[u8]) -> Option<String> {
     let mut id = String::new();
-    let told = walk(reply, &["InitiateMultipartUploadResult"], |_, name, text| {
+    let reported = walk(reply, &["InitiateMultipartUploadResult"], |_, name, text| {
         if name == "UploadId" {
             id = text.trim().to_owned();
         }
         Ok(())
     });
-    told.ok()?;
+    reported.ok()?;
     (!id.is_empty()).then_some(id)
 }
 
@@ -154,34 +137,34 @@ struct Sent {
 
 impl Upload {
     /// What could be asked for now.
-    fn next(&self, parts: Parts) -> Option<Step> {
+    fn next(&self, parts: Parts) -> Option<UploadStep> {
         let all = self.sent.len() as u32;
         match self.state {
             State::Sending if self.next_part < all && self.in_flight < parts.concurrent.max(1) => {
-                Some(Step::Part(self.next_part + 1))
+                Some(UploadStep::Part(self.next_part + 1))
             }
-            State::Sending if self.next_part == all && self.in_flight == 0 => Some(Step::Complete),
-            State::Failed if self.in_flight == 0 => Some(Step::Abort),
+            State::Sending if self.next_part == all && self.in_flight == 0 => Some(UploadStep::Complete),
+            State::Failed if self.in_flight == 0 => Some(UploadStep::Abort),
             _ => None,
         }
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: UploadStep) {
         self.in_flight += 1;
         match step {
-            Step::Create => {}
-            Step::Part(number) => self.next_part = number,
-            Step::Complete => {
+            UploadStep::Create => {}
+            UploadStep::Part(number) => self.next_part = number,
+            UploadStep::Complete => {
                 self.state = State::Completing;
                 self.document = document(&self.sent);
             }
-            Step::Abort => self.state = State::Aborting,
+            UploadStep::Abort => self.state = State::Aborting,
         }
     }
 
-    fn ask(&self, upload: u32, step: Step, parts: Parts) -> Ask {
+    fn ask(&self, upload: u32, step: UploadStep, parts: Parts) -> Ask {
         let range = match step {
-            Step::Part(number) => {
+            UploadStep::Part(number) => {
                 let start = u64::from(number - 1) * parts.bytes;
                 Some(Range { start, length: parts.bytes.min(self.size_bytes - start) })
             }
@@ -270,8 +253,8 @@ impl Uploads {
             document: Vec::new(),
             moved_bytes: 0,
         };
-        upload.take(Step::Create);
-        let ask = upload.ask(number, Step::Create, self.parts);
+        upload.take(UploadStep::Create);
+        let ask = upload.ask(number, UploadStep::Create, self.parts);
         self.open[number as usize] = Some(upload);
         ask
     }
@@ -279,7 +262,7 @@ impl Uploads {
     /// What a call needs beside its object: the upload's id, encoded, and the document that it sends.
     pub(crate) fn texts(&self, call: Call) -> (&[u8], &[u8]) {
         match &self.open[call.upload as usize] {
-            Some(upload) if call.step == Step::Complete => (&upload.encoded_id, &upload.document),
+            Some(upload) if call.step == UploadStep::Complete => (&upload.encoded_id, &upload.document),
             Some(upload) => (&upload.encoded_id, b""),
             None => (b"", b""),
         }
@@ -297,22 +280,22 @@ impl Uploads {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         match call.step {
-            Step::Create => {
+            UploadStep::Create => {
                 upload.upload_id = upload_id(reply).unwrap_or_default();
                 push_encoded_query(&upload.upload_id, &mut upload.encoded_id);
                 upload.state = State::Sending;
             }
-            Step::Part(number) => {
+            UploadStep::Part(number) => {
                 let etag = String::from_utf8_lossy(reply).into_owned();
                 upload.sent[number as usize - 1] = Sent { etag, checksum };
             }
-            Step::Complete => {
+            UploadStep::Complete => {
                 let completed = Completed { size_bytes: upload.size_bytes, since: upload.since };
                 self.remove(call.upload);
                 return Some(completed);
             }
             // What its parts had moved was taken back when it failed.
-            Step::Abort => {
+            UploadStep::Abort => {
                 self.remove(call.upload);
                 return None;
             }
@@ -329,7 +312,7 @@ impl Uploads {
         let before = upload.state;
         match call.step {
             // A refused creation leaves nothing; one that was not answered may have left an upload of unknown id.
-            Step::Create => {
+            UploadStep::Create => {
                 let unfinished = upload.unfinished();
                 self.remove(call.upload);
                 if !settled {
@@ -337,13 +320,13 @@ impl Uploads {
                 }
                 return Some(0);
             }
-            Step::Abort => {
+            UploadStep::Abort => {
                 let unfinished = upload.unfinished();
                 self.remove(call.upload);
                 self.lose(unfinished);
                 return None;
             }
-            Step::Part(_) | Step::Complete => upload.state = State::Failed,
+            UploadStep::Part(_) | UploadStep::Complete => upload.state = State::Failed,
         }
         let moved_bytes = upload.moved_bytes;
         self.queue(call.upload);
@@ -400,7 +383,7 @@ mod tests {
         std::iter::from_fn(|| uploads.next()).collect()
     }
 
-    fn step(ask: &Ask) -> Step {
+    fn step(ask: &Ask) -> UploadStep {
         ask.call.unwrap().step
     }
 
@@ -413,7 +396,7 @@ mod tests {
         for (number, start, length) in [(1, 0, 100), (2, 100, 100), (3, 200, 50)] {
             let asks = steps(&mut uploads);
             assert_eq!(asks.len(), 1, "one at a time");
-            assert_eq!((step(&asks[0]), asks[0].range), (Step::Part(number), Some(Range { start, length })));
+            assert_eq!((step(&asks[0]), asks[0].range), (UploadStep::Part(number), Some(Range { start, length })));
             assert_eq!(uploads.texts(asks[0].call.unwrap()).0, b"a%2Fb%26c");
             let checksum = (number == 2).then_some(*b"AAAAAA==");
             uploads.succeeded(asks[0].call.unwrap(), format!("\"e{number}\"").as_bytes(), checksum);
@@ -433,18 +416,21 @@ mod tests {
         let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
         uploads.succeeded(create.call.unwrap(), CREATED, None);
         let first = steps(&mut uploads);
-        assert_eq!(first.iter().map(step).collect::<Vec<_>>(), [Step::Part(1), Step::Part(2), Step::Part(3)]);
+        assert_eq!(
+            first.iter().map(step).collect::<Vec<_>>(),
+            [UploadStep::Part(1), UploadStep::Part(2), UploadStep::Part(3)]
+        );
         uploads.succeeded(first[1].call.unwrap(), b"e", None);
         let second = steps(&mut uploads);
         uploads.succeeded(first[0].call.unwrap(), b"e", None);
         let third = steps(&mut uploads);
-        assert_eq!((step(&second[0]), step(&third[0])), (Step::Part(4), Step::Part(5)));
+        assert_eq!((step(&second[0]), step(&third[0])), (UploadStep::Part(4), UploadStep::Part(5)));
         for ask in [first[2], second[0]] {
             uploads.succeeded(ask.call.unwrap(), b"e", None);
             assert!(uploads.next().is_none(), "one part is still in flight");
         }
         uploads.succeeded(third[0].call.unwrap(), b"e", None);
-        assert_eq!(step(&steps(&mut uploads)[0]), Step::Complete);
+        assert_eq!(step(&steps(&mut uploads)[0]), UploadStep::Complete);
     }
 
     #[test]
@@ -458,7 +444,7 @@ mod tests {
         assert!(uploads.next().is_none() && uploads.has_failed(parts[0].call.unwrap()));
         assert_eq!(uploads.failed(parts[0].call.unwrap(), true), None, "and only once");
         let abort = steps(&mut uploads)[0];
-        assert_eq!((step(&abort), abort.op), (Step::Abort, Op::Multipart));
+        assert_eq!((step(&abort), abort.op), (UploadStep::Abort, Op::Multipart));
         assert_eq!(uploads.failed(abort.call.unwrap(), true), None);
         assert!(uploads.is_empty());
         assert_eq!(uploads.take_unfinished().0[0].upload_id.as_deref(), Some("a/b&c"), "it may linger");
@@ -474,8 +460,8 @@ mod tests {
         let under_way = uploads.begin(ID, 3, 0, Since::starting(0, None));
         uploads.succeeded(under_way.call.unwrap(), CREATED, None);
         let (unfinished, forgotten) = uploads.take_unfinished();
-        let told: Vec<_> = unfinished.iter().map(|u| (u.size_bytes, u.upload_id.as_deref())).collect();
-        assert_eq!((told, forgotten), (vec![(2, None), (3, Some("a/b&c"))], 0));
+        let reported: Vec<_> = unfinished.iter().map(|u| (u.size_bytes, u.upload_id.as_deref())).collect();
+        assert_eq!((reported, forgotten), (vec![(2, None), (3, Some("a/b&c"))], 0));
     }
 
     #[test]
@@ -483,16 +469,16 @@ mod tests {
         let internal = b"  <?xml version=\"1.0\"?><Error><Code>InternalError</Code></Error>";
         let result = b"<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>";
         for (step, reply, expected) in [
-            (Step::Create, CREATED, Ok(())),
-            (Step::Create, b"<UploadId></UploadId>", Err("reply without an upload id")),
-            (Step::Part(1), b"\"e\"", Ok(())),
-            (Step::Part(1), b"", Err("reply without an ETag")),
-            (Step::Complete, result, Ok(())),
-            (Step::Complete, internal, Err("http 200 InternalError")),
-            (Step::Complete, b"", Err("reply without a result")),
-            (Step::Abort, b"", Ok(())),
-            (Step::Abort, b" \r\n", Ok(())),
-            (Step::Abort, b"OK", Err("reply is not S3's: \"OK\"")),
+            (UploadStep::Create, CREATED, Ok(())),
+            (UploadStep::Create, b"<UploadId></UploadId>", Err("reply without an upload id")),
+            (UploadStep::Part(1), b"\"e\"", Ok(())),
+            (UploadStep::Part(1), b"", Err("reply without an ETag")),
+            (UploadStep::Complete, result, Ok(())),
+            (UploadStep::Complete, internal, Err("http 200 InternalError")),
+            (UploadStep::Complete, b"", Err("reply without a result")),
+            (UploadStep::Abort, b"", Ok(())),
+            (UploadStep::Abort, b" \r\n", Ok(())),
+            (UploadStep::Abort, b"OK", Err("reply is not S3's: \"OK\"")),
         ] {
             let judged = judge(step, reply).map_err(|why| why.to_string());
             assert_eq!(judged, expected.map_err(str::to_owned), "{step:?}");

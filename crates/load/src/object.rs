@@ -20,15 +20,6 @@ impl ObjectId {
     }
 }
 
-/// SplitMix64's output function over two words: a draw that follows from a seed and a number.
-#[must_use]
-pub const fn mix(seed: u64, number: u64) -> u64 {
-    let mut z = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 /// Appends the key of an object below the run's prefix: `SET/SEQ-SIZE`, set and number in hex, size in decimal.
 pub fn push_key(run_prefix: &str, id: ObjectId, size_bytes: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(run_prefix.as_bytes());

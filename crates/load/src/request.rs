@@ -1,70 +1,20 @@
 //! Requests on the wire: written into a reused buffer, signed, without allocation.
 
+use linerate_record::load::{Lookup, Payload};
 use linerate_record::run::Op;
 use sha2::{Digest, Sha256};
 
-use crate::body::Span;
+use crate::ask::{Ask, Call, Subject, UploadStep};
 use crate::hosts::host_header;
-use crate::multipart::{Call, Step};
-use crate::object::{ObjectId, push_decimal, push_key};
-use crate::session::{Lookup, Payload, Session};
-use crate::sigv4::{Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, hex, push_encoded_path, push_encoded_query};
+use crate::object::{push_decimal, push_key};
+use crate::session::Session;
+use crate::sigv4::{
+    Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, content_sha256, hex, push_encoded_path, push_encoded_query,
+};
 use crate::streaming::Layout;
 
 /// Keys asked for in one page of a listing: S3's own limit.
 pub(crate) const LIST_KEYS_MAX: u64 = 1000;
-
-/// What one request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// An object of the run.
-    Own { id: ObjectId, size_bytes: u64 },
-    /// An object that was there before, by its number in the list.
-    Existing { index: u32, size_bytes: u64 },
-    /// The bucket, below the run's prefix.
-    Bucket,
-}
-
-impl Subject {
-    pub(crate) const fn size_bytes(self) -> u64 {
-        match self {
-            Subject::Own { size_bytes, .. } | Subject::Existing { size_bytes, .. } => size_bytes,
-            Subject::Bucket => 0,
-        }
-    }
-}
-
-/// One request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    pub(crate) op: Op,
-    pub(crate) subject: Subject,
-    pub(crate) range: Option<Range>,
-    /// Number of the host.
-    pub(crate) host: u32,
-    /// Which call of a multipart upload it is.
-    pub(crate) call: Option<Call>,
-}
-
-impl Ask {
-    /// What a request sends of an object.
-    pub(crate) const fn body(&self) -> Option<Span> {
-        match (self.op, self.subject) {
-            (Op::Put, Subject::Own { id, size_bytes }) => Some(Span::whole(id, size_bytes)),
-            (Op::Part, Subject::Own { id, size_bytes }) => match self.range {
-                Some(Range { start, length }) => Some(Span { id, size_bytes, start, length }),
-                None => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Body bytes that it is about, in either direction.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        let whole = if self.op == Op::Multipart { 0 } else { self.subject.size_bytes() };
-        self.range.map_or(whole, |r| r.length)
-    }
-}
 
 /// What a request says that does not follow from what it is about.
 #[derive(Clone, Copy, Default)]
@@ -82,13 +32,6 @@ pub(crate) struct Outgoing {
     pub(crate) layout: Layout,
     /// What signs its chunks.
     pub(crate) signer: Option<ChunkSigner>,
-}
-
-/// Bytes `start..start + length` of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) start: u64,
-    pub(crate) length: u64,
 }
 
 /// Writes requests for one thread.
@@ -112,7 +55,7 @@ impl<'a> Requests<'a> {
         let tls = session.tls.is_some();
         let authority = |h: &crate::hosts::Host| match session.lookup {
             Lookup::Path => host_header(&h.authority, tls).to_owned(),
-            Lookup::VirtualHost => format!("{}.{}", session.bucket, host_header(&h.authority, tls)),
+            Lookup::Host => format!("{}.{}", session.bucket, host_header(&h.authority, tls)),
         };
         let mut root = b"/".to_vec();
         if session.lookup == Lookup::Path {
@@ -151,7 +94,7 @@ impl<'a> Requests<'a> {
             _ if !texts.document.is_empty() => hex(&Sha256::digest(texts.document).into()),
             _ => *EMPTY_SHA256_HEX,
         };
-        let payload_hash = body.and(payload.content_sha256()).unwrap_or(&body_hash);
+        let payload_hash = body.and(content_sha256(payload)).unwrap_or(&body_hash);
         let (method, query) = (method(op, call), &self.query[..]);
         let host = self.host_headers[host as usize].as_bytes();
 
@@ -182,7 +125,7 @@ impl<'a> Requests<'a> {
             let canonical = Canonical { method, path: &self.path, query, headers: &[], payload_hash };
             let trailer: &[u8] = if body.is_some() && payload.has_trailer() { b"x-amz-checksum-crc32c" } else { b"" };
             // A target that is told a checksum per part must know from the beginning which.
-            let creates = call.is_some_and(|c| c.step == Step::Create) && payload.has_trailer();
+            let creates = call.is_some_and(|c| c.step == UploadStep::Create) && payload.has_trailer();
             let checksum: &[u8] = if creates { b"CRC32C" } else { b"" };
             let extra = Extra { checksum, decoded_length: &self.decoded_length, trailer };
             let seed = push_signature(signer, canonical, host, &extra, &mut self.scratch, out);
@@ -197,13 +140,13 @@ impl<'a> Requests<'a> {
         match call.map(|c| c.step) {
             None if op == Op::List => self.query.extend_from_slice(&self.list_query),
             None => {}
-            Some(Step::Create) => self.query.extend_from_slice(b"uploads="),
-            Some(Step::Part(number)) => {
+            Some(UploadStep::Create) => self.query.extend_from_slice(b"uploads="),
+            Some(UploadStep::Part(number)) => {
                 self.query.extend_from_slice(b"partNumber=");
                 push_decimal(u64::from(number), &mut self.query);
                 push_all(&mut self.query, &[b"&uploadId=", upload_id]);
             }
-            Some(Step::Complete | Step::Abort) => push_all(&mut self.query, &[b"uploadId=", upload_id]),
+            Some(UploadStep::Complete | UploadStep::Abort) => push_all(&mut self.query, &[b"uploadId=", upload_id]),
         }
     }
 
@@ -225,7 +168,7 @@ fn method(op: Op, call: Option<Call>) -> &'static str {
     match op {
         Op::Get | Op::List => "GET",
         Op::Put | Op::Part => "PUT",
-        Op::Multipart if call.is_some_and(|c| c.step == Step::Abort) => "DELETE",
+        Op::Multipart if call.is_some_and(|c| c.step == UploadStep::Abort) => "DELETE",
         Op::Multipart => "POST",
         Op::Stat => "HEAD",
         Op::Delete => "DELETE",

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
+use crate::ask::Ask;
 use crate::failure::Failure;
-use crate::request::Ask;
 
 /// When a request began, and how often it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ mod tests {
     use linerate_record::run::Op;
 
     use super::*;
-    use crate::request::Subject;
+    use crate::ask::Subject;
 
     #[test]
     fn a_request_is_made_again_so_many_times_from_its_first_start_on() {

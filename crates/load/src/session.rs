@@ -3,80 +3,15 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use linerate_record::run::Op;
+use linerate_record::load::{ErrorLimit, HostSelect, Lookup, Payload, Sizes, Workload};
 use linerate_record::units::Rate;
+use linerate_wire::arrivals::Arrivals;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
 use crate::multipart::Parts;
-use crate::sigv4::{Credentials, UNSIGNED_PAYLOAD};
-use crate::sizes::Sizes;
+use crate::sigv4::Credentials;
 use crate::tls::Tls;
-
-/// How a bucket is named in requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// In the path: `http://host/bucket/key`.
-    Path,
-    /// In the host name: `http://bucket.host/key`.
-    VirtualHost,
-}
-
-/// How a body is sent, and what vouches for it: the value of `x-amz-content-sha256` says which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Payload {
-    /// The body's SHA-256.
-    Signed,
-    /// `UNSIGNED-PAYLOAD`.
-    Unsigned,
-    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: chunks, each with a signature over the one before.
-    Streaming,
-    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: signed chunks, and a signed CRC-32C behind them.
-    StreamingTrailer,
-    /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`: plain chunks, and a CRC-32C behind them.
-    UnsignedTrailer,
-}
-
-impl Payload {
-    /// Whether bodies are sent in chunks.
-    #[must_use]
-    pub const fn is_chunked(self) -> bool {
-        matches!(self, Payload::Streaming | Payload::StreamingTrailer | Payload::UnsignedTrailer)
-    }
-
-    /// Whether signatures cover bodies.
-    #[must_use]
-    pub const fn signs(self) -> bool {
-        matches!(self, Payload::Signed | Payload::Streaming | Payload::StreamingTrailer)
-    }
-
-    /// Whether a checksum follows bodies.
-    #[must_use]
-    pub const fn has_trailer(self) -> bool {
-        matches!(self, Payload::StreamingTrailer | Payload::UnsignedTrailer)
-    }
-
-    /// What `x-amz-content-sha256` says, where it is not the body's own hash.
-    #[must_use]
-    pub const fn content_sha256(self) -> Option<&'static [u8]> {
-        match self {
-            Payload::Signed => None,
-            Payload::Unsigned => Some(UNSIGNED_PAYLOAD),
-            Payload::Streaming => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
-            Payload::StreamingTrailer => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
-            Payload::UnsignedTrailer => Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
-        }
-    }
-}
-
-/// Which host gets the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostSelect {
-    /// Each in turn.
-    RoundRobin,
-    /// The one with the fewest requests in flight from the same thread.
-    LeastOutstanding,
-}
 
 /// What is the same for every request of a run.
 #[derive(Clone)]
@@ -127,32 +62,6 @@ pub struct Existing {
     pub size_bytes: u64,
 }
 
-/// The operations of a point.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// One only.
-    Single(Op),
-    /// Drawn at random by weight, in the order of [`Op::ALL`].
-    Mixed([u32; Op::COUNT]),
-}
-
-impl Workload {
-    /// Whether it writes objects.
-    #[must_use]
-    pub const fn writes(&self) -> bool {
-        self.has(Op::Put) || self.has(Op::Multipart)
-    }
-
-    /// Whether the workload contains an operation.
-    #[must_use]
-    pub const fn has(&self, op: Op) -> bool {
-        match self {
-            Workload::Single(only) => *only as usize == op as usize,
-            Workload::Mixed(weights) => weights[op.index()] > 0,
-        }
-    }
-}
-
 /// Which objects are read.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -176,36 +85,9 @@ pub enum Until {
     Written(u64),
 }
 
-/// How the requests of an open loop are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// Evenly.
-    Constant,
-    /// At random, each independent of the others: a Poisson process.
-    Poisson,
-}
-
-/// An open loop: requests fall due by this schedule, whatever becomes of those before.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrivals {
-    /// Requests per second of all threads together.
-    pub per_s: f64,
-    /// How they are spaced.
-    pub spacing: Spacing,
-}
-
-/// How many requests may fail before a point is ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ErrorLimit {
-    /// More than so many.
-    Count(u64),
-    /// More than this share (0 to 1) of those that ended, looked at from a hundred on.
-    Share(f64),
-}
-
 /// One point, as the wire loop drives it.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PointPlan {
     /// What is done.
     pub workload: Workload,
     /// Sizes of objects written.

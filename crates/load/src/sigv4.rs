@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
+use linerate_record::load::Payload;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of nothing, in hex: the payload hash of a request without a body.
@@ -18,6 +19,18 @@ pub const EMPTY_SHA256_HEX: &[u8; 64] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41
 
 /// The payload hash of a request whose body is not signed.
 pub const UNSIGNED_PAYLOAD: &[u8] = b"UNSIGNED-PAYLOAD";
+
+/// What `x-amz-content-sha256` says of a body that is sent so, where it is not the body's own hash.
+#[must_use]
+pub const fn content_sha256(payload: Payload) -> Option<&'static [u8]> {
+    match payload {
+        Payload::Signed => None,
+        Payload::Unsigned => Some(UNSIGNED_PAYLOAD),
+        Payload::Streaming => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+        Payload::StreamingTrailer => Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+        Payload::UnsignedTrailer => Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+    }
+}
 
 /// Length of `x-amz-date`: `20130524T000000Z`.
 const AMZ_DATE_BYTES: usize = 16;
@@ -55,6 +68,27 @@ pub struct Credentials {
     pub secret_key: Secret,
     /// Session token of temporary credentials.
     pub session_token: Option<Secret>,
+    /// Where they were found, for advice.
+    pub from: Arc<KeyNames>,
+}
+
+/// Where each of some keys was found, as whoever gave it knows it: a flag, a variable, or a place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyNames {
+    /// Of the access key.
+    pub access_key: String,
+    /// Of the secret key.
+    pub secret_key: String,
+    /// Of the session token.
+    pub session_token: String,
+}
+
+impl Default for KeyNames {
+    fn default() -> Self {
+        let [access_key, secret_key, session_token] =
+            ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"].map(str::to_owned);
+        KeyNames { access_key, secret_key, session_token }
+    }
 }
 
 /// Bytes in a row that are told of no key.
@@ -63,7 +97,7 @@ const RUN_BYTES: usize = 8;
 impl Credentials {
     /// What may be told of words that a server chose: nothing of them where they repeat a part of a key.
     #[must_use]
-    pub fn told(&self, words: String) -> String {
+    pub fn reported(&self, words: String) -> String {
         let token = self.session_token.as_ref().map(Secret::reveal);
         let keys = [Some(self.access_key.as_str()), Some(self.secret_key.reveal()), token];
         let holds = |run: &[u8]| words.as_bytes().windows(RUN_BYTES).any(|window| window == run);
@@ -304,6 +338,7 @@ mod tests {
             access_key: access.into(),
             secret_key: Secret::new(secret.into()),
             session_token: token.map(|t| Secret::new(t.into())),
+            from: Arc::default(),
         }
     }
 
@@ -311,15 +346,25 @@ mod tests {
     #[test]
     fn words_that_repeat_a_part_of_a_key_are_not_told() {
         let (secret_key, token) = (Secret::new("0123456789abcdef".into()), Secret::new("FwoGTOKENtoken".into()));
-        let keys = Credentials { access_key: "AKIAEXAMPLE".into(), secret_key, session_token: Some(token) };
+        let keys = Credentials {
+            access_key: "AKIAEXAMPLE".into(),
+            secret_key,
+            session_token: Some(token),
+            from: Arc::default(),
+        };
         for words in ["x AKIAEXAM…", "23456789", "reply is not S3's: \"FwoGTOKEN"] {
-            assert_eq!(keys.told(words.to_owned()), "reply that repeats a key");
+            assert_eq!(keys.reported(words.to_owned()), "reply that repeats a key");
         }
         for words in ["", "http 503 SlowDown", "0123456 AKIAEXA"] {
-            assert_eq!(keys.told(words.to_owned()), words);
+            assert_eq!(keys.reported(words.to_owned()), words);
         }
-        let short = Credentials { access_key: "ab".into(), secret_key: Secret::new("c".into()), session_token: None };
-        assert_eq!(short.told("abc".into()), "abc");
+        let short = Credentials {
+            access_key: "ab".into(),
+            secret_key: Secret::new("c".into()),
+            session_token: None,
+            from: Arc::default(),
+        };
+        assert_eq!(short.reported("abc".into()), "abc");
     }
 
     #[test]

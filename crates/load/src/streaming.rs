@@ -9,10 +9,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use linerate_record::load::Payload;
 use sha2::{Digest, Sha256};
 
-use crate::body::{Bodies, CHUNK_BYTES, Span};
-use crate::session::Payload;
+use crate::body::{Bodies, BodySpan, CHUNK_BYTES};
 use crate::sigv4::ChunkSigner;
 
 const SIGNATURE: &[u8] = b";chunk-signature=";
@@ -172,7 +172,7 @@ impl Stream {
     /// The next pieces from offset `wire` on, as many as `pieces` holds and `made` has room for; returns how many.
     pub(crate) fn gather(
         &mut self,
-        (layout, span, wire): (Layout, Span, u64),
+        (layout, span, wire): (Layout, BodySpan, u64),
         bodies: &Bodies,
         pieces: &mut [Piece],
         made: &mut [u8],
@@ -220,7 +220,7 @@ impl Stream {
     }
 
     /// Makes the signatures of frames up to one, and the checksum so far.
-    fn make_until(&mut self, frame: u64, layout: Layout, span: Span, bodies: &Bodies) {
+    fn make_until(&mut self, frame: u64, layout: Layout, span: BodySpan, bodies: &Bodies) {
         while self.frames <= frame {
             let (number, last) = (self.frames, self.frames == layout.chunks());
             let mut sha256 = [0; 32];
@@ -228,7 +228,7 @@ impl Stream {
                 sha256 = Sha256::digest([]).into();
             } else {
                 let start = span.start + number * CHUNK_BYTES;
-                let chunk = Span { start, length: layout.chunk_bytes(number), ..span };
+                let chunk = BodySpan { start, length: layout.chunk_bytes(number), ..span };
                 let crc = layout.trailer.then_some(&mut self.crc);
                 bodies.digest_chunk(chunk, self.signer.is_some().then_some(&mut sha256), crc);
             }

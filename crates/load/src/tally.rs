@@ -3,9 +3,10 @@
 //! Memory: 30 KiB per host and operation that occurs, per thread, whatever the length of the run; twice that in an open
 //! loop.
 
-use hdrhistogram::Histogram;
-use linerate_analysis::histogram::{HIGH_NS, Latencies, empty};
-use linerate_record::run::Op;
+use std::collections::BTreeMap;
+
+use linerate_record::run::{IntervalRow, Op};
+use linerate_wire::latency::{Narrow, Sparse, narrow, record, sparse};
 
 /// Most kinds of errors that are told apart per host and operation: the target words some of them.
 const KINDS_MAX: usize = 64;
@@ -15,41 +16,8 @@ const OTHER_KINDS: &str = "other kinds";
 
 /// Counts of one thread in one interval.
 pub(crate) struct Tally {
-    cells: Vec<Option<Box<Cell>>>,
+    rows: Vec<Option<Box<IntervalRow<Narrow>>>>,
 }
-
-struct Cell {
-    requests: u64,
-    bytes: u64,
-    moved_bytes: i64,
-    errors: Kinds,
-    retries: Kinds,
-    throttled: u64,
-    actual: Pair,
-    /// From the instants at which requests were due; in an open loop only.
-    intended: Option<Pair>,
-}
-
-/// Time to first and to last byte.
-struct Pair {
-    ttfb: Histogram<u32>,
-    total: Histogram<u32>,
-}
-
-impl Pair {
-    fn new() -> Self {
-        let narrow = || Histogram::<u32>::new_from(&empty());
-        Pair { ttfb: narrow(), total: narrow() }
-    }
-
-    fn record(&mut self, times: Times) {
-        self.ttfb.saturating_record(times.ttfb_ns.min(HIGH_NS));
-        self.total.saturating_record(times.total_ns.min(HIGH_NS));
-    }
-}
-
-/// Counts by kind.
-pub(crate) type Kinds = Vec<(String, u64)>;
 
 /// How long one request took.
 #[derive(Clone, Copy, Debug)]
@@ -58,136 +26,69 @@ pub(crate) struct Times {
     pub(crate) total_ns: u64,
 }
 
-/// A latency histogram as value–count pairs.
-pub(crate) type Sparse = Vec<(u64, u64)>;
-
-/// What one thread counted of one host and operation.
-pub(crate) struct Drained {
-    pub(crate) host: u32,
-    pub(crate) op: Op,
-    pub(crate) requests: u64,
-    pub(crate) bytes: u64,
-    pub(crate) moved_bytes: i64,
-    pub(crate) errors: Kinds,
-    pub(crate) retries: Kinds,
-    pub(crate) throttled: u64,
-    pub(crate) ttfb: Sparse,
-    pub(crate) total: Sparse,
-    pub(crate) ttfb_intended: Option<Sparse>,
-    pub(crate) total_intended: Option<Sparse>,
-}
-
 impl Tally {
     pub(crate) fn new(hosts: usize) -> Self {
-        Tally { cells: (0..hosts * Op::ALL.len()).map(|_| None).collect() }
+        Tally { rows: (0..hosts * Op::COUNT).map(|_| None).collect() }
     }
 
-    fn cell(&mut self, host: u32, op: Op) -> &mut Cell {
-        self.cells[host as usize * Op::ALL.len() + op.index()].get_or_insert_with(|| {
-            Box::new(Cell {
-                requests: 0,
-                bytes: 0,
-                moved_bytes: 0,
-                errors: Vec::new(),
-                retries: Vec::new(),
-                throttled: 0,
-                actual: Pair::new(),
-                intended: None,
-            })
-        })
+    fn row(&mut self, host: u32, op: Op) -> &mut IntervalRow<Narrow> {
+        let fresh = || Box::new(IntervalRow::with(host, op, narrow(), narrow()));
+        self.rows[host as usize * Op::COUNT + op.index()].get_or_insert_with(fresh)
     }
 
     /// Counts a success, its times from its actual start and, in an open loop, from when it was due.
     pub(crate) fn success(&mut self, host: u32, op: Op, bytes: u64, actual: Times, intended: Option<Times>) {
-        let cell = self.cell(host, op);
-        cell.requests += 1;
-        cell.bytes += bytes;
-        cell.actual.record(actual);
+        let row = self.row(host, op);
+        row.requests += 1;
+        row.bytes += bytes;
+        record(&mut row.ttfb, actual.ttfb_ns);
+        record(&mut row.total, actual.total_ns);
         if let Some(times) = intended {
-            cell.intended.get_or_insert_with(Pair::new).record(times);
+            record(row.ttfb_intended.get_or_insert_with(narrow), times.ttfb_ns);
+            record(row.total_intended.get_or_insert_with(narrow), times.total_ns);
         }
     }
 
     /// Notes body bytes that moved, or, negative, those of a request that failed.
     pub(crate) fn moved(&mut self, host: u32, op: Op, bytes: i64) {
         if bytes != 0 {
-            self.cell(host, op).moved_bytes += bytes;
+            self.row(host, op).moved_bytes += bytes;
         }
     }
 
     pub(crate) fn failure(&mut self, host: u32, op: Op, kind: &str) {
-        add_kind(&mut self.cell(host, op).errors, kind);
+        add_kind(&mut self.row(host, op).errors, kind);
     }
 
     /// Counts an attempt that failed and is made again.
     pub(crate) fn retry(&mut self, host: u32, op: Op, kind: &str) {
-        add_kind(&mut self.cell(host, op).retries, kind);
+        add_kind(&mut self.row(host, op).retries, kind);
     }
 
     /// Counts an attempt that the target refused because it was asked too much.
     pub(crate) fn throttled(&mut self, host: u32, op: Op) {
-        self.cell(host, op).throttled += 1;
+        self.row(host, op).throttled += 1;
     }
 
     /// Takes what was counted since the last call.
-    pub(crate) fn drain(&mut self) -> Vec<Drained> {
-        let mut drained = Vec::new();
-        for (i, cell) in self.cells.iter_mut().enumerate() {
-            let Some(cell) = cell
-                .as_mut()
-                .filter(|c| c.requests > 0 || c.moved_bytes != 0 || !c.errors.is_empty() || !c.retries.is_empty())
-            else {
-                continue;
-            };
-            drained.push(Drained {
-                host: (i / Op::ALL.len()) as u32,
-                op: Op::ALL[i % Op::ALL.len()],
-                requests: std::mem::take(&mut cell.requests),
-                bytes: std::mem::take(&mut cell.bytes),
-                moved_bytes: std::mem::take(&mut cell.moved_bytes),
-                errors: std::mem::take(&mut cell.errors),
-                retries: std::mem::take(&mut cell.retries),
-                throttled: std::mem::take(&mut cell.throttled),
-                ttfb: sparse(&mut cell.actual.ttfb),
-                total: sparse(&mut cell.actual.total),
-                ttfb_intended: cell.intended.as_mut().map(|p| sparse(&mut p.ttfb)),
-                total_intended: cell.intended.as_mut().map(|p| sparse(&mut p.total)),
-            });
-        }
-        drained
+    pub(crate) fn drain(&mut self) -> Vec<IntervalRow<Sparse>> {
+        let counted = self.rows.iter_mut().flatten().filter(|row| !row.is_none());
+        counted.map(|row| row.take(sparse)).collect()
     }
 }
 
-fn add_kind(kinds: &mut Kinds, kind: &str) {
-    let full = kinds.len() >= KINDS_MAX;
-    match kinds.iter_mut().find(|(k, _)| k == kind) {
-        Some((_, n)) => *n += 1,
-        None if full => match kinds.iter_mut().find(|(k, _)| k == OTHER_KINDS) {
-            Some((_, n)) => *n += 1,
-            None => kinds.push((OTHER_KINDS.to_owned(), 1)),
-        },
-        None => kinds.push((kind.to_owned(), 1)),
-    }
-}
-
-/// Takes what was recorded.
-pub(crate) fn sparse(histogram: &mut Histogram<u32>) -> Sparse {
-    let pairs = histogram.iter_recorded().map(|v| (v.value_iterated_to(), v.count_since_last_iteration())).collect();
-    histogram.reset();
-    pairs
-}
-
-/// Adds value–count pairs to a histogram.
-pub(crate) fn add_sparse(sum: &mut Latencies, pairs: &Sparse) {
-    for &(ns, n) in pairs {
-        // Pairs come from a histogram of the same bounds, so no value is out of range.
-        sum.saturating_record_n(ns, n);
+fn add_kind(kinds: &mut BTreeMap<String, u64>, kind: &str) {
+    let kind = if kinds.len() < KINDS_MAX || kinds.contains_key(kind) { kind } else { OTHER_KINDS };
+    match kinds.get_mut(kind) {
+        Some(n) => *n += 1,
+        None => _ = kinds.insert(kind.to_owned(), 1),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use linerate_analysis::histogram::summarize;
+    use linerate_record::histogram::{empty, summarize};
+    use linerate_wire::latency::add_sparse;
 
     use super::*;
 
@@ -208,15 +109,15 @@ mod tests {
         let drained = tally.drain();
         assert_eq!(drained.len(), 2);
         assert_eq!(
-            (drained[0].host, drained[0].requests, &drained[0].errors[..]),
-            (0, 0, &[("timeout".to_owned(), 2)][..])
+            (drained[0].host, drained[0].requests, &drained[0].errors),
+            (0, 0, &BTreeMap::from([("timeout".to_owned(), 2)]))
         );
         assert_eq!(
             (drained[1].host, drained[1].op, drained[1].requests, drained[1].bytes),
             (1, Op::Put, 10_000, 70_000)
         );
         let mut sum = empty();
-        add_sparse(&mut sum, &drained[1].total);
+        let Ok(()) = add_sparse(&mut sum, &drained[1].total);
         assert_eq!(summarize(&sum).distribution, summarize(&expected).distribution);
         assert!(tally.drain().is_empty());
     }
@@ -240,7 +141,7 @@ mod tests {
         }
         let drained = tally.drain();
         assert_eq!(drained[0].errors.len(), KINDS_MAX + 1);
-        assert_eq!(drained[0].errors.iter().map(|(_, n)| n).sum::<u64>(), 1_000);
-        assert_eq!(drained[0].retries, [("timeout".to_owned(), 1_000)]);
+        assert_eq!(drained[0].errors.values().sum::<u64>(), 1_000);
+        assert_eq!(drained[0].retries, BTreeMap::from([("timeout".to_owned(), 1_000)]));
     }
 }

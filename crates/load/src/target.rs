@@ -2,5 +2,4 @@
 //! from the load's.
 
 pub mod embedded;
-pub mod identity;
 pub mod null;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use linerate_record::load::{HostSelect, Lookup, Payload, Unique, Workload};
 use linerate_record::run::Op;
 
-use crate::body::{Bodies, Unique};
+use crate::body::Bodies;
 use crate::hosts::Host;
 use crate::multipart::Parts;
-use crate::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use crate::session::{PointPlan, Session, Source, Until};
 
 /// A session against nothing.
 pub(crate) fn session() -> Session {
@@ -29,8 +30,8 @@ pub(crate) fn session() -> Session {
 }
 
 /// Objects of 4096 bytes, one thread, one request in flight.
-pub(crate) fn plan(workload: Workload) -> Plan {
-    Plan {
+pub(crate) fn plan(workload: Workload) -> PointPlan {
+    PointPlan {
         sizes: "4096".parse().expect("a size"),
         source: Source::Set { set: 0, count: if workload.has(Op::List) { 1 } else { 8 } },
         workload,

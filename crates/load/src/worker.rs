@@ -6,29 +6,29 @@ mod uploads;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use linerate_record::run::Op;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use linerate_record::run::{IntervalRow, Op, OpenInterval};
+use linerate_wire::arrivals::OpenLoopThread;
+use linerate_wire::clock::{Clock, unix_base_ns};
+use linerate_wire::intervals::Ticks;
+use linerate_wire::latency::Sparse;
+use linerate_wire::pace::Pace;
+use linerate_wire::places::{Events, Places, events};
+use linerate_wire::rest::Rests;
+use linerate_wire::sys::wake_on_time;
+use linerate_wire::transport::low_water_share;
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::arrivals::{OpenLoop, OpenReport};
+use crate::ask::{Ask, Subject};
 use crate::choice::Choice;
-use crate::clock::{Clock, unix_base_ns};
-use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress, low_water_share};
+use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress};
 use crate::failure::Failure;
 use crate::multipart::{Unfinished, Uploads};
-use crate::pace::Pace;
-use crate::request::{Ask, Requests, Subject, Texts};
-use crate::rest::Rests;
+use crate::request::{Requests, Texts};
 use crate::retry::{Retries, Since};
-use crate::session::{Plan, Session, Source, Until};
-use crate::sys::wake_on_time;
-use crate::tally::{Drained, Tally, Times};
+use crate::session::{PointPlan, Session, Source, Until};
+use crate::tally::{Tally, Times};
 use crate::tls::Tls;
-
-/// Most events taken from the kernel at once.
-const EVENTS: usize = 256;
 
 /// Longest sleep: how soon Ctrl-C and timeouts are noticed.
 const SLEEP_MAX_NS: u64 = 50_000_000;
@@ -48,10 +48,10 @@ pub(crate) struct Report {
     pub(crate) worker: u32,
     /// Where the interval ended early, the instant at which it did.
     pub(crate) cut_ns: Option<u64>,
-    pub(crate) rows: Vec<Drained>,
+    pub(crate) rows: Vec<IntervalRow<Sparse>>,
     pub(crate) cpu_ns: u64,
     pub(crate) held_back: u32,
-    pub(crate) open: Option<OpenReport>,
+    pub(crate) open: Option<OpenInterval<Sparse>>,
 }
 
 /// How a thread ended.
@@ -70,7 +70,7 @@ pub(crate) struct WorkerEnd {
 /// What a thread is given.
 pub(crate) struct Assignment<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a PointPlan,
     pub(crate) clock: Clock,
     pub(crate) begin_ns: u64,
     pub(crate) stop: &'a AtomicBool,
@@ -85,22 +85,10 @@ pub(crate) struct Assignment<'a> {
     pub(crate) reports: Sender<Report>,
 }
 
-/// An epoll key: the connection's place and how often the place was reused.
-const fn key(place: usize, generation: u32) -> u64 {
-    (generation as u64) << 32 | place as u64
-}
-
-struct Place {
-    connection: Option<Connection>,
-    generation: u32,
-}
-
 /// The loop's state.
 struct Worker<'a> {
     given: Assignment<'a>,
-    epoll: std::os::fd::OwnedFd,
-    places: Vec<Place>,
-    free_places: Vec<usize>,
+    places: Places<Connection>,
     /// Connections ready for a request, per host; the one used last is used next.
     idle: Vec<Vec<usize>>,
     outstanding: Vec<u32>,
@@ -117,17 +105,15 @@ struct Worker<'a> {
     tally: Tally,
     pace: Pace,
     /// In an open loop.
-    open_loop: Option<OpenLoop>,
+    open_loop: Option<OpenLoopThread>,
     rests: Rests,
     retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
     exhausted: bool,
     draining: bool,
-    interval: u64,
-    tick_at_ns: u64,
+    ticks: Ticks,
     scan_at_ns: u64,
-    cpu_ns: u64,
     unix_base_ns: u64,
     connections: u64,
     unended_writes: u64,
@@ -140,21 +126,19 @@ struct Worker<'a> {
 pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
     let session = given.session;
     let of = (given.worker, given.workers);
-    let open_loop = given.plan.arrivals.map(|a| OpenLoop::new(a, given.begin_ns, of, session.seed));
+    let open_loop = given.plan.arrivals.map(|a| OpenLoopThread::new(a, given.begin_ns, of, session.seed));
     if open_loop.is_some() {
         wake_on_time();
     }
     let share = f64::from(given.slots) / f64::from(given.plan.concurrency.max(1));
     let mut worker = Worker {
-        epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-        places: Vec::new(),
-        free_places: Vec::new(),
+        places: Places::new()?,
         idle: vec![Vec::new(); session.hosts.len()],
         outstanding: vec![0; session.hosts.len()],
         next_host: given.worker as usize % session.hosts.len().max(1),
         open_slots: given.slots,
         in_flight: 0,
-        choice: Choice::new(&given),
+        choice: Choice::new(given.plan, given.session, given.next_delete, (given.worker, given.workers)),
         uploads: Uploads::new(given.plan.parts),
         requests: Requests::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency), expected(&given)),
@@ -167,10 +151,8 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         held_back: 0,
         exhausted: false,
         draining: false,
-        interval: 0,
-        tick_at_ns: given.begin_ns + given.plan.interval_ns,
+        ticks: Ticks::new(given.begin_ns, given.plan.interval_ns),
         scan_at_ns: given.begin_ns + TIMEOUT_SCAN_NS,
-        cpu_ns: thread_cpu_ns(),
         unix_base_ns: unix_base_ns(&given.clock),
         connections: 0,
         unended_writes: 0,
@@ -181,7 +163,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
 
 impl Worker<'_> {
     fn run(&mut self) -> Result<WorkerEnd, Errno> {
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = events();
         let mut now_ns = self.given.clock.now_ns();
         while !self.ended() {
             self.start_open_slots(now_ns);
@@ -205,7 +187,7 @@ impl Worker<'_> {
 
     /// Whether the last interval is over: nothing is started or counted from then on.
     fn time_is_up(&self) -> bool {
-        matches!(self.given.plan.until, Until::Intervals(all) if self.interval >= all)
+        matches!(self.given.plan.until, Until::Intervals(all) if self.ticks.number() >= all)
     }
 
     fn ended(&self) -> bool {
@@ -213,8 +195,8 @@ impl Worker<'_> {
     }
 
     /// Sleeps until something happens or something is due.
-    fn wait(&self, events: &mut Vec<epoll::Event>, now_ns: u64) -> Result<(), Errno> {
-        let mut due_ns = self.tick_at_ns.min(self.scan_at_ns);
+    fn wait(&self, events: &mut Events, now_ns: u64) -> Result<(), Errno> {
+        let mut due_ns = self.ticks.ends_ns().min(self.scan_at_ns);
         if self.open_slots > 0 && !self.exhausted && !self.draining {
             due_ns = due_ns.min(self.rests.resume_at_ns().max(self.due_at_ns()));
         }
@@ -224,21 +206,12 @@ impl Worker<'_> {
         if !self.retries.is_empty() && !self.draining {
             due_ns = due_ns.min(self.rests.resume_at_ns());
         }
-        let sleep_ns = due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS);
-        let timeout = Timespec { tv_sec: 0, tv_nsec: sleep_ns as _ };
-        events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno),
-        }
+        self.places.wait(events, due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS))
     }
 
-    fn on_events(&mut self, events: &mut Vec<epoll::Event>) {
+    fn on_events(&mut self, events: &mut Events) {
         for event in events.drain(..) {
-            let key = event.data.u64();
-            let place = (key & 0xFFFF_FFFF) as usize;
-            let current = self.places.get(place).is_some_and(|p| u64::from(p.generation) == key >> 32);
-            if current {
+            if let Some(place) = self.places.place_of(event.data.u64()) {
                 let now_ns = self.given.clock.now_ns();
                 self.on_event(place, event.flags, now_ns);
                 self.start_open_slots(now_ns);
@@ -247,7 +220,7 @@ impl Worker<'_> {
     }
 
     fn on_event(&mut self, place: usize, flags: EventFlags, now_ns: u64) {
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let Some(connection) = self.places.get_mut(place) else { return };
         let bodies = &self.given.session.bodies;
         let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
         let progress = match connection.phase {
@@ -266,7 +239,7 @@ impl Worker<'_> {
                 }
                 let host = connection.host as usize;
                 self.idle[host].retain(|&p| p != place);
-                self.close(place);
+                self.places.close(place);
                 return;
             }
             Phase::Sending if flags.contains(EventFlags::OUT) && !readable => {
@@ -279,7 +252,7 @@ impl Worker<'_> {
 
     /// Sends the request of a connection that is ready for it.
     fn begin(&mut self, place: usize) {
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &connection.exchange;
         let unix_s = (self.unix_base_ns + exchange.started_ns) / 1_000_000_000;
         let key = match (exchange.ask.subject, &self.given.plan.source) {
@@ -308,7 +281,7 @@ impl Worker<'_> {
             }
             Progress::Failed { why, reusable } => (reusable, Some(why)),
         };
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let Some(connection) = self.places.get_mut(place) else { return };
         let (host, exchange) = (connection.host, &connection.exchange);
         let (ask, since, retry_after_ns) = (exchange.ask, exchange.since, exchange.retry_after_ns);
         self.outstanding[host as usize] -= 1;
@@ -323,16 +296,19 @@ impl Worker<'_> {
             }
         }
         if reusable {
-            connection_to_idle(&mut self.places[place], &mut self.idle[host as usize], place);
+            if let Some(connection) = self.places.get_mut(place) {
+                connection.phase = Phase::Idle;
+                self.idle[host as usize].push(place);
+            }
             self.watch(place);
         } else {
-            self.close(place);
+            self.places.close(place);
         }
     }
 
     /// Counts body bytes as they move; a request that failed takes back what it had moved.
     fn count_moved(&mut self, place: usize, failed: bool, now_ns: u64) {
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &mut connection.exchange;
         let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
@@ -347,7 +323,7 @@ impl Worker<'_> {
     }
 
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
-        let Some(connection) = self.places[place].connection.as_ref() else { return };
+        let Some(connection) = self.places.get(place) else { return };
         let exchange = &connection.exchange;
         if exchange.ask.call.is_some() {
             self.call_succeeded(place, bytes, first_byte_ns, now_ns);
@@ -390,7 +366,7 @@ impl Worker<'_> {
         let again = counts && self.retries.take(ask, since, why);
         if counts {
             let kind = match &self.given.session.credentials {
-                Some(keys) => keys.told(why.to_string()),
+                Some(keys) => keys.reported(why.to_string()),
                 None => why.to_string(),
             };
             if again {
@@ -402,7 +378,7 @@ impl Worker<'_> {
                 self.tally.throttled(ask.host, ask.op);
             }
         }
-        self.rests.failed(ask.host as usize, why, retry_after_ns, now_ns);
+        self.rests.failed(ask.host as usize, why.is_broken_connection(), retry_after_ns, now_ns);
         if !again {
             self.upload_failed(ask, why);
             self.free_slot(now_ns);
@@ -422,19 +398,9 @@ impl Worker<'_> {
         let address = self.given.session.hosts[host].address;
         let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
         let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
-        let added = opened.and_then(|connection| {
-            let place = self.free_places.pop().unwrap_or_else(|| {
-                self.places.push(Place { connection: None, generation: 0 });
-                self.places.len() - 1
-            });
-            let data = EventData::new_u64(key(place, self.places[place].generation));
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP;
-            epoll::add(&self.epoll, &connection.transport, data, flags).map_err(|_| Failure::Connect("failed"))?;
-            self.places[place].connection = Some(connection);
-            Ok(())
-        });
+        let added = opened.and_then(|one| self.places.add(one).map_err(|_| Failure::Connect("failed")));
         match added {
-            Ok(()) => self.connections += 1,
+            Ok(_) => self.connections += 1,
             Err(why) => {
                 self.outstanding[host] -= 1;
                 self.failed(ask, since, &why, None);
@@ -444,24 +410,8 @@ impl Worker<'_> {
 
     /// Asks `epoll` for room to send while something is left to send, and only then.
     fn watch(&mut self, place: usize) {
-        let generation = self.places[place].generation;
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
-        let wants_out = connection.needs_room();
-        if wants_out != connection.wants_out {
-            let mut flags = EventFlags::IN | EventFlags::RDHUP;
-            flags.set(EventFlags::OUT, wants_out);
-            let data = EventData::new_u64(key(place, generation));
-            if epoll::modify(&self.epoll, &connection.transport, data, flags).is_ok() {
-                connection.wants_out = wants_out;
-            }
-        }
-    }
-
-    /// Closing the socket takes it out of `epoll`.
-    fn close(&mut self, place: usize) {
-        self.places[place].connection = None;
-        self.places[place].generation = self.places[place].generation.wrapping_add(1);
-        self.free_places.push(place);
+        let wants_out = self.places.get(place).is_some_and(Connection::needs_room);
+        self.places.watch(place, wants_out);
     }
 
     fn on_time(&mut self, now_ns: u64) {
@@ -470,8 +420,8 @@ impl Worker<'_> {
             return;
         }
         self.scan_at_ns = now_ns + TIMEOUT_SCAN_NS;
-        for place in 0..self.places.len() {
-            let late = self.places[place].connection.as_ref().is_some_and(|c| {
+        for place in 0..self.places.count() {
+            let late = self.places.get(place).is_some_and(|c| {
                 c.phase != Phase::Idle && now_ns.saturating_sub(c.exchange.started_ns) > self.given.session.timeout_ns
             });
             if late {
@@ -481,8 +431,8 @@ impl Worker<'_> {
     }
 
     /// What the schedule asked for up to an instant, and what of it is outstanding.
-    fn open_report(&mut self, until_ns: u64) -> Option<OpenReport> {
-        let connections = self.places.iter().filter_map(|p| p.connection.as_ref());
+    fn open_report(&mut self, until_ns: u64) -> Option<OpenInterval<Sparse>> {
+        let connections = self.places.iter();
         let under_way = connections.filter(|c| c.phase != Phase::Idle).filter_map(|c| c.exchange.since.intended_ns);
         let again = self.retries.waiting().filter_map(|since| since.intended_ns);
         self.open_loop.as_mut().map(|o| o.report(until_ns, self.in_flight, under_way.chain(again)))
@@ -490,25 +440,23 @@ impl Worker<'_> {
 
     /// Reports each interval that has ended; with `cut`, also the one that has not.
     fn tick(&mut self, now_ns: u64, cut: bool) {
-        while !self.draining && (now_ns >= self.tick_at_ns || cut) {
-            let is_cut = now_ns < self.tick_at_ns;
+        while !self.draining && (now_ns >= self.ticks.ends_ns() || cut) {
+            let ends_ns = self.ticks.ends_ns();
+            let is_cut = now_ns < ends_ns;
             if self.time_is_up() {
                 return;
             }
-            let cpu_ns = thread_cpu_ns();
+            let (interval, cpu_ns) = self.ticks.turn();
             let report = Report {
-                interval: self.interval,
+                interval,
                 worker: self.given.worker,
                 cut_ns: is_cut.then_some(now_ns),
                 rows: self.tally.drain(),
-                cpu_ns: cpu_ns - self.cpu_ns,
+                cpu_ns,
                 held_back: std::mem::take(&mut self.held_back),
-                open: self.open_report(now_ns.min(self.tick_at_ns)),
+                open: self.open_report(now_ns.min(ends_ns)),
             };
-            self.cpu_ns = cpu_ns;
             self.unix_base_ns = unix_base_ns(&self.given.clock);
-            self.interval += 1;
-            self.tick_at_ns += self.given.plan.interval_ns;
             // The coordinator gone means that the run is over; the loop notices by its stop flag.
             let _ = self.given.reports.send(report);
             if is_cut {
@@ -519,21 +467,20 @@ impl Worker<'_> {
 
     /// Lets requests in flight end, uncounted. Reads are dropped; writes are waited for, since a PUT that was sent
     /// whole may be stored after its connection is gone, and would then outlive the clean-up.
-    fn drain(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), Errno> {
+    fn drain(&mut self, events: &mut Events) -> Result<(), Errno> {
         self.draining = true;
         let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
-        self.tick_at_ns = u64::MAX;
+        self.ticks.stop();
         let mut hurried = false;
         loop {
             let now_ns = self.given.clock.now_ns();
             if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
                 (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
             }
-            let connections = self.places.iter().filter_map(|p| p.connection.as_ref());
-            let writes = connections.filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
-            let open = writes.clone().count();
+            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
+            let open = writes().count();
             if open == 0 || now_ns > until_ns {
-                writes.for_each(|c| c.transport.drop_unsent_on_close());
+                writes().for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
                 return Ok(());
             }
@@ -547,18 +494,6 @@ impl Worker<'_> {
 /// What listings of a thread are held against.
 fn expected(given: &Assignment<'_>) -> Expected {
     let Session { bucket, run_prefix, .. } = given.session;
-    let Plan { listed, listed_most, .. } = *given.plan;
+    let PointPlan { listed, listed_most, .. } = *given.plan;
     Expected { bucket: bucket.clone(), prefix: run_prefix.clone(), objects: listed, most: listed_most }
-}
-
-fn connection_to_idle(place: &mut Place, idle: &mut Vec<usize>, number: usize) {
-    if let Some(connection) = place.connection.as_mut() {
-        connection.phase = Phase::Idle;
-        idle.push(number);
-    }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
-use linerate_load::clock::Clock;
-use linerate_load::point::{Drive, IntervalFigures, drive};
-use linerate_load::session::{Payload, Plan, Session, Source, Until};
+use linerate_load::body::Bodies;
+use linerate_load::point::{Drive, drive};
+use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::target::null;
-use linerate_record::run::{Ended, Op};
+use linerate_record::histogram::Latencies;
+use linerate_record::load::{Payload, Unique};
+use linerate_record::run::{Interval, Op, StopReason};
+use linerate_wire::clock::Clock;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -25,11 +27,11 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// A null target on a thread of this process; it ends with the process.
 fn serve() -> SocketAddr {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         null::serve(([127, 0, 0, 1], 0).into(), 1, None, |address| tell.send(address).expect("the test waits"))
     });
-    told.recv().expect("it listens")
+    reported.recv().expect("it listens")
 }
 
 fn session(address: SocketAddr, payload: Payload, announced: &[u64]) -> Session {
@@ -37,6 +39,7 @@ fn session(address: SocketAddr, payload: Payload, announced: &[u64]) -> Session 
         access_key: "AK".into(),
         secret_key: Secret::new("secret".into()),
         session_token: Some(Secret::new("token".into())),
+        from: Arc::default(),
     };
     let bodies = Arc::new(Bodies::new(1, Unique::Tail, announced, None));
     Session { credentials: Some(key), payload, ..driving::session(address, Duration::from_secs(10), &bodies) }
@@ -75,9 +78,9 @@ fn measured(
     (op, payload, size): (Op, Payload, &str),
     (listed, least): (u64, u64),
 ) -> (u64, u64, usize) {
-    let sizes: linerate_load::sizes::Sizes = size.parse().expect("a size");
+    let sizes: linerate_record::load::Sizes = size.parse().expect("a size");
     let session = session(address, payload, &sizes.each());
-    let plan = Plan {
+    let plan = PointPlan {
         sizes,
         concurrency: 4,
         source: Source::Set { set: 0, count: 1000 },
@@ -90,11 +93,11 @@ fn measured(
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let region = Region::new(ALLOCATOR);
     let (mut requests, mut intervals, mut failed) = (0, 0, 0);
-    let count = |figures: IntervalFigures| {
+    let count = |figures: Interval<Latencies>| {
         requests += figures.rows.iter().map(|r| r.requests).sum::<u64>();
         failed += figures.rows.iter().map(|r| r.errors.len()).sum::<usize>();
         intervals += 1;
-        if requests >= least { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
+        if requests >= least { ControlFlow::Break(StopReason::Precise) } else { ControlFlow::Continue(()) }
     };
     drive(&with, &plan, count).expect("it drives");
     let allocations = region.change().allocations;

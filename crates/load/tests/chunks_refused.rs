@@ -5,27 +5,34 @@ mod driving;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use linerate_load::bucket::Bucket;
-use linerate_load::session::{Payload, Session};
-use linerate_load::sigv4::{Canonical, Credentials, Secret, Signer};
+use linerate_load::session::Session;
+use linerate_load::sigv4::{Canonical, Credentials, Secret, Signer, content_sha256};
 use linerate_load::target::embedded;
+use linerate_record::load::Payload;
 use sha2::{Digest, Sha256};
 
 fn credentials() -> Credentials {
-    Credentials { access_key: "AK".into(), secret_key: Secret::new("secret".into()), session_token: None }
+    Credentials {
+        access_key: "AK".into(),
+        secret_key: Secret::new("secret".into()),
+        session_token: None,
+        from: Arc::default(),
+    }
 }
 
 /// The embedded target on a thread of this process; it ends with the process.
 fn serve(root: &std::path::Path) -> SocketAddr {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let root = root.to_owned();
     std::thread::spawn(move || {
         let address = ([127, 0, 0, 1], 0).into();
         embedded::serve(&root, address, &credentials(), None, |address| tell.send(address).expect("the test waits"))
     });
-    told.recv().expect("it listens")
+    reported.recv().expect("it listens")
 }
 
 fn session(address: SocketAddr) -> Session {
@@ -39,7 +46,7 @@ fn put(address: SocketAddr, change: impl FnOnce(&mut Vec<u8>)) -> u16 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("as the test sets it up");
     signer.set_time(now.as_secs());
     let (host, date) = (address.to_string(), signer.amz_date().to_owned());
-    let payload_hash: &[u8] = Payload::StreamingTrailer.content_sha256().expect("as the test sets it up");
+    let payload_hash: &[u8] = content_sha256(Payload::StreamingTrailer).expect("as the test sets it up");
     let headers: [(&str, &[u8]); 5] = [
         ("host", host.as_bytes()),
         ("x-amz-content-sha256", payload_hash),

@@ -15,12 +15,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use driving::{bodies, plan, session};
-use linerate_analysis::histogram::{Latencies, empty};
-use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{Arrivals, ErrorLimit, Plan, Spacing, Until};
-use linerate_record::run::{Ended, Op};
-use server::{Asked, Then, error, reply, serve, well};
+use linerate_load::session::{PointPlan, Until};
+use linerate_record::histogram::{Latencies, empty};
+use linerate_record::load::{ErrorLimit, Spacing};
+use linerate_record::run::{Op, StopReason};
+use linerate_wire::arrivals::Arrivals;
+use linerate_wire::clock::Clock;
+use server::{ReceivedRequest, Then, error, reply, serve, well};
 
 const GET: Op = Op::Get;
 const PUT: Op = Op::Put;
@@ -35,7 +37,7 @@ struct Seen {
     throttled: u64,
     total: Latencies,
     total_intended: Latencies,
-    ended: Ended,
+    ended: StopReason,
     unended_writes: u64,
     due: u64,
 }
@@ -51,7 +53,7 @@ impl Seen {
 }
 
 /// Drives a point until `enough` says so.
-fn driven(address: SocketAddr, timeout: Duration, plan: &Plan, enough: impl Fn(&Seen) -> bool) -> Seen {
+fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl Fn(&Seen) -> bool) -> Seen {
     let session = session(address, timeout, &bodies());
     let interrupted = AtomicBool::new(false);
     let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
@@ -63,7 +65,7 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &Plan, enough: impl Fn(&
         throttled: 0,
         total: empty(),
         total_intended: empty(),
-        ended: Ended::Duration,
+        ended: StopReason::Duration,
         unended_writes: 0,
         due: 0,
     };
@@ -94,7 +96,7 @@ const PATIENT: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(300);
 
 /// How a server answers each request.
-type Behaviour = fn(&mut Asked<'_>) -> io::Result<Then>;
+type Behaviour = fn(&mut ReceivedRequest<'_>) -> io::Result<Then>;
 
 /// A fault, the requests that meet it, and the kinds it may be told as.
 struct Case {
@@ -128,16 +130,16 @@ const NOT_HTTP: &[&str] = &["malformed: the reply is not HTTP/1.x"];
 const LENGTH: &[&str] = &["malformed: the reply's length is ambiguous"];
 const SURPLUS: &[&str] = &["malformed: bytes follow the reply"];
 
-fn announce(asked: &mut Asked<'_>, length: u64) -> io::Result<()> {
+fn announce(asked: &mut ReceivedRequest<'_>, length: u64) -> io::Result<()> {
     asked.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"))
 }
 
-fn hang(_: &mut Asked<'_>) -> io::Result<Then> {
+fn hang(_: &mut ReceivedRequest<'_>) -> io::Result<Then> {
     std::thread::sleep(Duration::from_secs(8));
     Ok(Then::Close)
 }
 
-fn trickle(asked: &mut Asked<'_>) -> io::Result<Then> {
+fn trickle(asked: &mut ReceivedRequest<'_>) -> io::Result<Then> {
     announce(asked, asked.size_bytes)?;
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(100));
@@ -365,7 +367,7 @@ fn each_fault_is_told_by_its_kind_and_is_no_success() {
 #[test]
 fn a_wrong_body_is_seen_where_bodies_are_compared() {
     for size_bytes in [4096, 300_000] {
-        let plan = Plan { verify: true, ..plan(GET, size_bytes) };
+        let plan = PointPlan { verify: true, ..plan(GET, size_bytes) };
         let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |s| s.failed() >= 4);
         assert_eq!((seen.requests, seen.kinds()), (0, vec!["wrong body"]));
     }
@@ -381,7 +383,7 @@ fn nobody_listening_is_a_refused_connection() {
 }
 
 /// What is asked for by a read, and blanks beside a write.
-fn body(asked: &Asked<'_>) -> Vec<u8> {
+fn body(asked: &ReceivedRequest<'_>) -> Vec<u8> {
     if asked.line.starts_with("PUT") { b" \r\n".to_vec() } else { vec![b'x'; 4096] }
 }
 
@@ -430,7 +432,7 @@ fn what_http_allows_is_no_fault() {
 #[test]
 fn idle_connections_that_the_server_closes_cost_no_request_unless_one_was_under_way() {
     // The server closes right behind each reply, unannounced: a request that crossed the close is lost, and told so.
-    let close_behind = |a: &mut Asked<'_>| a.serve_well().map(|_| Then::Close);
+    let close_behind = |a: &mut ReceivedRequest<'_>| a.serve_well().map(|_| Then::Close);
     for op in [GET, PUT] {
         let seen = driven(serve(Arc::new(close_behind)), PATIENT, &plan(op, 4096), |s| s.requests >= 50);
         assert!(seen.requests >= 50, "{op}: {seen:?}");
@@ -442,14 +444,14 @@ fn idle_connections_that_the_server_closes_cost_no_request_unless_one_was_under_
 #[test]
 fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
     for op in [GET, PUT] {
-        let every_other = |a: &mut Asked<'_>| match a.number % 2 {
+        let every_other = |a: &mut ReceivedRequest<'_>| match a.number % 2 {
             0 => {
                 std::thread::sleep(Duration::from_millis(30));
                 a.take_body().map(|()| Then::Close)
             }
             _ => a.serve_well(),
         };
-        let retrying = Plan { retries: 20, concurrency: 1, ..plan(op, 4096) };
+        let retrying = PointPlan { retries: 20, concurrency: 1, ..plan(op, 4096) };
         let seen = driven(serve(Arc::new(every_other)), PATIENT, &retrying, |s| s.requests >= 4);
         assert!(seen.requests >= 4 && seen.errors.is_empty(), "{op}: {seen:?}");
         assert!(seen.retries["closed without a reply"] >= 3, "{op}: {seen:?}");
@@ -457,11 +459,11 @@ fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
         assert!(seen.total.max() >= 30_000_000, "{op}: {seen:?}");
         assert!(seen.moved_bytes >= 4096 * seen.requests as i64, "{op}: {seen:?}");
     }
-    let refuses = |a: &mut Asked<'_>| {
+    let refuses = |a: &mut ReceivedRequest<'_>| {
         a.say(reply("500 Internal Server Error", "", &error("InternalError")))?;
         Ok(Then::Keep)
     };
-    let plan = Plan { retries: 2, ..plan(GET, 4096) };
+    let plan = PointPlan { retries: 2, ..plan(GET, 4096) };
     let seen = driven(serve(Arc::new(refuses)), PATIENT, &plan, |s| s.failed() >= 4);
     let (errors, retries) = (seen.errors["http 500 InternalError"], seen.retries["http 500 InternalError"]);
     assert!(seen.requests == 0 && retries >= 2 * errors && retries <= 2 * errors + 4, "{seen:?}");
@@ -471,13 +473,13 @@ fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
 fn a_host_that_asks_to_be_left_alone_is() {
     let instants = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&instants);
-    let throttle = move |a: &mut Asked<'_>| {
+    let throttle = move |a: &mut ReceivedRequest<'_>| {
         noted.lock().unwrap().push(a.at);
         a.take_body()?;
         a.say(reply("503 Slow Down", "Retry-After: 1\r\n", &error("SlowDown")))?;
         Ok(Then::Keep)
     };
-    let plan = Plan { concurrency: 1, ..plan(PUT, 4096) };
+    let plan = PointPlan { concurrency: 1, ..plan(PUT, 4096) };
     let seen = driven(serve(Arc::new(throttle)), PATIENT, &plan, |s| s.failed() >= 3);
     assert_eq!((seen.requests, seen.kinds()), (0, vec!["http 503 SlowDown"]));
     assert_eq!(seen.throttled, seen.failed());
@@ -487,7 +489,7 @@ fn a_host_that_asks_to_be_left_alone_is() {
 
 #[test]
 fn an_error_limit_ends_the_point() {
-    let refuses = |a: &mut Asked<'_>| match a.number % 2 {
+    let refuses = |a: &mut ReceivedRequest<'_>| match a.number % 2 {
         0 => a.serve_well(),
         _ => {
             a.say(reply("404 Not Found", "", &error("NoSuchKey")))?;
@@ -495,9 +497,9 @@ fn an_error_limit_ends_the_point() {
         }
     };
     for (limit, least) in [(ErrorLimit::Count(5), 6), (ErrorLimit::Share(0.2), 20)] {
-        let plan = Plan { error_limit: Some(limit), ..plan(GET, 4096) };
+        let plan = PointPlan { error_limit: Some(limit), ..plan(GET, 4096) };
         let seen = driven(serve(Arc::new(refuses)), PATIENT, &plan, |_| false);
-        assert_eq!(seen.ended, Ended::ErrorLimit);
+        assert_eq!(seen.ended, StopReason::ErrorLimit);
         assert!(seen.failed() >= least && seen.requests > 0, "{limit:?}: {seen:?}");
     }
 }
@@ -506,9 +508,9 @@ fn an_error_limit_ends_the_point() {
 fn what_is_in_flight_at_the_end_is_no_error() {
     for (op, unended) in [(GET, 0), (PUT, 2)] {
         let begin = Instant::now();
-        let few = Plan { until: Until::Intervals(4), ..plan(op, 4096) };
+        let few = PointPlan { until: Until::Intervals(4), ..plan(op, 4096) };
         let seen = driven(serve(Arc::new(hang)), PATIENT, &few, |_| false);
-        assert_eq!((seen.requests, seen.failed(), seen.ended), (0, 0, Ended::Duration), "{op}: {seen:?}");
+        assert_eq!((seen.requests, seen.failed(), seen.ended), (0, 0, StopReason::Duration), "{op}: {seen:?}");
         assert_eq!(seen.unended_writes, unended, "{op}: {seen:?}");
         assert!(begin.elapsed() < Duration::from_secs(15), "{op}");
     }
@@ -519,13 +521,13 @@ fn a_write_that_is_given_up_does_not_arrive_later() {
     // More than a receive buffer that nobody reads, and less than a send buffer besides.
     const BYTES: u64 = 512 << 10;
     static ARRIVED: AtomicU64 = AtomicU64::new(0);
-    let reads_late = |a: &mut Asked<'_>| {
+    let reads_late = |a: &mut ReceivedRequest<'_>| {
         std::thread::sleep(Duration::from_secs(7));
         let arrived = io::copy(&mut (&mut *a.stream).take(BYTES), &mut io::sink());
         ARRIVED.fetch_add(u64::from(arrived.is_ok_and(|n| n == BYTES)) + 1000, Ordering::Relaxed);
         Ok(Then::Close)
     };
-    let few = Plan { until: Until::Intervals(4), ..plan(PUT, BYTES) };
+    let few = PointPlan { until: Until::Intervals(4), ..plan(PUT, BYTES) };
     let seen = driven(serve(Arc::new(reads_late)), PATIENT, &few, |_| false);
     assert_eq!((seen.requests, seen.failed(), seen.unended_writes), (0, 0, 2), "{seen:?}");
     let begin = Instant::now();
@@ -537,16 +539,16 @@ fn a_write_that_is_given_up_does_not_arrive_later() {
 
 #[test]
 fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_sent() {
-    let stall_once = |a: &mut Asked<'_>| {
+    let stall_once = |a: &mut ReceivedRequest<'_>| {
         if a.number == 40 {
             std::thread::sleep(Duration::from_millis(800));
         }
         a.serve_well()
     };
     for spacing in [Spacing::Constant, Spacing::Poisson] {
-        let arrivals = Some(Arrivals { per_s: 200.0, spacing });
+        let arrivals = Some(Arrivals { per_s: 200.0, spacing, point: 0 });
         let until = Until::Intervals(40);
-        let plan = Plan { concurrency: 1, arrivals, until, ..plan(GET, 1000) };
+        let plan = PointPlan { concurrency: 1, arrivals, until, ..plan(GET, 1000) };
         let seen = driven(serve(Arc::new(stall_once)), PATIENT, &plan, |_| false);
         assert!(seen.errors.is_empty() && seen.total_intended.len() == seen.requests, "{seen:?}");
         let slow = |latencies: &Latencies| latencies.count_between(400_000_000, u64::MAX / 2);
@@ -561,9 +563,9 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
 #[test]
 fn an_open_loop_starts_what_is_due_and_no_more() {
     for (threads, concurrency) in [(1, 64), (3, 64)] {
-        let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant });
+        let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant, point: 0 });
         let until = Until::Intervals(20);
-        let plan = Plan { concurrency, threads, arrivals, until, ..plan(GET, 100) };
+        let plan = PointPlan { concurrency, threads, arrivals, until, ..plan(GET, 100) };
         let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |_| false);
         // 100 fall due in a second, the first at once.
         assert!((99..=101).contains(&seen.due), "{threads}: {seen:?}");
@@ -574,7 +576,7 @@ fn an_open_loop_starts_what_is_due_and_no_more() {
 #[test]
 fn several_requests_on_one_connection_are_told_apart() {
     // Every third reply on a connection is bad: the others must not suffer.
-    let third = |a: &mut Asked<'_>| match a.on_connection % 3 {
+    let third = |a: &mut ReceivedRequest<'_>| match a.on_connection % 3 {
         2 => {
             a.say(reply("404 Not Found", "", &error("NoSuchKey")))?;
             Ok(Then::Keep)

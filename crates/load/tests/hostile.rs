@@ -18,14 +18,15 @@ use std::time::{Duration, Instant};
 use behaviours::Behaviour;
 use driving::{bodies, plan, session};
 use linerate_load::body::Bodies;
-use linerate_load::bucket::{Bucket, BucketError, Heed};
-use linerate_load::clock::Clock;
+use linerate_load::bucket::{Bucket, BucketError};
 use linerate_load::listing::Identified;
 use linerate_load::object::ObjectId;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{Plan, Session};
+use linerate_load::session::{PointPlan, Session};
 use linerate_record::run::Op;
-use server::{Asked, Then, reply, serve, well};
+use linerate_wire::clock::Clock;
+use linerate_wire::patience::Heed;
+use server::{ReceivedRequest, Then, reply, serve, well};
 
 /// Longest time for one request or one call.
 const LIMIT: Duration = Duration::from_millis(150);
@@ -83,7 +84,7 @@ const CALLS: [Call; 18] = [
 /// One server for all: the bucket's name says how it behaves, and at which call.
 fn serve_all() -> SocketAddr {
     let behaviours = behaviours::all();
-    serve(Arc::new(move |asked: &mut Asked<'_>| {
+    serve(Arc::new(move |asked: &mut ReceivedRequest<'_>| {
         let bucket = asked.line.split(['/', '?', ' ']).nth(2).unwrap_or_default();
         let mut numbers = bucket.split('-').skip(1).filter_map(|n| n.parse::<usize>().ok());
         let (behaviour, call) = (numbers.next().expect("a behaviour"), CALLS[numbers.next().expect("a call")]);
@@ -99,7 +100,7 @@ fn serve_all() -> SocketAddr {
 }
 
 /// What a well-behaved server says to the calls that come before the one that is misbehaved at.
-fn before(call: Call, asked: &Asked<'_>) -> Option<Vec<u8>> {
+fn before(call: Call, asked: &ReceivedRequest<'_>) -> Option<Vec<u8>> {
     let (get, put) = (asked.line.starts_with("GET"), asked.line.starts_with("PUT"));
     let (initiates, part) = (asked.line.contains("?uploads="), put && asked.line.contains("partNumber="));
     match call {
@@ -115,28 +116,28 @@ fn before(call: Call, asked: &Asked<'_>) -> Option<Vec<u8>> {
 }
 
 /// One request in flight.
-fn one(op: Op) -> Plan {
-    Plan { concurrency: 1, ..plan(op, 4096) }
+fn one(op: Op) -> PointPlan {
+    PointPlan { concurrency: 1, ..plan(op, 4096) }
 }
 
 /// Drives a load until something succeeded or failed; the successes, and how the failures are told.
-fn driven(session: &Session, plan: &Plan) -> (bool, String) {
+fn driven(session: &Session, plan: &PointPlan) -> (bool, String) {
     let interrupted = AtomicBool::new(false);
     let with = Drive { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
-    let (mut succeeded, mut told) = (false, Vec::new());
+    let (mut succeeded, mut reported) = (false, Vec::new());
     let outcome = drive(&with, plan, |figures| {
         for row in figures.rows.into_iter().filter(|row| row.requests > 0 || !row.errors.is_empty()) {
             // A part that is sent well is no object.
             succeeded |= row.requests > 0 && row.op != Op::Part;
-            told.extend(row.errors.into_keys());
-            if succeeded || !told.is_empty() {
+            reported.extend(row.errors.into_keys());
+            if succeeded || !reported.is_empty() {
                 interrupted.store(true, Ordering::Relaxed);
             }
         }
         ControlFlow::Continue(())
     });
     outcome.expect("it drives");
-    (succeeded, told.join(", "))
+    (succeeded, reported.join(", "))
 }
 
 /// Makes a call; whether it counts as a success, and what is told.
@@ -147,23 +148,23 @@ fn called(session: &Session, call: Call) -> (bool, String) {
     };
     let id = ObjectId { set: 1, seq: 1 };
     let upload = Identified { key: "run/a".into(), id: "u".into() };
-    let told = |result: Result<bool, BucketError>| match result {
+    let reported = |result: Result<bool, BucketError>| match result {
         Ok(succeeded) => (succeeded, "nothing".to_owned()),
         Err(error) => (false, error.to_string()),
     };
     match call {
-        Call::Exists => told(bucket.exists().map(|_| true)),
-        Call::Create => told(bucket.create()),
-        Call::Remove => told(bucket.remove()),
-        Call::List => told(bucket.list("run/", 5000).map(|_| true)),
+        Call::Exists => reported(bucket.exists().map(|_| true)),
+        Call::Create => reported(bucket.create()),
+        Call::Remove => reported(bucket.remove()),
+        Call::List => reported(bucket.list("run/", 5000).map(|_| true)),
         // A target that knows no such call says so.
-        Call::Versions => told(bucket.versions(None).map(|page| page.is_some())),
-        Call::Uploads => told(bucket.uploads().map(|uploads| uploads.is_some())),
-        Call::Delete => told(bucket.delete(&[(id, 4096)]).map(|()| true)),
-        Call::Abort => told(bucket.abort_upload(&upload).map(|()| true)),
-        Call::Head => told(bucket.head(id, 4096).map(|length| length == Some(4096))),
+        Call::Versions => reported(bucket.versions(None).map(|page| page.is_some())),
+        Call::Uploads => reported(bucket.uploads().map(|uploads| uploads.is_some())),
+        Call::Delete => reported(bucket.delete(&[(id, 4096)]).map(|()| true)),
+        Call::Abort => reported(bucket.abort_upload(&upload).map(|()| true)),
+        Call::Head => reported(bucket.head(id, 4096).map(|length| length == Some(4096))),
         Call::Get => driven(session, &one(Op::Get)),
-        Call::Range => driven(session, &Plan { range_bytes: Some(1000), ..one(Op::Get) }),
+        Call::Range => driven(session, &PointPlan { range_bytes: Some(1000), ..one(Op::Get) }),
         Call::Put => driven(session, &one(Op::Put)),
         Call::Stat => driven(session, &one(Op::Stat)),
         Call::LoadList => driven(session, &one(Op::List)),
@@ -181,16 +182,16 @@ fn wrong(
 ) -> Option<String> {
     let session = Session { bucket: format!("bucket-{i}-{call}"), ..session(address, LIMIT, bodies) };
     let (begin, call) = (Instant::now(), CALLS[call]);
-    let (succeeded, told) = called(&session, call);
+    let (succeeded, reported) = called(&session, call);
     let took = begin.elapsed();
     let what = format!("{}, at {call:?}", behaviour.name);
     if succeeded && !behaviour.right_for.contains(&call) {
         return Some(format!("{what}: counted as a success"));
     }
     if took > LIMIT + SLACK {
-        return Some(format!("{what}: took {took:?}: {told}"));
+        return Some(format!("{what}: took {took:?}: {reported}"));
     }
-    (told.is_empty() && !succeeded).then(|| format!("{what}: nothing was told"))
+    (reported.is_empty() && !succeeded).then(|| format!("{what}: nothing was told"))
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn listings_that_never_end_are_errors() {
     ];
     let bodies = bodies();
     for (what, pages, why) in cases {
-        let answer = move |a: &mut Asked<'_>| {
+        let answer = move |a: &mut ReceivedRequest<'_>| {
             a.say(reply("200 OK", "", pages(a.number).as_bytes()))?;
             Ok(Then::Keep)
         };
@@ -260,7 +261,7 @@ fn what_a_listing_still_shows_is_not_deleted_whatever_the_target_says() {
         ("", Some("no DeleteResult")),
         ("<html/>", Some("no DeleteResult")),
     ] {
-        let answer = move |a: &mut Asked<'_>| {
+        let answer = move |a: &mut ReceivedRequest<'_>| {
             a.take_body()?;
             let listing = "<ListBucketResult><Contents><Key>run/a</Key><Size>1</Size></Contents></ListBucketResult>";
             let body = if a.line.starts_with("POST") { said } else { listing };
@@ -269,10 +270,13 @@ fn what_a_listing_still_shows_is_not_deleted_whatever_the_target_says() {
         };
         let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
         let left = Bucket::connect(&session, 0).unwrap().sweep_up().unwrap();
-        let told = left.why.map(|error| error.to_string());
-        assert_eq!((left.objects, left.bytes, left.more), (1, 1, false), "{said}: {told:?}");
-        assert_eq!(told.is_some(), why.is_some(), "{said}: {told:?}");
-        assert!(why.is_none_or(|why| told.as_ref().is_some_and(|told| told.contains(why))), "{said}: {told:?}");
+        let reported = left.why.map(|error| error.to_string());
+        assert_eq!((left.objects, left.bytes, left.more), (1, 1, false), "{said}: {reported:?}");
+        assert_eq!(reported.is_some(), why.is_some(), "{said}: {reported:?}");
+        assert!(
+            why.is_none_or(|why| reported.as_ref().is_some_and(|reported| reported.contains(why))),
+            "{said}: {reported:?}"
+        );
     }
 }
 
@@ -284,14 +288,14 @@ fn wrong_keys_are_told_by_the_code_of_s3() {
         ("SignatureDoesNotMatch", "HTTP 403 (SignatureDoesNotMatch); the secret key is not that of this access key"),
     ] {
         // As servers do: HEAD has no body to hold a code.
-        let answer = move |a: &mut Asked<'_>| {
+        let answer = move |a: &mut ReceivedRequest<'_>| {
             let error = server::error(code);
             a.say(reply("403 Forbidden", "", if a.line.starts_with("HEAD") { b"" } else { &error }))?;
             Ok(Then::Keep)
         };
         let session = session(serve(Arc::new(answer)), LIMIT, &bodies);
-        let told = Bucket::connect(&session, 0).unwrap().exists().unwrap_err().to_string();
-        assert!(told.contains(part), "{told}");
+        let reported = Bucket::connect(&session, 0).unwrap().exists().unwrap_err().to_string();
+        assert!(reported.contains(part), "{reported}");
     }
 }
 
@@ -309,7 +313,7 @@ fn deaf() -> (TcpListener, Vec<TcpStream>) {
 fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
     let bodies = bodies();
     let (listener, _queued) = deaf();
-    let silent = serve(Arc::new(|a: &mut Asked<'_>| {
+    let silent = serve(Arc::new(|a: &mut ReceivedRequest<'_>| {
         std::thread::sleep(Duration::from_secs(5));
         a.take_body().map(|()| Then::Close)
     }));
@@ -321,8 +325,8 @@ fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
             (result.map(|_| ()).expect_err(phase), begin.elapsed())
         };
         let (late, _) = asked(&Heed::Nothing, LIMIT);
-        let told = late.to_string();
-        assert!(told.starts_with(phase) && told.ends_with("timed out after 150 ms"), "{told}");
+        let reported = late.to_string();
+        assert!(reported.starts_with(phase) && reported.ends_with("timed out after 150 ms"), "{reported}");
 
         let flag = Arc::new(AtomicBool::new(false));
         let raised = Arc::clone(&flag);
@@ -339,7 +343,7 @@ fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
 
 #[test]
 fn a_well_behaved_server_is_taken_for_one() {
-    let answer: fn(&mut Asked<'_>) -> io::Result<Then> = |a| match a.line {
+    let answer: fn(&mut ReceivedRequest<'_>) -> io::Result<Then> = |a| match a.line {
         line if line.contains("list-type=2") => {
             let bucket = "<Name>bucket</Name><Prefix>run/</Prefix><IsTruncated>false</IsTruncated>";
             let page =
@@ -355,7 +359,7 @@ fn a_well_behaved_server_is_taken_for_one() {
     assert_eq!(bucket.exists().unwrap(), (true, Some("good".into())));
     assert!(bucket.create().unwrap() && bucket.list("run/", 10).unwrap().len() == 8);
     for op in [Op::Get, Op::Put, Op::Delete, Op::List] {
-        let (succeeded, told) = driven(&session, &one(op));
-        assert!(succeeded && told.is_empty(), "{op}: {told}");
+        let (succeeded, reported) = driven(&session, &one(op));
+        assert!(succeeded && reported.is_empty(), "{op}: {reported}");
     }
 }

@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use linerate_load::clock::Clock;
 use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::{Plan, Session, Source, Until};
+use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_record::run::Op;
+use linerate_wire::clock::Clock;
 
 /// Method, path and query of a request, and its body.
 type Seen = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
@@ -78,8 +78,8 @@ fn serve_one(mut stream: TcpStream, script: fn(&str) -> Reply, seen: &Seen) -> s
         let line =
             String::from_utf8_lossy(&bytes[..head_end]).lines().next().expect("as the test sets it up").to_owned();
         let (status, etag, body, delay) = script(&line);
-        let told = line.rsplit_once(' ').expect("as the test sets it up").0.to_owned();
-        seen.lock().expect("as the test sets it up").push((told, bytes[head_end..head_end + length].to_vec()));
+        let reported = line.rsplit_once(' ').expect("as the test sets it up").0.to_owned();
+        seen.lock().expect("as the test sets it up").push((reported, bytes[head_end..head_end + length].to_vec()));
         bytes.drain(..head_end + length);
         std::thread::sleep(delay);
         let etag = if etag.is_empty() { String::new() } else { format!("ETag: {etag}\r\n") };
@@ -95,10 +95,15 @@ type Row = (u64, u64, i64, BTreeMap<String, u64>);
 
 /// Drives uploads of 250,000 bytes in parts of 100,000: `count` of them, or for some tenths of a second.
 fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) -> (PointOutcome, BTreeMap<Op, Row>) {
-    let key = Credentials { access_key: "AK".into(), secret_key: Secret::new("s".into()), session_token: None };
+    let key = Credentials {
+        access_key: "AK".into(),
+        secret_key: Secret::new("s".into()),
+        session_token: None,
+        from: Arc::default(),
+    };
     let plain = driving::session(address, Duration::from_secs(10), &driving::bodies());
     let session = Session { credentials: Some(key), ..plain };
-    let plan = Plan {
+    let plan = PointPlan {
         concurrency,
         source: Source::Set { set: 0, count: 0 },
         parts: Parts { bytes: PART, concurrent },
@@ -220,8 +225,9 @@ fn uploads_under_way_when_a_point_ends_are_told() {
         (status, etag, body, Duration::from_millis(400))
     });
     let (outcome, _) = driven(address, 1, Until::Intervals(2), 2);
-    let told: Vec<_> = outcome.unfinished.iter().map(|u| (u.id.seq, u.size_bytes, u.upload_id.as_deref())).collect();
-    assert_eq!(told, [(0, SIZE, Some("up/1")), (1, SIZE, Some("up/1"))]);
+    let reported: Vec<_> =
+        outcome.unfinished.iter().map(|u| (u.id.seq, u.size_bytes, u.upload_id.as_deref())).collect();
+    assert_eq!(reported, [(0, SIZE, Some("up/1")), (1, SIZE, Some("up/1"))]);
     assert_eq!(outcome.unended_writes, 0, "their creation was waited for");
     assert_eq!(lines(&seen).len(), 2);
 }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use linerate_load::bucket::Bucket;
-use linerate_load::clock::Clock;
 use linerate_load::point::{Drive, drive};
-use linerate_load::session::{Plan, Session, Source, Until};
+use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_record::run::Op;
+use linerate_wire::clock::Clock;
 
 /// How many connections came from where.
 type Peers = Arc<Mutex<BTreeMap<IpAddr, u32>>>;
@@ -43,8 +43,8 @@ fn session(address: std::net::SocketAddr, sources: &[&str]) -> Session {
     }
 }
 
-fn plan(threads: u32) -> Plan {
-    Plan {
+fn plan(threads: u32) -> PointPlan {
+    PointPlan {
         concurrency: 4,
         threads,
         source: Source::Set { set: 0, count: 1000 },
@@ -73,12 +73,12 @@ fn connections_take_turns_through_the_sources_of_their_family() {
         })
         .expect("it drives");
         assert!(errors.is_empty(), "{errors:?}");
-        let told = peers.lock().unwrap().clone();
-        let from: Vec<String> = told.keys().map(ToString::to_string).collect();
-        assert_eq!(from, expected, "{told:?}");
-        let (least, most) = (told.values().min().unwrap(), told.values().max().unwrap());
+        let reported = peers.lock().unwrap().clone();
+        let from: Vec<String> = reported.keys().map(ToString::to_string).collect();
+        assert_eq!(from, expected, "{reported:?}");
+        let (least, most) = (reported.values().min().unwrap(), reported.values().max().unwrap());
         // Each thread takes turns of its own.
-        assert!(most - least <= threads + 1, "{told:?}");
+        assert!(most - least <= threads + 1, "{reported:?}");
     }
 }
 

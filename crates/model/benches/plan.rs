@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use linerate_model::layout::layout;
-use linerate_model::plan::{Asked, plan};
+use linerate_model::plan::{PlanRequest, plan};
 use linerate_model::scaling::{scaling, with_nodes};
 use linerate_record::plan::Work;
 use linerate_record::site::Site;
@@ -23,7 +23,7 @@ fn plans(criterion: &mut Criterion) {
     let large = with_nodes(&site, 484);
     criterion.bench_function("layout_of_484", |bencher| bencher.iter(|| layout(black_box(&large))));
     // All that the command computes: ceilings, spread of flows, layout, findings and the curve.
-    let asked = Asked { nodes: Some(1..=484), ..Asked::default() };
+    let asked = PlanRequest { nodes: Some(1..=484), ..PlanRequest::default() };
     criterion.bench_function("plan_of_484", |bencher| bencher.iter(|| plan(black_box(&large), &asked)));
 }
 

@@ -1,7 +1,7 @@
 //! How long it takes to place and share 100,000 flows.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use linerate_model::spread::mesh::{Mesh, Side, mesh_shares};
+use linerate_model::spread::mesh::{Mesh, MeshSide, mesh_shares};
 use linerate_model::spread::placement::{Macs, Peers, egress};
 use linerate_model::spread::{Bundle, shares};
 use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Plane, SwitchHash, TransmitHash};
@@ -30,7 +30,7 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("by layer3+4 over 4 members, 100 rounds", |bencher| {
         bencher.iter(|| shares(&bundle, 1, 100));
     });
-    let side = Side { nodes: 484, members: 2, member_bytes_per_s: 6e9, pairs_share: false };
+    let side = MeshSide { nodes: 484, members: 2, member_bytes_per_s: 6e9, pairs_share: false };
     for (name, flow_bytes_per_s) in [("free", f64::INFINITY), ("capped", 5e6)] {
         let mesh = Mesh { from: side, to: side, flows: FLOWS, flow_bytes_per_s };
         group.bench_function(format!("{name}, max-min among 484 nodes with two members each, one round"), |bencher| {

@@ -2,7 +2,7 @@
 
 pub mod hash;
 
-use linerate_record::site::{Bond, BondMode, NodeGroup};
+use linerate_record::site::{BondMode, Nic, NodeGroup};
 
 /// A direction, seen from the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Direction {
 
 /// How a bond chooses a member for what goes in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Choice {
+pub enum MemberChoice {
     /// By the transmit hash of the node.
     TransmitHash,
     /// By the hash of the switch.
@@ -36,19 +36,47 @@ pub enum Choice {
 /// load decides which member each has (`bond_xmit_tlb_slave_get` in `drivers/net/bonding/bond_alb.c`); the buckets of
 /// `balance-alb` are destinations (`bond_xmit_alb_slave_get`).
 #[must_use]
-pub const fn choice(mode: BondMode, direction: Direction) -> Choice {
+pub const fn choice(mode: BondMode, direction: Direction) -> MemberChoice {
     match (mode, direction) {
-        (BondMode::Lacp | BondMode::BalanceXor, Direction::Egress) => Choice::TransmitHash,
-        (BondMode::Lacp | BondMode::BalanceXor | BondMode::BalanceRr, Direction::Ingress) => Choice::SwitchHash,
-        (BondMode::BalanceRr, Direction::Egress) => Choice::Turns,
-        (BondMode::BalanceTlb, Direction::Egress) | (BondMode::BalanceAlb, _) => Choice::Load,
-        (BondMode::ActiveBackup | BondMode::Broadcast, _) | (BondMode::BalanceTlb, Direction::Ingress) => Choice::None,
+        (BondMode::Lacp | BondMode::BalanceXor, Direction::Egress) => MemberChoice::TransmitHash,
+        (BondMode::Lacp | BondMode::BalanceXor | BondMode::BalanceRr, Direction::Ingress) => MemberChoice::SwitchHash,
+        (BondMode::BalanceRr, Direction::Egress) => MemberChoice::Turns,
+        (BondMode::BalanceTlb, Direction::Egress) | (BondMode::BalanceAlb, _) => MemberChoice::Load,
+        (BondMode::ActiveBackup | BondMode::Broadcast, _) | (BondMode::BalanceTlb, Direction::Ingress) => {
+            MemberChoice::None
+        }
     }
 }
 
-/// Ports that are members of a bond of a node.
-pub(crate) fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
-    group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum()
+/// A mode by the driver's name.
+pub(crate) const fn mode_name(mode: BondMode) -> &'static str {
+    match mode {
+        BondMode::Lacp => "802.3ad",
+        BondMode::BalanceXor => "balance-xor",
+        BondMode::BalanceRr => "balance-rr",
+        BondMode::ActiveBackup => "active-backup",
+        BondMode::BalanceTlb => "balance-tlb",
+        BondMode::BalanceAlb => "balance-alb",
+        BondMode::Broadcast => "broadcast",
+    }
+}
+
+/// The NICs behind a link of a node, a bond or a NIC, each with its place among all: none behind a name that the group
+/// does not have.
+pub(crate) fn nics_of<'a>(group: &'a NodeGroup, link: &'a str) -> impl Iterator<Item = (usize, &'a Nic)> {
+    let bond = group.bonds.iter().find(|bond| bond.name == link);
+    let behind = move |name: &String| bond.map_or(name == link, |bond| bond.nics.contains(name));
+    group.nics.iter().enumerate().filter(move |(_, nic)| behind(&nic.name))
+}
+
+/// Ports of a link of a node: its members, if it is a bond.
+pub(crate) fn ports(group: &NodeGroup, link: &str) -> u32 {
+    nics_of(group, link).map(|(_, nic)| nic.ports).sum()
+}
+
+/// Bits per second of all ports of a link of a node, on the wire, whatever a bond makes of them.
+pub(crate) fn line_rate_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
+    nics_of(group, link).map(|(_, nic)| f64::from(nic.ports) * nic.speed_bits_per_s).sum()
 }
 
 /// Members whose speeds add up at most, in a direction.
@@ -59,7 +87,7 @@ pub(crate) fn ports(group: &NodeGroup, bond: &Bond) -> u32 {
 #[must_use]
 pub const fn usable_members(mode: BondMode, ports: u32, direction: Direction) -> u32 {
     match choice(mode, direction) {
-        Choice::None if ports > 0 => 1,
+        MemberChoice::None if ports > 0 => 1,
         _ => ports,
     }
 }
@@ -67,7 +95,7 @@ pub const fn usable_members(mode: BondMode, ports: u32, direction: Direction) ->
 /// Whether packets of one connection can overtake each other as a rule, not by exception.
 #[must_use]
 pub const fn reorders(mode: BondMode) -> bool {
-    matches!(choice(mode, Direction::Egress), Choice::Turns)
+    matches!(choice(mode, Direction::Egress), MemberChoice::Turns)
 }
 
 #[cfg(test)]

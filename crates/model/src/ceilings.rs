@@ -9,7 +9,7 @@
 use linerate_record::plan::{Ceiling, Resource, Work};
 use linerate_record::site::Site;
 
-use crate::layout::Geometry;
+use crate::layout::Geometries;
 use crate::traffic::{Strain, Traffic, strained, traffic};
 
 mod alone;
@@ -21,15 +21,18 @@ mod fabric;
 mod links;
 mod memory;
 mod network;
+mod one_node;
 mod pcie;
 mod wording;
 
 pub(crate) use alone::{Visit, visit};
+pub(crate) use network::among_nodes;
+pub(crate) use one_node::limits_by_itself;
 use wording::Wording;
 
 /// A ceiling, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct ResourceLimit {
     /// Which resource.
     pub resource: Resource,
     /// Place in the site's list of the group whose nodes have it; absent for what is not of a node.
@@ -47,9 +50,9 @@ pub struct Limit {
 /// A kind of resource.
 struct Kind {
     /// What it limits.
-    limits: fn(&Case, &mut Vec<Limit>),
+    limits: fn(&Case, &mut Vec<ResourceLimit>),
     /// How one of these limits is explained.
-    explain: fn(&Case, &Limit) -> Wording,
+    explain: fn(&Case, &ResourceLimit) -> Wording,
     /// The resources that it speaks for.
     resources: &'static [Resource],
 }
@@ -62,20 +65,20 @@ const KINDS: &[Kind] =
 struct Case<'a> {
     site: &'a Site,
     work: &'a Work,
-    geometry: &'a Geometry,
+    geometries: &'a Geometries,
     traffic: Traffic,
     nodes: f64,
 }
 
 impl<'a> Case<'a> {
-    fn new(site: &'a Site, geometry: &'a Geometry, work: &'a Work) -> Self {
-        let traffic = traffic(site, geometry, work);
-        Case { site, work, geometry, traffic, nodes: f64::from(site.nodes()) }
+    fn new(site: &'a Site, geometries: &'a Geometries, work: &'a Work) -> Self {
+        let traffic = traffic(site, geometries, work);
+        Case { site, work, geometries, traffic, nodes: f64::from(site.nodes()) }
     }
 
-    fn under(site: &'a Site, geometry: &'a Geometry, work: &'a Work, strain: Strain) -> Self {
-        let traffic = strained(site, geometry, work, strain);
-        Case { site, work, geometry, traffic, nodes: f64::from(strain.nodes) }
+    fn under(site: &'a Site, geometries: &'a Geometries, work: &'a Work, strain: Strain) -> Self {
+        let traffic = strained(site, geometries, work, strain);
+        Case { site, work, geometries, traffic, nodes: f64::from(strain.nodes) }
     }
 
     /// Places of the groups that have nodes.
@@ -84,34 +87,41 @@ impl<'a> Case<'a> {
     }
 
     /// A limit of one group's nodes, where the resource is used at all.
-    fn of_node(&self, out: &mut Vec<Limit>, resource: Resource, group: usize, demand: f64, capacity: f64) {
+    fn of_node(&self, out: &mut Vec<ResourceLimit>, resource: Resource, group: usize, demand: f64, capacity: f64) {
         push(out, resource, Some(group), self.nodes, demand, capacity);
     }
 
     /// A limit of what is there once, or of `count` alike.
-    fn of_site(out: &mut Vec<Limit>, resource: Resource, count: f64, demand: f64, capacity: f64) {
+    fn of_site(out: &mut Vec<ResourceLimit>, resource: Resource, count: f64, demand: f64, capacity: f64) {
         push(out, resource, None, count, demand, capacity);
     }
 }
 
-fn push(out: &mut Vec<Limit>, resource: Resource, group: Option<usize>, count: f64, demand: f64, capacity: f64) {
+fn push(
+    out: &mut Vec<ResourceLimit>,
+    resource: Resource,
+    group: Option<usize>,
+    count: f64,
+    demand: f64,
+    capacity: f64,
+) {
     if demand > 0.0 {
-        out.push(Limit { resource, group, limit_bytes_per_s: count * capacity / demand, demand, capacity });
+        out.push(ResourceLimit { resource, group, limit_bytes_per_s: count * capacity / demand, demand, capacity });
     }
 }
 
 /// Every limit, the lowest first. Resources that the work does not use, and clients that are not described, have none.
 #[must_use]
-pub fn limits(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Limit> {
-    limits_of(&Case::new(site, geometry, work))
+pub fn limits(site: &Site, geometries: &Geometries, work: &Work) -> Vec<ResourceLimit> {
+    limits_of(&Case::new(site, geometries, work))
 }
 
 /// Every limit while a failed node strains those that are left.
-pub(crate) fn strained_limits(site: &Site, geometry: &Geometry, work: &Work, strain: Strain) -> Vec<Limit> {
-    limits_of(&Case::under(site, geometry, work, strain))
+pub(crate) fn strained_limits(site: &Site, geometries: &Geometries, work: &Work, strain: Strain) -> Vec<ResourceLimit> {
+    limits_of(&Case::under(site, geometries, work, strain))
 }
 
-fn limits_of(case: &Case) -> Vec<Limit> {
+fn limits_of(case: &Case) -> Vec<ResourceLimit> {
     let mut out = Vec::with_capacity(16 * case.site.groups.len() + 8);
     for kind in KINDS {
         (kind.limits)(case, &mut out);
@@ -122,13 +132,15 @@ fn limits_of(case: &Case) -> Vec<Limit> {
 
 /// Every limit with its formula, inputs and source, in the same order.
 #[must_use]
-pub fn ceilings(site: &Site, geometry: &Geometry, work: &Work) -> Vec<Ceiling> {
-    let case = Case::new(site, geometry, work);
-    limits_of(&case)
+pub fn ceilings(site: &Site, geometries: &Geometries, work: &Work) -> Vec<Ceiling> {
+    let case = Case::new(site, geometries, work);
+    let limits = limits_of(&case);
+    let Some(lowest) = limits.first() else { return Vec::new() };
+    limits
         .iter()
         .filter_map(|limit| {
             let kind = KINDS.iter().find(|kind| kind.resources.contains(&limit.resource))?;
-            Some((kind.explain)(&case, limit).ceiling(site, limit))
+            Some((kind.explain)(&case, limit).ceiling(&case, limit, lowest))
         })
         .collect()
 }

@@ -47,16 +47,7 @@ pub enum ModelError {
     /// Nothing to explain.
     #[error("nothing was observed: give figures such as get=152GiB/s,put=81GiB/s")]
     NothingObserved,
-    /// A throughput that is none.
-    #[error("an observed throughput of {bytes_per_s} B/s is none: give one above 0, such as 152GiB/s")]
-    ObservedFigure {
-        /// What was given.
-        bytes_per_s: f64,
-    },
-    /// A measuring error that is none.
-    #[error("a measuring error of {share} is out of range: give a share from 0.0005 to 0.3, such as 0.02 for 2 %")]
-    ObservedError {
-        /// What was given.
-        share: f64,
-    },
+    /// Figures that cannot be, each quoted.
+    #[error("{}", .0.join("; "))]
+    Observed(Vec<String>),
 }

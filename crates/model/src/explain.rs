@@ -7,13 +7,17 @@
 mod deviation;
 mod forecast;
 mod hypothesis;
+mod impossible;
+mod kinds;
 mod likelihood;
 mod nodes;
+mod rack;
 mod readings;
 mod rows;
 mod score;
 mod separator;
 mod single;
+mod standing;
 mod words;
 
 use linerate_record::explanation::{
@@ -22,14 +26,15 @@ use linerate_record::explanation::{
 use linerate_record::site::Site;
 
 use crate::error::ModelError;
-use crate::layout::geometry;
+use crate::layout::geometries;
 use deviation::Variant;
 use forecast::{World, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{Evidence, evidence, residuals};
+use score::{Evidence, evidence, nearest, residuals};
 use separator::{Leader, separator};
 
+pub use deviation::Hold;
 pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
@@ -40,19 +45,19 @@ const FILLED: f64 = 0.97;
 /// What can have bound a site, given what was observed of it.
 ///
 /// # Errors
-/// Where nothing was observed, a figure or its error is none, or the engine does not run on such a site.
+/// Where nothing was observed, figures cannot be (each is told), or the engine does not run on such a site.
 pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, ModelError> {
-    check(observations)?;
-    let geometry = geometry(site)?;
-    let evidence = evidence(observations, site.nodes());
+    check(site, observations)?;
+    let geometries = geometries(site)?;
+    let evidence = evidence(site, observations);
     let variants = rows::all(site, observations);
-    let search = search(site, &geometry, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
+    let search = search(site, &geometries, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
     let worlds: Vec<World> = search
         .survivors
         .iter()
-        .filter_map(|candidate| world(site, &geometry, &candidate.variants(&variants)))
+        .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
         .collect();
-    let survivors = told(&search, &variants, &worlds, observations, &evidence);
+    let survivors = reported(&search, &variants, &worlds, observations, &evidence);
     let leaders: Vec<Leader> = survivors
         .iter()
         .zip(&worlds)
@@ -62,17 +67,22 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
         let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
         separator(site, &leaders, moment, unobserved)
     });
-    let nearest = |candidate: &Candidate| -> Vec<Residual> {
-        world(site, &geometry, &candidate.variants(&variants))
-            .map(|world| residuals(observations, &evidence, &world, &candidate.forecast))
-            .unwrap_or_default()
+    let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
+        let world = world(site, &geometries, &candidate.variants(&variants));
+        world.map(|world| residuals(observations, &evidence, &world, &candidate.forecast)).unwrap_or_default()
     };
-    let unexplained = unexplained(observations, &survivors, &search, nearest);
+    let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
+    let (as_described, forecast) = &search.described;
+    let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: observations.clone(),
-        of_nodes: nodes::told(&evidence.get, &evidence.put),
+        of_run: Vec::new(),
+        of_nodes: nodes::reported(&evidence.get, &evidence.put),
+        node_figures: kinds::of_nodes(observations),
+        described: standing::standings(&evidence, &search, &variants),
+        kinds: kinds::kinds(&survivors),
         survivors,
         none_of_these: search.none_of_these,
         unexplained,
@@ -82,20 +92,12 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     })
 }
 
-fn check(observations: &Observations) -> Result<(), ModelError> {
+fn check(site: &Site, observations: &Observations) -> Result<(), ModelError> {
     if observations.figures.is_empty() {
         return Err(ModelError::NothingObserved);
     }
-    for figure in &observations.figures {
-        if !(figure.bytes_per_s.is_finite() && figure.bytes_per_s > 0.0) {
-            return Err(ModelError::ObservedFigure { bytes_per_s: figure.bytes_per_s });
-        }
-        let share = figure.error_share.unwrap_or(observations.error_share);
-        if !(0.0005..=0.3).contains(&share) {
-            return Err(ModelError::ObservedError { share });
-        }
-    }
-    Ok(())
+    let faults = impossible::faults(site, observations);
+    if faults.is_empty() { Ok(()) } else { Err(ModelError::Observed(faults)) }
 }
 
 /// Under what the readings are taken: the first total, or the nodes' sum.
@@ -111,7 +113,7 @@ fn moment(evidence: &Evidence) -> Option<Moment> {
 }
 
 /// Survivors as the record has them.
-fn told(
+fn reported(
     search: &Search,
     variants: &[Variant],
     worlds: &[World],
@@ -124,7 +126,7 @@ fn told(
         let alike = search.survivors.iter().zip(worlds).enumerate().filter(|(other, (candidate_b, world_b))| {
             *other != place
                 && candidate.forecast.resembles(&candidate_b.forecast, SAME_SIGMAS * observations.error_share)
-                && node_of(world) == node_of(world_b)
+                && nodes_of(world) == nodes_of(world_b)
         });
         let residuals = residuals(observations, evidence, world, &candidate.forecast);
         Hypothesis {
@@ -135,7 +137,7 @@ fn told(
             remedy: if chosen.is_empty() {
                 healthy(world, candidate, residuals.iter().all(|residual| residual.explained))
             } else {
-                remedy(&chosen, described, candidate)
+                remedy(&chosen, described, candidate, |reads, of| nearest(evidence, world, of, reads))
             },
             residuals,
         }
@@ -143,8 +145,8 @@ fn told(
     search.survivors.iter().zip(worlds).enumerate().map(of).collect()
 }
 
-fn node_of(world: &World) -> Option<&str> {
-    world.odd.as_ref().and_then(|odd| odd.node.as_deref())
+fn nodes_of(world: &World) -> &[String] {
+    world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
 /// What a site needs that is as described.
@@ -158,46 +160,38 @@ fn healthy(world: &World, candidate: &Candidate, is_explained: bool) -> Remedy {
         let share = (reach * 100.0).round();
         format!("none is needed: {share} % of the ceiling is what so few in flight reach; more in flight give more")
     } else {
-        format!("none is needed: it runs at its ceiling; more needs more of what binds ({})", binds.join("; "))
+        format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", binds.join("; "))
     };
     Remedy { change, gives: "nothing beyond what is observed".to_owned(), risks: "none".to_owned() }
 }
 
-fn remedy(chosen: &[&Variant], described: (&World, &forecast::Forecast), candidate: &Candidate) -> Remedy {
+fn remedy(
+    chosen: &[&Variant],
+    described: (&World, &forecast::Forecast),
+    candidate: &Candidate,
+    nearest: impl Fn(bool, &forecast::OperationCeiling) -> f64,
+) -> Remedy {
     let join = |of: fn(&Variant) -> String| chosen.iter().map(|variant| of(variant)).collect::<Vec<_>>().join("; ");
     Remedy {
         change: join(|variant| variant.cure.change.clone()),
-        gives: words::gives(described, &candidate.forecast),
+        gives: words::gives(described, &candidate.forecast, nearest),
         risks: join(|variant| variant.cure.risks.to_owned()),
     }
 }
 
-/// What no survivor explains, each with the nearest miss of all that was not refuted.
-fn unexplained(
-    observations: &Observations,
-    survivors: &[Hypothesis],
-    search: &Search,
-    residuals_of: impl Fn(&Candidate) -> Vec<Residual>,
-) -> Vec<Residual> {
-    let explained = |what: &Quantity| {
-        survivors
-            .iter()
-            .any(|hypothesis| hypothesis.residuals.iter().any(|residual| residual.what == *what && residual.explained))
+/// What no survivor explains, each with the nearest miss of all that was not refuted; where nothing survives, what the
+/// site as described misses. Among it may be the sum of figures of nodes, which is no figure that was given.
+fn unexplained(survivors: &[Hypothesis], described: &[Residual], nearest: &[Residual]) -> Vec<Residual> {
+    let of_survivors: Vec<&Residual> = survivors.iter().flat_map(|hypothesis| &hypothesis.residuals).collect();
+    let is_explained =
+        |what: &Quantity| of_survivors.iter().any(|residual| residual.what == *what && residual.explained);
+    let held = if survivors.is_empty() { described.iter().collect() } else { of_survivors.clone() };
+    let miss = |of: &Residual| {
+        let all = held.iter().copied().chain(nearest.iter().filter(|_| !survivors.is_empty()));
+        let missed = all.filter(|residual| residual.what == of.what && !residual.explained);
+        missed.min_by(|a, b| a.residual_share.abs().total_cmp(&b.residual_share.abs())).cloned()
     };
-    let nearest = |what: &Quantity| -> Option<Residual> {
-        let of_survivors = survivors.iter().flat_map(|hypothesis| &hypothesis.residuals).cloned();
-        let missed = search.nearest.iter().flat_map(&residuals_of);
-        of_survivors
-            .chain(missed)
-            .filter(|residual| residual.what == *what)
-            .min_by(|a, b| a.residual_share.abs().total_cmp(&b.residual_share.abs()))
-    };
-    observations
-        .figures
-        .iter()
-        .filter(|figure| !explained(&figure.what))
-        .filter_map(|figure| nearest(&figure.what))
-        .collect()
+    described.iter().filter(|of| !is_explained(&of.what)).filter_map(miss).collect()
 }
 
 fn caveats(
@@ -207,36 +201,52 @@ fn caveats(
     survivors: &[Hypothesis],
     separated: bool,
 ) -> Vec<String> {
-    let mut told = vec![
+    let mut reported = vec![
         "ceilings hold for steady load of many large requests that are spread over all nodes evenly".to_owned(),
         "one deviation and pairs were looked at; three at once were not".to_owned(),
     ];
     if site.data.object_bytes == 0 {
-        told.push("the size of objects is not described: 64 MiB is taken".to_owned());
+        reported.push("the size of objects is not described: 64 MiB is taken".to_owned());
     }
-    if site.clients.count == 0 {
-        told.push("clients are not described: nothing here says that they were not the limit".to_owned());
+    if site.has_clients_on_nodes() {
+        reported.push(
+            "clients run on the storage nodes, which are taken to ask alike: no other number or speed of them was \
+             looked at"
+                .to_owned(),
+        );
+    } else if site.clients.count == 0 {
+        reported.push("clients are not described: nothing here says that they were not the limit".to_owned());
     }
     if site.fabric.rack_uplink_bits_per_s.is_none() && site.groups.iter().all(|group| group.racks <= 1) {
-        told.push("racks and their uplinks are not described beyond one rack".to_owned());
+        reported.push("racks and their uplinks are not described beyond one rack".to_owned());
     }
     if evidence.get.nodes.is_empty() && evidence.put.nodes.is_empty() {
-        told.push("without figures per node, a slow node can be suspected but not named".to_owned());
+        reported.push("without figures per node, a slow node can be suspected but not named".to_owned());
     }
+    reported.extend(nodes::caveats(&evidence.get, &evidence.put));
     let untold: Vec<&str> =
         site.assumed.keys().filter(|path| !rows::is_varied(site, path)).map(String::as_str).collect();
     if !untold.is_empty() {
-        told.push(format!("assumed, and not varied: {}", untold.join(", ")));
+        reported.push(format!("assumed, and not varied: {}", untold.join(", ")));
     }
+    reported.extend(standing::of_clients_on_nodes(evidence, search));
     if search.cut_off > 0 {
-        told.push(format!("{} pairs that are less likely beforehand were left out", search.cut_off));
+        reported.push(format!("{} pairs that are less likely beforehand were left out", search.cut_off));
     }
     if survivors.is_empty() {
-        told.push("no hypothesis survives: the site, a figure or its error is other than given".to_owned());
+        reported.push("no hypothesis survives: the site, a figure or its error is other than given".to_owned());
+        let allowed = |total: &(bool, f64, f64)| {
+            let highest =
+                search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
+            highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
+        };
+        if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
+            reported.push("some hypothesis allows each figure, and none allows all of them at once".to_owned());
+        }
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
     if leads && !separated && survivors.len() > 1 {
-        told.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
+        reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
     }
-    told
+    reported
 }

@@ -1,8 +1,11 @@
 //! What is worth saying of a site beside its ceilings: one check a file, each with its reasons, source and tests.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{Ceiling, LayoutPlan, PlanFinding, PlanFindingKind, Resource, WorkPlan};
+use linerate_record::plan::{Ceiling, LayoutPlan, PlanFinding, PlanFindingKind, WorkPlan};
 use linerate_record::site::{NodeGroup, Plane, Site};
+
+use crate::layout::geometries;
+use crate::traffic::{NodeTraffic, traffic};
 
 mod assumed;
 mod bond_hash;
@@ -19,6 +22,8 @@ mod pcie_lanes;
 mod racks;
 mod reordering;
 mod shared_plane;
+mod small_objects;
+mod writes_stop;
 
 /// What checks look at.
 struct Case<'a> {
@@ -47,9 +52,11 @@ const CHECKS: &[Check] = &[
     racks::check,
     reordering::check,
     shared_plane::check,
+    small_objects::check,
+    writes_stop::check,
 ];
 
-/// What all checks say, the gravest first.
+/// What all checks say, the most severe first.
 #[must_use]
 pub fn findings(site: &Site, layout: &LayoutPlan, works: &[WorkPlan]) -> Vec<PlanFinding> {
     let case = Case { site, layout, works };
@@ -77,37 +84,16 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Bits per second of all ports of a plane's link in a group, whatever a bond makes of them.
-fn link_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
-    let bond = group.bonds.iter().find(|bond| bond.name == link);
-    let of = |name: &str| name == link || bond.is_some_and(|bond| bond.nics.iter().any(|nic| nic == name));
-    group.nics.iter().filter(|nic| of(&nic.name)).map(|nic| f64::from(nic.ports) * nic.speed_bits_per_s).sum()
-}
-
-/// GET, PUT or a mix.
-fn work_name(work: &WorkPlan) -> String {
-    crate::scaling::work_name(&work.work)
-}
-
-/// A resource in words.
-pub(crate) fn resource_name(resource: Resource) -> &'static str {
-    match resource {
-        Resource::PublicIngress => "the public link, receiving",
-        Resource::PublicEgress => "the public link, sending",
-        Resource::PrivateIngress => "the private link, receiving",
-        Resource::PrivateEgress => "the private link, sending",
-        Resource::RackUp => "the racks' uplinks, upwards",
-        Resource::RackDown => "the racks' uplinks, downwards",
-        Resource::ClientIngress => "the clients' NICs, receiving",
-        Resource::ClientEgress => "the clients' NICs, sending",
-        Resource::EntryNode => "the node that takes every connection",
-        Resource::DriveBandwidth => "the drives' bandwidth",
-        Resource::DriveOperations => "the drives' operations",
-        Resource::PcieNic => "PCIe of a NIC",
-        Resource::PcieDrives => "PCIe of the drives",
-        Resource::PcieSocket => "PCIe of the sockets",
-        Resource::Memory => "memory bandwidth",
-        Resource::Cpu => "the processors",
+impl Case<'_> {
+    /// Whether anything of what is planned crosses a plane's link.
+    fn crosses(&self, plane: &str) -> bool {
+        let Ok(geometries) = geometries(self.site) else { return true };
+        let of_node = |node: &NodeTraffic| {
+            let flow = if plane == "public" { node.on_public_link(self.site) } else { node.private() };
+            flow.ingress + flow.egress > 0.0
+        };
+        let of_work = |work: &WorkPlan| traffic(self.site, &geometries, &work.work).of_any_node().any(of_node);
+        self.works.is_empty() || self.works.iter().any(of_work)
     }
 }
 
@@ -133,17 +119,26 @@ mod tests {
 
     use super::*;
     use crate::ceilings::ceilings;
-    use crate::layout::{geometry, layout};
+    use crate::layout::layout;
+
+    /// The ceilings of a site's reads and writes, and nothing else of their plan.
+    pub(super) fn planned(site: &Site, read_share: f64) -> WorkPlan {
+        let work = Work { object_bytes: site.data.object_bytes, read_share };
+        let ceilings = ceilings(site, &geometries(site).unwrap(), &work);
+        WorkPlan {
+            work,
+            goal: crate::plan::goal(site, &work, &ceilings[0]),
+            ceilings,
+            spread: Vec::new(),
+            degraded_bytes_per_s: None,
+            rebuilding_bytes_per_s: None,
+            curve: None,
+        }
+    }
 
     /// All findings of a site, with GET and PUT planned.
     pub(super) fn all(site: &Site) -> Vec<PlanFinding> {
-        let geometry = geometry(site).unwrap();
-        let plan = |read_share| {
-            let work = Work { object_bytes: site.data.object_bytes, read_share };
-            let ceilings = ceilings(site, &geometry, &work);
-            WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None, curve: None }
-        };
-        findings(site, &layout(site).unwrap(), &[plan(1.0), plan(0.0)])
+        findings(site, &layout(site).unwrap(), &[planned(site, 1.0), planned(site, 0.0)])
     }
 
     /// Findings of one kind of a changed site.
@@ -156,9 +151,9 @@ mod tests {
     #[test]
     fn a_site_with_nothing_the_matter_is_told_nothing_but_notes() {
         let site = crate::sites::site();
-        let graver: Vec<PlanFinding> =
+        let more_severe: Vec<PlanFinding> =
             all(&site).into_iter().filter(|finding| finding.severity > Severity::Note).collect();
-        assert!(graver.is_empty(), "{graver:#?}");
+        assert!(more_severe.is_empty(), "{more_severe:#?}");
     }
 
     #[test]

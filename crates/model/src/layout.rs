@@ -3,7 +3,7 @@
 //! Each group of nodes is a pool of its own where the engine has erasure sets (MinIO, RustFS); all groups are one pool
 //! where shards or copies are placed anew for each object (Ceph) or for each partition (Garage).
 
-use linerate_record::plan::LayoutPlan;
+use linerate_record::plan::{LayoutPlan, PoolLayout};
 use linerate_record::site::{NodeGroup, Product, Protection, Site};
 
 pub mod alternatives;
@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod degraded;
 pub mod error;
 pub mod minio;
+pub mod objects;
 mod scattered;
 pub mod tolerance;
 mod why;
@@ -18,7 +19,7 @@ mod why;
 pub use degraded::{Degraded, degraded};
 pub use error::LayoutError;
 
-use capacity::{inline_bytes, usable_bytes, years_to_full};
+use capacity::{filled_bytes, inline_bytes, usable_bytes, years_to_full};
 use tolerance::tolerances;
 
 /// How an object lies on drives.
@@ -45,6 +46,65 @@ pub enum GeometryKind {
     Scattered,
     /// Whole copies.
     Replicas,
+}
+
+impl Geometry {
+    /// How an object is cut, however many sets there are: shards and data.
+    pub(crate) fn cut(&self) -> (u32, u32) {
+        (self.shards, self.data)
+    }
+}
+
+/// The geometries of a site's pools, and which of them the nodes of each group have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometries {
+    pools: Vec<Geometry>,
+    /// The pool of each group, in the site's order; the first, for groups beyond these and for those without nodes.
+    of_groups: Vec<usize>,
+}
+
+impl From<Geometry> for Geometries {
+    /// One pool of all groups.
+    fn from(geometry: Geometry) -> Self {
+        Geometries { pools: vec![geometry], of_groups: Vec::new() }
+    }
+}
+
+impl Geometries {
+    fn of_pools(site: &Site, pools: &[Pool]) -> Self {
+        let pool_of = |group| pools.iter().position(|pool| pool.groups.contains(&group)).unwrap_or(0);
+        Geometries {
+            pools: pools.iter().map(|pool| pool.geometry).collect(),
+            of_groups: (0..site.groups.len()).map(pool_of).collect(),
+        }
+    }
+
+    /// Of each pool.
+    #[must_use]
+    pub fn pools(&self) -> &[Geometry] {
+        &self.pools
+    }
+
+    /// The pool of a group, by its place in the site's list.
+    #[must_use]
+    pub fn pool_of(&self, group: usize) -> usize {
+        self.of_groups.get(group).copied().unwrap_or(0)
+    }
+
+    /// Of a group's pool.
+    #[must_use]
+    pub fn of(&self, group: usize) -> &Geometry {
+        &self.pools[self.pool_of(group)]
+    }
+
+    /// The same where nodes of a group are set apart as another group of its name: they stay in its pool.
+    pub(crate) fn with_parts(mut self, site: &Site) -> Self {
+        for part in &site.groups[self.of_groups.len().min(site.groups.len())..] {
+            let whole = site.groups.iter().position(|group| group.name == part.name).unwrap_or(0);
+            self.of_groups.push(self.pool_of(whole));
+        }
+        self
+    }
 }
 
 /// Nodes that share a geometry.
@@ -140,24 +200,23 @@ pub(crate) fn racks_of(group: &NodeGroup) -> Vec<u32> {
     (0..racks).map(|rack| group.count / racks + u32::from(rack < group.count % racks)).collect()
 }
 
-/// The geometry of a site: where pools differ, that of the pool that writes most per byte of an object.
+/// The geometries of a site's pools.
 ///
 /// # Errors
 /// As [`pools`].
-pub fn geometry(site: &Site) -> Result<Geometry, LayoutError> {
-    Ok(costliest(&pools(site)?).geometry)
+pub fn geometries(site: &Site) -> Result<Geometries, LayoutError> {
+    Ok(Geometries::of_pools(site, &pools(site)?))
 }
 
-/// The pool that writes most per byte of an object; the first of equals.
-pub(crate) fn costliest(pools: &[Pool]) -> &Pool {
-    let mut worst = &pools[0];
+/// The pool that takes the most objects: they go to pools by their capacity. The first of equals.
+pub(crate) fn largest<'a>(site: &Site, pools: &'a [Pool]) -> &'a Pool {
+    let mut largest = &pools[0];
     for pool in &pools[1..] {
-        let (a, b) = (pool.geometry, worst.geometry);
-        if a.shards * b.data > b.shards * a.data {
-            worst = pool;
+        if filled_bytes(site, pool) > filled_bytes(site, largest) {
+            largest = pool;
         }
     }
-    worst
+    largest
 }
 
 /// How a site's engine lays data out, how much fits, what can fail, and what could be chosen instead.
@@ -166,23 +225,37 @@ pub(crate) fn costliest(pools: &[Pool]) -> &Pool {
 /// As [`pools`].
 pub fn layout(site: &Site) -> Result<LayoutPlan, LayoutError> {
     let pools = pools(site)?;
-    let worst = costliest(&pools);
-    let usable_bytes = usable_bytes(site, &pools);
+    let largest = largest(site, &pools);
+    let is_alike = |pool: &&Pool| pool.geometry.cut() == largest.geometry.cut();
+    let (raw_bytes, usable_bytes) = (capacity::raw_bytes(site), usable_bytes(site, &pools));
     let (read_tolerance, write_tolerance) = tolerances(site.engine.product, &pools);
     Ok(LayoutPlan {
-        set_drives: worst.geometry.shards,
-        data_shards: worst.geometry.data,
-        parity_shards: worst.geometry.parity,
-        sets: pools.iter().map(|pool| pool.geometry.sets).sum(),
-        raw_bytes: capacity::raw_bytes(site),
+        set_drives: largest.geometry.shards,
+        data_shards: largest.geometry.data,
+        parity_shards: largest.geometry.parity,
+        sets: pools.iter().filter(|pool| is_alike(pool)).map(|pool| pool.geometry.sets).sum(),
+        pools: pools.iter().map(|pool| pool_layout(site, pool)).collect(),
+        raw_bytes,
         usable_bytes,
+        goal_within_reach: site.goals.usable_bytes.map(|goal| goal <= usable_bytes),
+        usable_share: if raw_bytes > 0 { usable_bytes as f64 / raw_bytes as f64 } else { 0.0 },
         years_to_full: years_to_full(&site.data, usable_bytes),
         read_tolerance,
         write_tolerance,
         inline_bytes: inline_bytes(&site.engine, &pools),
-        why: why::chosen(site, worst),
-        alternatives: alternatives::alternatives(site, worst),
+        why: why::of_pools(site, &pools),
+        alternatives: alternatives::alternatives(site, largest),
     })
+}
+
+fn pool_layout(site: &Site, pool: &Pool) -> PoolLayout {
+    PoolLayout {
+        groups: pool.groups.iter().map(|&place| site.groups[place].name.clone()).collect(),
+        set_drives: pool.geometry.shards,
+        data_shards: pool.geometry.data,
+        parity_shards: pool.geometry.parity,
+        sets: pool.geometry.sets,
+    }
 }
 
 #[cfg(test)]

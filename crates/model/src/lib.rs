@@ -4,7 +4,6 @@
 //! deviations from the site would have given what was observed, by the same ceilings. Nothing here reads a file, a
 //! clock or a socket; randomness is a seed that is passed in.
 
-pub mod audit;
 pub mod bond;
 pub mod ceilings;
 pub mod chance;
@@ -13,10 +12,10 @@ pub mod error;
 pub mod ethernet;
 pub mod explain;
 pub mod findings;
-pub mod knobs;
 pub mod layout;
+mod names;
 pub mod plan;
-pub mod profiles;
+pub mod rebuild;
 pub mod scaling;
 #[cfg(test)]
 mod sites;

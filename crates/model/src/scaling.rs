@@ -6,12 +6,12 @@
 use std::ops::RangeInclusive;
 
 use linerate_record::plan::{Bend, Resource, ScalePoint, Scaling, Work};
-use linerate_record::site::Site;
+use linerate_record::site::{Protection, Site, copies_name};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use crate::ceilings::limits;
-use crate::findings::resource_name;
-use crate::layout::{LayoutError, capacity, costliest, pools};
+use crate::layout::{LayoutError, capacity, geometries, pools};
+use crate::names::{resource_name, work_name};
 
 /// A fall below what fewer nodes give is told from this share of it on; less is rounding of shares.
 const FALL: f64 = 0.005;
@@ -53,16 +53,19 @@ pub fn scaling(site: &Site, nodes: RangeInclusive<u32>, works: &[Work]) -> Scali
             point(&other, nodes, works).unwrap_or_else(|_| refused(nodes))
         })
         .collect();
-    let bends = bends(&points, works);
+    let bends = bends(site, &points, works);
     Scaling { points, bends }
 }
 
 pub(crate) fn point(site: &Site, nodes: u32, works: &[Work]) -> Result<ScalePoint, LayoutError> {
     let pools = pools(site)?;
-    let geometry = costliest(&pools).geometry;
+    // The first pool is that of the group that grows.
+    let (geometries, geometry) = (geometries(site)?, pools[0].geometry);
     let lowest: Vec<(f64, Resource)> = works
         .iter()
-        .filter_map(|work| limits(site, &geometry, work).first().map(|limit| (limit.limit_bytes_per_s, limit.resource)))
+        .filter_map(|work| {
+            limits(site, &geometries, work).first().map(|limit| (limit.limit_bytes_per_s, limit.resource))
+        })
         .collect();
     Ok(ScalePoint {
         nodes,
@@ -87,8 +90,8 @@ fn refused(nodes: u32) -> ScalePoint {
 
 /// Where the curve bends: another resource binds, or more nodes give less than fewer did. Numbers of nodes that the
 /// engine refuses are told together, for most primes are.
-fn bends(points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
-    let mut bends = Vec::new();
+fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
+    let (mut bends, protection) = (Vec::new(), site.engine.protection);
     let none: Vec<u32> = points.iter().filter(|point| point.set_drives == 0).map(|point| point.nodes).collect();
     if let Some(&nodes) = none.first() {
         bends.push(Bend { nodes, why: refusals(&none) });
@@ -98,27 +101,62 @@ fn bends(points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
         let name = work_name(work);
         let value = |point: &ScalePoint| point.limits_bytes_per_s.get(place).copied();
         let shown = |point: &ScalePoint| bytes_per_s_iec(value(point).unwrap_or(0.0));
-        falls(&working, &name, value, shown, &mut bends);
+        let why = |peak: &ScalePoint, now: &ScalePoint| {
+            let links = now.binds.get(place).filter(|binds| is_link(**binds) && falls_alike(site, work, peak, now));
+            links.map_or_else(
+                || layout_change(protection, peak, now),
+                |links| {
+                    format!(
+                        "more of each object is on other nodes, and has to cross links: the bottleneck is {}",
+                        resource_name(*links)
+                    )
+                },
+            )
+        };
+        falls((protection, &name), &working, value, (shown, why), &mut bends);
         for pair in working.windows(2) {
             let (Some(before), Some(now)) = (pair[0].binds.get(place), pair[1].binds.get(place)) else { continue };
             if before != now {
-                let why = format!("{name}: {} binds instead of {}", resource_name(*now), resource_name(*before));
+                let why =
+                    format!("{name}: the bottleneck is {} instead of {}", resource_name(*now), resource_name(*before));
                 bends.push(Bend { nodes: pair[1].nodes, why });
             }
         }
     }
     let shown = |point: &ScalePoint| bytes_iec(point.usable_bytes as f64);
-    falls(&working, "usable capacity", |point| Some(point.usable_bytes as f64), shown, &mut bends);
+    let why = |peak: &ScalePoint, now: &ScalePoint| layout_change(protection, peak, now);
+    let usable = |point: &ScalePoint| Some(point.usable_bytes as f64);
+    falls((protection, "usable capacity"), &working, usable, (shown, why), &mut bends);
     bends.sort_by_key(|bend| bend.nodes);
     bends
 }
 
-/// Tells where a figure falls below what fewer nodes give, once per fall: until it is above that again.
+/// Whether a resource is a link of a node.
+fn is_link(resource: Resource) -> bool {
+    use Resource as R;
+    matches!(resource, R::PublicIngress | R::PublicEgress | R::PrivateIngress | R::PrivateEgress)
+}
+
+/// Whether a work's ceiling would fall from one number of nodes to another if the layout stayed that of the first.
+fn falls_alike(site: &Site, work: &Work, peak: &ScalePoint, now: &ScalePoint) -> bool {
+    let (before, after) = (with_nodes(site, peak.nodes), with_nodes(site, now.nodes));
+    let Ok(geometries) = geometries(&before) else { return false };
+    let lowest = |site: &Site| limits(site, &geometries, work).first().map(|limit| limit.limit_bytes_per_s);
+    lowest(&before).zip(lowest(&after)).is_some_and(|(before, after)| after < before * (1.0 - FALL))
+}
+
+/// `1 node`, `2 nodes`.
+fn reported(nodes: u32) -> String {
+    format!("{nodes} node{}", if nodes == 1 { "" } else { "s" })
+}
+
+/// Tells where a figure falls below what fewer nodes give, once per fall: until it is above that again. What it is of,
+/// how it is shown, and why it falls from one number of nodes to another, are the caller's.
 fn falls(
+    (protection, name): (Protection, &str),
     working: &[&ScalePoint],
-    name: &str,
     value: impl Fn(&ScalePoint) -> Option<f64>,
-    shown: impl Fn(&ScalePoint) -> String,
+    (shown, why): (impl Fn(&ScalePoint) -> String, impl Fn(&ScalePoint, &ScalePoint) -> String),
     bends: &mut Vec<Bend>,
 ) {
     let mut best: Option<(&ScalePoint, f64)> = None;
@@ -133,19 +171,20 @@ fn falls(
         if !fallen {
             let recovered = |later: &&ScalePoint| value(later).is_some_and(|later| later >= most);
             let again = working[place..].iter().position(recovered);
-            let until = again
-                .map_or(String::new(), |after| format!("; {} nodes give as much again", working[place + after].nodes));
+            let until = again.map_or(String::new(), |after| {
+                format!("; {} give as much again", reported(working[place + after].nodes))
+            });
             let run = &working[place..again.map_or(working.len(), |after| place + after)];
             let worst = run.iter().min_by(|a, b| value(a).unwrap_or(most).total_cmp(&value(b).unwrap_or(most)));
             let deeper = worst.filter(|worst| worst.nodes != point.nodes).map_or(String::new(), |worst| {
-                format!("; the least is {} at {} nodes, {}", shown(worst), worst.nodes, shape(worst))
+                format!("; the least is {} at {}, {}", shown(worst), reported(worst.nodes), shape(protection, worst))
             });
             let why = format!(
-                "{name} falls to {} from {} at {} nodes: {}{deeper}{until}",
+                "{name} falls to {} from {} at {}: {}{deeper}{until}",
                 shown(point),
                 shown(peak),
-                peak.nodes,
-                layout_change(peak, point)
+                reported(peak.nodes),
+                why(peak, point)
             );
             bends.push(Bend { nodes: point.nodes, why });
         }
@@ -153,16 +192,20 @@ fn falls(
     }
 }
 
-fn layout_change(before: &ScalePoint, now: &ScalePoint) -> String {
-    if shape(before) == shape(now) {
+fn layout_change(protection: Protection, before: &ScalePoint, now: &ScalePoint) -> String {
+    let (before, now) = (shape(protection, before), shape(protection, now));
+    if before == now {
         return "the layout is the same".to_owned();
     }
-    format!("the layout changes from {} to {}", shape(before), shape(now))
+    format!("the layout changes from {before} to {now}")
 }
 
-/// Data and parity, as engines write it.
-fn shape(point: &ScalePoint) -> String {
-    format!("{}+{}", point.set_drives - point.parity_shards, point.parity_shards)
+/// Data and parity, as engines write it, or copies.
+pub(crate) fn shape(protection: Protection, point: &ScalePoint) -> String {
+    match protection {
+        Protection::Replicas { .. } => copies_name(point.set_drives),
+        _ => format!("{}+{}", point.set_drives - point.parity_shards, point.parity_shards),
+    }
 }
 
 /// As many numbers as a reader takes in.
@@ -172,15 +215,8 @@ fn refusals(nodes: &[u32]) -> String {
     let named: Vec<String> = nodes.iter().take(NAMED).map(u32::to_string).collect();
     let more = nodes.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("the engine does not start on {}{more} nodes: no layout fits", named.join(", "))
-}
-
-pub(crate) fn work_name(work: &Work) -> String {
-    match work.read_share {
-        share if share >= 1.0 => "GET".to_owned(),
-        share if share <= 0.0 => "PUT".to_owned(),
-        share => format!("a mix with {:.0} % read", share * 100.0),
-    }
+    let of = if nodes == [1] { "node" } else { "nodes" };
+    format!("the engine does not start on {}{more} {of}: no layout fits", named.join(", "))
 }
 
 #[cfg(test)]
@@ -199,7 +235,7 @@ mod tests {
         site
     }
 
-    fn told<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
+    fn reported<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
         scaling.bends.iter().find(|bend| bend.nodes == nodes && bend.why.contains(part))
     }
 
@@ -207,12 +243,12 @@ mod tests {
     fn nodes_that_change_the_layout_for_the_worse_are_told() {
         let scaling = scaling(&unlimited(), 1..=64, &[GET, PUT]);
         assert_eq!(scaling.points.len(), 64);
-        let usable = told(&scaling, 33, "usable capacity falls").expect("33 nodes have sets of 11 drives");
+        let usable = reported(&scaling, 33, "usable capacity falls").expect("33 nodes have sets of 11 drives");
         assert!(usable.why.contains("from 12+4 to 7+4"), "{usable:?}");
         assert!(usable.why.contains("at 34 nodes, 1+1"), "{usable:?}");
         assert!(usable.why.ends_with("36 nodes give as much again"), "{usable:?}");
-        assert!(told(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
-        assert!(told(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
+        assert!(reported(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
+        assert!(reported(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
         assert!(scaling.points[16].limits_bytes_per_s.is_empty());
     }
 
@@ -221,7 +257,8 @@ mod tests {
         let mut few = site();
         few.clients.count = 4;
         let scaling = scaling(&few, 1..=32, &[GET]);
-        let clients = scaling.bends.iter().find(|bend| bend.why.contains("the clients' NICs, receiving binds"));
+        let clients =
+            scaling.bends.iter().find(|bend| bend.why.contains("the bottleneck is the clients' NICs, receiving"));
         assert!(clients.is_some(), "{:#?}", scaling.bends);
     }
 
@@ -245,8 +282,8 @@ mod tests {
                 let since = working.iter().take_while(|point| point.nodes < pair[1].nodes);
                 let most = since.map(|point| point.usable_bytes).max().unwrap_or(0);
                 if fell && pair[0].usable_bytes == most {
-                    let told = told(&scaling, pair[1].nodes, "usable capacity falls");
-                    prop_assert!(told.is_some(), "{} nodes of {}", pair[1].nodes, last);
+                    let reported = reported(&scaling, pair[1].nodes, "usable capacity falls");
+                    prop_assert!(reported.is_some(), "{} nodes of {}", pair[1].nodes, last);
                 }
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use linerate_record::site::{
-    Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
+    Bond, BondMode, Clients, ClientsOn, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel,
+    Nic, NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// Sixteen nodes of twelve NVMe drives, two bonds of two 100 Gb/s ports, MinIO: nothing is the matter with it.
@@ -15,6 +15,8 @@ pub(crate) fn site() -> Site {
         planes: Planes { public: plane("public"), private: Some(plane("private")) },
         fabric: Fabric { rack_uplink_bits_per_s: None, spines: 0, path_hash: SwitchHash::L4 },
         clients: Clients {
+            on: ClientsOn::Machines,
+            per_core_bytes_per_s: None,
             count: 32,
             racks: 0,
             ports: 1,
@@ -39,7 +41,6 @@ pub(crate) fn site() -> Site {
             growth_per_year: 0.0,
             retention_years: 0.0,
             object_bytes: 4 << 20,
-            buckets: 1,
             variability: VARIABILITY,
         },
         goals: Goals::default(),

@@ -2,9 +2,9 @@
 
 mod sites;
 
-use linerate_model::ceilings::{Limit, limits};
+use linerate_model::ceilings::{ResourceLimit, limits};
 use linerate_model::ethernet::goodput_share;
-use linerate_model::layout::{Geometry, GeometryKind};
+use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_model::traffic::traffic;
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::*;
@@ -26,8 +26,8 @@ fn put() -> Work {
     work(64 << 20, 0.0)
 }
 
-fn limit(site: &Site, geometry: &Geometry, work: &Work, resource: Resource) -> Limit {
-    let all = limits(site, geometry, work);
+fn limit(site: &Site, geometries: &Geometries, work: &Work, resource: Resource) -> ResourceLimit {
+    let all = limits(site, geometries, work);
     *all.iter().find(|limit| limit.resource == resource).unwrap_or_else(|| panic!("no {resource:?} in {all:?}"))
 }
 
@@ -68,7 +68,7 @@ fn nodes_56_read_at_99_percent_of_one_member_or_98_percent_of_a_shared_pair() {
 #[test]
 fn nodes_56_write_at_73_percent_of_one_member_at_10_plus_4_and_cannot_at_8_plus_8() {
     let observed = 81.0 * GIB;
-    let one_member = |mtu_bytes, geometry: Geometry| {
+    let one_member = |mtu_bytes, geometry: Geometries| {
         let mut site = uniform("56", 56, 2, 25e9, mtu_bytes);
         for bond in &mut site.groups[0].bonds {
             bond.mode = BondMode::ActiveBackup;
@@ -148,7 +148,7 @@ fn ceph_on_12_nodes_reads_111_gib_s_with_192_gb_s_out_of_each() {
     site.engine.tls = true;
     site.groups[0].drives[0].count = 24;
     let work = work(32 << 20, 1.0);
-    let geometry = Geometry { kind: GeometryKind::Scattered, ..sets(2, 2) };
+    let geometry = Geometry { kind: GeometryKind::Scattered, ..*sets(2, 2).of(0) }.into();
     let egress = limit(&site, &geometry, &work, Resource::PublicEgress);
     near(egress.demand, 1.0 + 11.0 / 12.0 + 0.5, 0.001, "bytes out per client byte");
     near(egress.demand * 111.0 * GIB / 12.0 * 8.0 / 1e9, 192.0, 0.5, "GET egress of a node in Gb/s");

@@ -6,14 +6,17 @@
 
 mod chance;
 mod explained_sites;
+#[path = "explained_sites/random.rs"]
+mod random;
 
 use chance::Chance;
-use explained_sites::{bond, drives, nic, observed, plane, site};
+use explained_sites::observed;
 use linerate_model::ceilings::limits;
-use linerate_model::explain::{Predicted, Single, explain, singles};
-use linerate_record::explanation::{Deviation, Explanation, Observations, Observed, Quantity};
-use linerate_record::plan::Work;
-use linerate_record::site::{BondMode, Encapsulation, Entry, Product, Protection, Site, TrafficPolicy};
+use linerate_model::explain::{Hold, Predicted, Single, explain, singles};
+use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
+use linerate_record::plan::{Resource, Work};
+use linerate_record::site::Site;
+use random::random_site;
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;
@@ -45,80 +48,38 @@ struct Truth {
     put_share: f64,
 }
 
-fn random_site(chance: &mut Chance) -> Site {
-    let nodes = chance.one_of(&[4, 6, 8, 12, 16, 24, 32, 48, 56, 64]);
-    let speed = chance.one_of(&[10e9, 25e9, 50e9, 100e9, 200e9, 400e9]);
-    let mtu = chance.one_of(&[1500, 9000]);
-    let mut site = site("random", nodes, speed, mtu);
-    let group = &mut site.groups[0];
-    group.racks = chance.one_of(&[1, 2, 4]);
-    group.cores = chance.one_of(&[16, 32, 64, 128]);
-    let read = chance.factor(0.2e9, 14e9);
-    group.drives = vec![drives(chance.one_of(&[4, 8, 12, 24]), read, read * chance.between(0.3, 0.9))];
-    let ports = chance.one_of(&[1, 2, 4]);
-    group.nics = vec![nic("p0", ports, speed), nic("p1", ports, speed)];
-    if ports == 1 || chance.between(0.0, 4.0) < 1.0 {
-        group.nics.iter_mut().for_each(|nic| nic.ports = 1);
-        group.bonds.clear();
-        site.planes.public = plane("p0", mtu);
-        site.planes.private = Some(plane("p1", mtu));
-    } else {
-        group.bonds = vec![bond("bond0", "p0"), bond("bond1", "p1")];
-        if chance.between(0.0, 4.0) < 1.0 {
-            group.bonds[0].mode = BondMode::BalanceXor;
-        }
-    }
-    if chance.between(0.0, 3.0) < 1.0 {
-        site.planes.private = None;
-    }
-    if chance.between(0.0, 4.0) < 1.0 {
-        site.planes.public.encapsulation = Encapsulation::Vxlan;
-    }
-    if chance.between(0.0, 3.0) < 1.0 {
-        site.fabric.rack_uplink_bits_per_s = Some(speed * f64::from(nodes) * chance.between(0.3, 2.0));
-    }
-    if chance.between(0.0, 2.0) < 1.0 {
-        site.clients.count = nodes * chance.one_of(&[1, 2, 4]);
-        site.clients.ports = chance.one_of(&[1, 2]);
-        site.clients.speed_bits_per_s = chance.one_of(&[25e9, 100e9]);
-    }
-    if chance.between(0.0, 4.0) < 1.0 {
-        site.entry = Entry::Bgp { policy: TrafficPolicy::Local };
-    }
-    engine(&mut site, chance);
-    site
-}
-
-fn engine(site: &mut Site, chance: &mut Chance) {
-    site.engine.tls = chance.between(0.0, 2.0) < 1.0;
-    site.data.object_bytes = chance.one_of(&[4 << 20, 24 << 20, 64 << 20, 128 << 20]);
-    (site.engine.product, site.engine.protection) = match chance.one_of(&[0, 1, 2, 3, 4, 5]) {
-        0 => (Product::CephRgw, Protection::Erasure { data: 2, parity: 2 }),
-        1 => (Product::CephRgw, Protection::Replicas { copies: 3 }),
-        2 => (Product::Garage, Protection::Replicas { copies: 3 }),
-        3 => (Product::Rustfs, Protection::Sets { set_drives: None, parity: None }),
-        4 => (Product::Minio, Protection::Sets { set_drives: None, parity: Some(2) }),
-        _ => (Product::Minio, Protection::Sets { set_drives: None, parity: None }),
-    };
-    if chance.between(0.0, 4.0) < 1.0 {
-        site.assumed.insert("nodes.storage.drives.0.read".to_owned(), "nobody stated it".to_owned());
-        site.assumed.insert("nodes.storage.cores".to_owned(), "nobody stated it".to_owned());
-    }
-}
-
 /// Ceilings of the whole site, and of the odd node and of the others alone. Racks and clients are those of the site
 /// before a node of it became a group of its own.
 fn ceilings(site: &Site, single: &Single, reads: bool) -> (f64, f64, f64) {
     let work = Work { object_bytes: single.site.data.object_bytes, read_share: f64::from(u8::from(reads)) };
     let around = if single.odd_group.is_some() { site } else { &single.site };
-    let of_nodes = limits(&single.site, &single.geometry, &work).into_iter().filter(|limit| limit.group.is_some());
-    let of_site = limits(around, &single.geometry, &work).into_iter().filter(|limit| limit.group.is_none());
+    let of_nodes = limits(&single.site, &single.geometries, &work).into_iter().filter(|limit| limit.group.is_some());
+    let of_site = limits(around, &single.geometries, &work).into_iter().filter(|limit| limit.group.is_none());
     let (mut odd, mut others) = (f64::INFINITY, f64::INFINITY);
     for limit in of_nodes.chain(of_site) {
-        let whose = if limit.group.is_some() && limit.group == single.odd_group { &mut odd } else { &mut others };
-        *whose = whose.min(limit.limit_bytes_per_s);
+        let is_odd = limit.group.is_some() && limit.group == single.odd_group;
+        let whose = if is_odd { &mut odd } else { &mut others };
+        let left = match single.hold {
+            Some(Hold::Links { resources, share }) if is_odd && resources.contains(&limit.resource) => share,
+            Some(Hold::Processors { share }) if is_odd && limit.resource == Resource::Cpu => share / reserve(single),
+            _ if limit.resource == Resource::Cpu => single.cpu_share,
+            _ => 1.0,
+        };
+        *whose = whose.min(left * limit.limit_bytes_per_s);
     }
     (odd.min(others), odd, others)
+}
+
+/// The least that the odd node's processors could do relative to what binds it, of GET and PUT.
+fn reserve(single: &Single) -> f64 {
+    let of = |read_share: f64| {
+        let work = Work { object_bytes: single.site.data.object_bytes, read_share };
+        let limits = limits(&single.site, &single.geometries, &work);
+        let of_odd: Vec<_> = limits.iter().filter(|limit| limit.group == single.odd_group).collect();
+        let processors = of_odd.iter().find(|limit| limit.resource == Resource::Cpu).expect("every node has some");
+        processors.limit_bytes_per_s / of_odd[0].limit_bytes_per_s
+    };
+    of(1.0).min(of(0.0))
 }
 
 /// A deviation that has an effect, each kind being as likely; where drives are slower, by any factor.
@@ -196,7 +157,7 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
     }
     noisy(Quantity::Get, truth.get);
     noisy(Quantity::Put, truth.put);
-    Planted { cause, observations: Observations { figures, error_share: ERROR }, truth }
+    Planted { cause, observations: Observations { figures, error_share: ERROR, nodes_alone: false }, truth }
 }
 
 /// Whether a deviation is the planted one: the same, but for the node's name and the value of a free number.
@@ -215,7 +176,7 @@ fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
 /// Whether a rival's predictions are all within three standard errors of what is true and the most that is lost, so
 /// that either can be mistaken for the other.
 fn resembles(planted: &Planted, rival: &Single) -> bool {
-    let named = rival.node.as_deref() == Some("storage-2");
+    let named = rival.nodes == ["storage-2"];
     let of = |rival: Predicted, total: f64, share: f64| {
         let most = if named { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
         let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs();
@@ -226,10 +187,20 @@ fn resembles(planted: &Planted, rival: &Single) -> bool {
     of(rival.get, truth.get, truth.get_share) && of(rival.put, truth.put, truth.put_share)
 }
 
+/// Weights of leaders whose share that is right is printed.
+const WEIGHTS: [f64; 2] = [0.5, 0.9];
+
+/// Whether a cause shows in the PUT of the whole site alone, which something unknown holds back often enough.
+fn shows_in_put_alone(planted: &Planted, described: &Single) -> bool {
+    let truth = &planted.truth;
+    planted.cause.odd_group.is_none() && truth.get > described.get.even_bytes_per_s * (1.0 - MOST_LOSS)
+}
+
 #[test]
 fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
     let (mut lost, mut distinct, mut first) = (Vec::new(), 0_u32, 0_u32);
-    let (mut behind, mut survivors) = (Vec::new(), 0);
+    let (mut of_put, mut first_of_put, mut second_of_put) = (0_u32, 0_u32, 0_u32);
+    let (mut behind, mut survivors, mut reliable) = (Vec::new(), 0, WEIGHTS.map(|_| (0_u32, 0_u32)));
     for seed in 0..SITES {
         let mut chance = Chance::new(seed);
         let site = random_site(&mut chance);
@@ -239,20 +210,36 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
         let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
         let place = explanation.survivors.iter().position(|hypothesis| alone(&hypothesis.deviations));
         if place.is_none() {
-            lost.push(told(seed, &planted, &explanation));
+            lost.push(reported(seed, &planted, &explanation));
+        }
+        for (least, of) in WEIGHTS.iter().zip(&mut reliable) {
+            let names = |first: &Hypothesis| first.weight > *least && !first.deviations.is_empty();
+            let leads = explanation.survivors.first().is_some_and(names);
+            *of = (of.0 + u32::from(leads && place == Some(0)), of.1 + u32::from(leads));
         }
         let rivals = singles(&site, &planted.observations).expect("the site runs");
         let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
         if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
             continue;
         }
+        if shows_in_put_alone(&planted, &rivals[0]) {
+            of_put += 1;
+            first_of_put += u32::from(place == Some(0));
+            second_of_put += u32::from(place.is_some_and(|place| place < 2));
+            continue;
+        }
         distinct += 1;
         if place == Some(0) {
             first += 1;
         } else {
-            behind.push(told(seed, &planted, &explanation));
+            behind.push(reported(seed, &planted, &explanation));
         }
     }
+    println!("of {of_put} that show in PUT alone {first_of_put} are first, {second_of_put} first or second");
+    for (least, of) in WEIGHTS.iter().zip(&reliable) {
+        println!("of {} causes that weigh more than {least}, {} are the planted ones", of.1, of.0);
+    }
+    assert!(f64::from(second_of_put) >= 0.8 * f64::from(of_put), "{second_of_put} of {of_put}");
     println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
     println!("{distinct} of {SITES} planted causes are told apart from every rival; {first} of them are first");
     assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));
@@ -261,7 +248,7 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
 }
 
 /// A site that went wrong.
-fn told(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
+fn reported(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
     let leaders: Vec<String> =
         explanation.survivors.iter().take(3).map(|first| format!("{} {:.3}", first.id, first.weight)).collect();
     let cause = planted.cause.deviation.as_ref().map(|deviation| format!("{} {}", deviation.id, deviation.value));

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::{Change, Space, Standing};
+use crate::knob::{Change, Space, SpaceIdentity};
+use crate::load::{self, Load};
 
 /// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
 pub const EXPERIMENT_SCHEMA: u32 = 1;
@@ -80,7 +81,7 @@ pub struct Design {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "do")]
-pub enum Step {
+pub enum ExperimentStep {
     /// Put an arm in place, let it settle, measure it.
     Measure(Cell),
     /// Nothing more: put everything back.
@@ -104,7 +105,7 @@ pub struct Cell {
 
 /// What came of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CellOutcome {
     /// When the arm was in place, in nanoseconds since the experiment began.
     pub started_ns: u64,
     /// When the last interval ended.
@@ -129,7 +130,7 @@ pub struct Outcome {
 
 /// A cell that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredCell {
     /// Index of the arm.
     pub arm: u32,
     /// When it was in place.
@@ -160,7 +161,7 @@ pub struct Measured {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// In the order in which they ran.
-    pub cells: Vec<Measured>,
+    pub cells: Vec<MeasuredCell>,
     /// Why it does not count; empty where it does.
     pub spoiled: Vec<String>,
 }
@@ -227,8 +228,28 @@ pub struct Effect {
     pub lasting: Option<Lasting>,
     /// What may be said.
     pub decision: Decision,
-    /// The same in words.
+    /// What that comes to for who wants to know what to do.
+    #[serde(default)]
+    pub verdict: ArmVerdict,
+    /// The decision in words.
     pub sentence: String,
+}
+
+/// What came of an arm, for a reader who wants to know what to do; what matters most first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArmVerdict {
+    /// Faster.
+    Helps,
+    /// Slower.
+    Costs,
+    /// No effect as large as matters.
+    RuledOut,
+    /// Neither is known.
+    #[default]
+    Unknown,
+    /// Its blocks go on.
+    Running,
 }
 
 /// An effect in the last third of long cells.
@@ -303,7 +324,7 @@ pub enum RemarkKind {
 /// Why an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum ExperimentStopReason {
     /// Every arm is decided.
     Decided,
     /// All blocks are spent.
@@ -324,9 +345,21 @@ pub struct Report {
     /// What was asked.
     pub design: Design,
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: ExperimentStopReason,
     /// Every block.
     pub blocks: Vec<Block>,
+    /// Blocks that count.
+    #[serde(default)]
+    pub counted_blocks: u32,
+    /// Blocks that were spoiled.
+    #[serde(default)]
+    pub spoiled_blocks: u32,
+    /// From the beginning of the first cell of a block to the end of the last, in nanoseconds.
+    #[serde(default)]
+    pub elapsed_ns: u64,
+    /// How often an interval of an effect holds the truth: 1 − α.
+    #[serde(default)]
+    pub confidence: f64,
     /// Rounds of long cells, after the blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Block>,
@@ -336,7 +369,7 @@ pub struct Report {
     pub effects: Vec<Effect>,
     /// Other figures of the same arms.
     pub secondary: Vec<Secondary>,
-    /// What else must be known, the gravest first.
+    /// What else must be known, the most severe first.
     pub remarks: Vec<Remark>,
     /// Time left to settle at the end.
     pub settle_ns: u64,
@@ -348,7 +381,7 @@ pub struct Report {
 pub struct Secondary {
     /// Name of the arm.
     pub arm: String,
-    /// As in [`Outcome::secondary`].
+    /// As in [`CellOutcome::secondary`].
     pub figure: String,
     /// Blocks in which both have it.
     pub blocks: u32,
@@ -402,7 +435,7 @@ pub struct Experiment {
     pub space: Space,
     /// Which namespaces the changes of the arms mean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spaces: Vec<Standing>,
+    pub spaces: Vec<SpaceIdentity>,
 }
 
 /// What puts an arm in place. Without any of these, everything stays as it is.
@@ -414,6 +447,10 @@ pub struct Means {
     /// Flags of `linerate bench` that this arm alone has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
+    /// The load of its cells as these and all others described it, but for their times; absent in folders of versions
+    /// that did not record it, and of those that say more of a load than is known here.
+    #[serde(default, deserialize_with = "load::recorded", skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// Command of the user's that puts it in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -434,7 +471,7 @@ pub struct Done {
     /// Which.
     pub cell: Cell,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: CellOutcome,
 }
 
 /// Everything that an experiment says: the JSON of `linerate experiment`.
@@ -461,6 +498,9 @@ pub struct TableSeries {
     pub baseline_value: Option<f64>,
     /// Whether differences are taken within blocks.
     pub blocked: bool,
+    /// Without blocks, the interleaved blocks that it would take to show what matters of any arm; absent with blocks.
+    #[serde(default)]
+    pub runs_needed: Option<u32>,
     /// Every other arm.
     pub effects: Vec<Effect>,
 }
@@ -485,6 +525,6 @@ pub struct TableReport {
     pub drawn: bool,
     /// In the order of the table.
     pub series: Vec<TableSeries>,
-    /// What else must be known, the gravest first.
+    /// What else must be known, the most severe first.
     pub remarks: Vec<Remark>,
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Unit;
+
 /// The version of [`Explanation`] as JSON.
 pub const EXPLANATION_SCHEMA: u32 = 1;
 
@@ -12,6 +14,9 @@ pub struct Observations {
     pub figures: Vec<Observed>,
     /// Relative standard error that each figure is taken to have, unless it says so itself: 0.02 is 2 %.
     pub error_share: f64,
+    /// Whether each node was measured by itself, so that figures of nodes have no sum.
+    #[serde(default)]
+    pub nodes_alone: bool,
 }
 
 /// One measured throughput.
@@ -61,6 +66,9 @@ pub struct Deviation {
     pub cost: f64,
     /// What would show it, and where to read it: `Speed:` of `ethtool bond0`.
     pub shown_by: String,
+    /// What the site states that is not so under it: `planes.public.mtu: 9000`.
+    #[serde(default)]
+    pub contradicts: Vec<String>,
 }
 
 /// What a hypothesis says of one observation.
@@ -70,14 +78,58 @@ pub struct Residual {
     pub what: Quantity,
     /// What was measured.
     pub observed_bytes_per_s: f64,
-    /// What the hypothesis predicts as the ceiling.
+    /// What the hypothesis predicts; where that is a range, its upper end. Never what was measured.
     pub predicted_bytes_per_s: f64,
-    /// (observed − predicted) / predicted.
+    /// The lower end of what is predicted, where that is a range.
+    #[serde(default)]
+    pub least_bytes_per_s: Option<f64>,
+    /// (observed − predicted) / predicted; of a range, by the end that is nearer, and 0 between them.
     pub residual_share: f64,
+    /// By how many standard errors the figure is above its ceiling; absent up to 1.645.
+    #[serde(default)]
+    pub above_sigmas: Option<f64>,
     /// The resource that binds under the hypothesis.
     pub binds: String,
-    /// Whether the hypothesis explains the figure: predicts it within the error.
+    /// Whether the hypothesis explains the figure: predicts it within the error, and allows it.
     pub explained: bool,
+}
+
+/// A figure against its ceiling on the site as described: of the whole site, or of a single node where nothing says
+/// what all nodes give.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureStanding {
+    /// Of what.
+    pub what: Quantity,
+    /// What was measured.
+    pub observed_bytes_per_s: f64,
+    /// The lowest ceiling of the site as described; of a single node, its share of what its kind allows, and twice that
+    /// where it was measured by itself.
+    pub ceiling_bytes_per_s: f64,
+    /// Measured / ceiling.
+    pub share: f64,
+    /// By how many standard errors the figure is above the ceiling; absent up to 1.645.
+    pub above_sigmas: Option<f64>,
+    /// The resource that binds.
+    pub binds: String,
+    /// What the figure takes of each of what binds (a node, a rack, a client), in `unit`.
+    pub needed: f64,
+    /// What each of it has.
+    pub there: f64,
+    /// The unit of both: that of the resource that binds.
+    pub unit: Unit,
+    /// All of that in one sentence.
+    pub claim: String,
+    /// The most that any hypothesis allows; absent where the site as described allows the figure.
+    pub most: Option<Most>,
+}
+
+/// The most that any hypothesis allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Most {
+    /// Its ceiling.
+    pub ceiling_bytes_per_s: f64,
+    /// The hypothesis' name.
+    pub id: String,
 }
 
 /// A set of deviations, and how well it fits.
@@ -87,7 +139,7 @@ pub struct Hypothesis {
     pub id: String,
     /// What differs.
     pub deviations: Vec<Deviation>,
-    /// Of each observation.
+    /// Of each observation; then of sums of figures of nodes that stand for a total which nobody gave.
     pub residuals: Vec<Residual>,
     /// Share of the weight of all surviving hypotheses and of none of these: they sum to 1.
     pub weight: f64,
@@ -95,6 +147,26 @@ pub struct Hypothesis {
     pub indistinguishable: Vec<String>,
     /// What would relieve it.
     pub remedy: Remedy,
+}
+
+/// Hypotheses that no figure tells apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kind {
+    /// Their places among the survivors, from 0: the weightiest first, which stands for the others.
+    pub survivors: Vec<usize>,
+    /// Their weights together, as a share of 1.
+    pub weight: f64,
+}
+
+/// Figures of single nodes, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeFigures {
+    /// How many there are.
+    pub figures: u64,
+    /// The least of them.
+    pub least_bytes_per_s: f64,
+    /// The most.
+    pub most_bytes_per_s: f64,
 }
 
 /// What to do if a hypothesis is true.
@@ -126,11 +198,23 @@ pub struct Explanation {
     pub schema: u32,
     /// What was measured.
     pub observations: Observations,
+    /// What the run that figures are of says by itself, in sentences: errors first.
+    #[serde(default)]
+    pub of_run: Vec<String>,
     /// What figures of single nodes say by themselves, in sentences: the slowest first.
     #[serde(default)]
     pub of_nodes: Vec<String>,
+    /// The figures of single nodes; absent without.
+    #[serde(default)]
+    pub node_figures: Option<NodeFigures>,
+    /// Figures against the site as described.
+    #[serde(default)]
+    pub described: Vec<FigureStanding>,
     /// The hypotheses that survive, the weightiest first.
     pub survivors: Vec<Hypothesis>,
+    /// The survivors by what tells them apart, the weightiest first.
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
     /// The weight of what was not enumerated.
     #[serde(default)]
     pub none_of_these: f64,

@@ -32,6 +32,8 @@ pub enum Confidence {
 pub enum FindingKind {
     /// linerate's own threads bound a point.
     ClientBound,
+    /// One of several clients did not drive load as long as the others.
+    ClientMissing,
     /// A NIC of this machine ran close to its link speed.
     NicBound,
     /// Throughput still grew at the highest concurrency tried.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::{Change, Place};
+use crate::knob::{Change, SettingPlace};
 
 /// The version of [`Line`].
 pub const JOURNAL_SCHEMA: u32 = 1;
@@ -180,7 +180,7 @@ pub enum Line {
         /// Which.
         number: u32,
         /// Of what.
-        place: Place,
+        place: SettingPlace,
         /// Why.
         why: String,
     },
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_line_reads_back_as_it_was_written_tabs_included() {
-        let place = Place { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
+        let place = SettingPlace { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
         let change = Change {
             place: place.clone(),
             prior: "4096\t131072\t6291456".into(),

@@ -1,15 +1,18 @@
 //! A knob: one setting of a machine or a cluster, described; a change of it; and files of changes.
 //!
-//! The catalogue is a table of [`Knob`]s in the model; here are the words it is written in, because they cross a disk:
-//! in audits, in files of changes and in the journal.
+//! The catalogue is a table of [`Knob`]s in the room `settings`; here are the words that it is written in. Places,
+//! values and changes cross a disk, in audits, in files of changes and in the journal. A row ([`Knob`], [`Locator`])
+//! does not: it is here because the catalogue states it and `host` acts by it, and neither knows the other.
 
+pub mod domain;
 mod value;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use value::{fits, same, same_in};
+pub use domain::Domain;
+pub use value::{AsRead, as_grouped, fits, same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
 /// host says.
@@ -179,7 +182,7 @@ pub enum DeviceClass {
 
 /// One setting on one machine, addressed: which knob, in whose namespaces, of which device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct SettingPlace {
     /// The knob's id: `net.core.rmem_max`, `block.scheduler`.
     pub knob: String,
     /// The device, for knobs of devices.
@@ -203,7 +206,7 @@ pub enum Space {
     Netns(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingPlace {
     /// `net.core.rmem_max`, `block.scheduler of nvme0n1`, `net.core.somaxconn in namespaces of process 4711`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.knob)?;
@@ -222,7 +225,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Which, where.
-    pub place: Place,
+    pub place: SettingPlace,
     /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word, and of a bond's
     /// `802.3ad 4` the first.
     pub value: Option<String>,
@@ -348,7 +351,7 @@ pub struct Mount {
     pub options: Vec<String>,
 }
 
-/// What the model advises for one place.
+/// What a row advises for one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// The value to set.
@@ -361,7 +364,7 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Which setting.
-    pub place: Place,
+    pub place: SettingPlace,
     /// What it was when the change was planned.
     pub prior: String,
     /// What it shall be.
@@ -389,7 +392,7 @@ pub struct ChangeSet {
     pub changes: Vec<Change>,
     /// Which namespaces the changes mean. Numbers of processes and names are given again; a file of schema 1 has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spaces: Vec<Standing>,
+    pub spaces: Vec<SpaceIdentity>,
 }
 
 /// The version of [`ChangeSet`].
@@ -397,7 +400,7 @@ pub const CHANGES_SCHEMA: u32 = 2;
 
 /// What stood behind a space when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct SpaceIdentity {
     /// The space.
     pub space: Space,
     /// The inode of its network namespace.
@@ -447,6 +450,8 @@ pub struct Knob {
     pub scope: Scope,
     /// When a change acts.
     pub takes_effect: TakesEffect,
+    /// What it can be set to.
+    pub takes: Domain,
     /// The kernel's (or component's) default, as text; with what it depends on.
     pub default: &'static str,
     /// What it is, in one sentence.

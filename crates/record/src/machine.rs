@@ -16,7 +16,7 @@ pub struct Machine {
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// Network interfaces that are up, loopback included.
-    pub nics: Vec<Nic>,
+    pub nics: Vec<MachineNic>,
     /// Clock source, as the kernel names it.
     pub clocksource: String,
     /// Set where the kernel says that it runs under a hypervisor.
@@ -25,7 +25,7 @@ pub struct Machine {
 
 /// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Nic {
+pub struct MachineNic {
     /// Interface name.
     pub name: String,
     /// Link speed in bits per second, decimal, as the driver states it. Absent where it states none (loopback, veth on
@@ -43,12 +43,12 @@ pub struct Nic {
     pub over: Vec<String>,
     /// How it spreads flows over its members, where it is a bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bond: Option<Bond>,
+    pub bond: Option<MachineBond>,
 }
 
 /// A bond, as the kernel names its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bond {
+pub struct MachineBond {
     /// Such as `802.3ad` or `active-backup`.
     pub mode: String,
     /// Which fields of a packet choose the member it is sent on, such as `layer3+4`; absent in modes that do not hash.

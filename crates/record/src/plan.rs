@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Severity;
-use crate::site::Site;
+use crate::site::{Site, Tolerates};
+use crate::units::{Unit, bits_per_s, bytes_per_s_iec, count};
 
 /// The version of [`Plan`] as JSON.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -17,6 +18,9 @@ pub struct Work {
     pub read_share: f64,
 }
 
+/// Objects below this size are told in requests per second too.
+pub const SMALL_BYTES: u64 = 1 << 20;
+
 /// One resource of the site, and the client work above which it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
@@ -26,12 +30,21 @@ pub struct Ceiling {
     pub group: Option<String>,
     /// Client bytes per second of the whole site at which it is full.
     pub limit_bytes_per_s: f64,
+    /// The same in client requests per second; absent for objects of [`SMALL_BYTES`] or more.
+    #[serde(default)]
+    pub limit_requests_per_s: Option<f64>,
+    /// Client bytes per second from the lowest ceiling of the work to this one; 0 for the lowest.
+    #[serde(default)]
+    pub headroom_bytes_per_s: f64,
+    /// Share of it in use, from 0 to 1, when the site is at the lowest ceiling of the work; 1 for the lowest.
+    #[serde(default)]
+    pub utilisation_share: f64,
     /// Bytes (or operations) that the resource moves per client byte (or request), at the node that moves most.
     pub demand: f64,
     /// What the resource can move, in its own unit, per node (or per link).
     pub capacity: f64,
-    /// The unit of `capacity`: `B/s`, `op/s`.
-    pub unit: String,
+    /// The unit of `capacity`: [`Resource::unit`].
+    pub unit: Unit,
     /// The formula, in words of the inputs.
     pub formula: String,
     /// What went in.
@@ -91,6 +104,55 @@ pub enum Resource {
     Cpu,
 }
 
+/// Nanoseconds of a core in a second.
+const NS_PER_S: f64 = 1e9;
+
+impl Resource {
+    /// What it moves is counted in this.
+    #[must_use]
+    pub const fn unit(self) -> Unit {
+        match self {
+            Resource::Cpu => Unit::CoreNsPerS,
+            Resource::DriveOperations => Unit::OperationsPerS,
+            _ => Unit::BytesPerS,
+        }
+    }
+
+    /// Whether it is a link, which is sold in bits.
+    #[must_use]
+    pub const fn is_link(self) -> bool {
+        match self {
+            Resource::PublicIngress
+            | Resource::PublicEgress
+            | Resource::PrivateIngress
+            | Resource::PrivateEgress
+            | Resource::RackUp
+            | Resource::RackDown
+            | Resource::ClientIngress
+            | Resource::ClientEgress
+            | Resource::EntryNode => true,
+            Resource::DriveBandwidth
+            | Resource::DriveOperations
+            | Resource::PcieNic
+            | Resource::PcieDrives
+            | Resource::PcieSocket
+            | Resource::Memory
+            | Resource::Cpu => false,
+        }
+    }
+
+    /// So much of it per second, in [`Resource::unit`], as people read it: `24.8 Gb/s`, `120 k op/s`, `64 cores`.
+    #[must_use]
+    pub fn amount(self, per_s: f64) -> String {
+        match self {
+            Resource::Cpu => format!("{} cores", count(per_s / NS_PER_S)),
+            Resource::DriveOperations => format!("{} op/s", count(per_s)),
+            link if link.is_link() => bits_per_s(8.0 * per_s),
+            _ => bytes_per_s_iec(per_s),
+        }
+    }
+}
+
 /// Ceilings for one kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkPlan {
@@ -100,11 +162,28 @@ pub struct WorkPlan {
     pub ceilings: Vec<Ceiling>,
     /// What bonds and paths give when flows are placed by their hashes; absent where there are none.
     pub spread: Vec<Spread>,
-    /// The lowest ceiling with one failed node being healed; absent where the layout cannot.
+    /// The lowest ceiling with one node down and nothing being restored; absent where the work has no quorum then.
     pub degraded_bytes_per_s: Option<f64>,
+    /// The lowest ceiling while that node's data is being restored; absent where it cannot be.
+    #[serde(default)]
+    pub rebuilding_bytes_per_s: Option<f64>,
     /// Throughput and latency over requests in flight; absent where nothing limits the work.
     #[serde(default)]
     pub curve: Option<Curve>,
+    /// The site's goal for this work, against its lowest ceiling; absent where none is stated or nothing limits it.
+    #[serde(default)]
+    pub goal: Option<Goal>,
+}
+
+/// A goal of throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Client bytes per second that the site states.
+    pub bytes_per_s: f64,
+    /// The same as a share of the lowest ceiling.
+    pub ceiling_share: f64,
+    /// Whether it is not above that ceiling.
+    pub within_reach: bool,
 }
 
 /// Throughput and latency over requests in flight.
@@ -116,10 +195,14 @@ pub struct Curve {
     pub alone_ns: f64,
     /// What a request that is alone is longest at.
     pub alone_by: Resource,
-    /// Alike stations of the resource that binds: nodes, clients, racks, or one.
+    /// Alike stations of the resource that binds: nodes, clients, racks, or one. Of drives: how many requests they
+    /// serve at once, which are sets where a request is at all drives of one.
     pub stations: u32,
     /// The fewest requests in flight that reach so much of the ceiling as is called the knee.
     pub knee: CurvePoint,
+    /// Requests in flight that the knee takes of each client, rounded up; absent where the site describes none.
+    #[serde(default)]
+    pub knee_in_flight_each: Option<u64>,
     /// Where the site describes clients: all connections that they keep busy.
     pub clients: Option<CurvePoint>,
     /// By requests in flight, ascending, beyond the knee.
@@ -148,6 +231,9 @@ pub struct Spread {
     pub group: Option<String>,
     /// Members (or paths).
     pub members: u32,
+    /// Members that the ceilings count, where it is certain that traffic never reaches all of them.
+    #[serde(default)]
+    pub counted_members: Option<u32>,
     /// Flows over the link at once.
     pub flows: u32,
     /// Share of all members' sum that flows get with max-min sharing: 5th percentile, median, 95th.
@@ -165,18 +251,27 @@ pub struct Spread {
 /// How the engine lays data out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayoutPlan {
-    /// Drives of a set (or shards and copies of an object).
+    /// Drives of a set (or shards and copies of an object): of the pool that takes the most objects.
     pub set_drives: u32,
-    /// Shards of data.
+    /// Shards of data, of that pool.
     pub data_shards: u32,
-    /// Shards of parity.
+    /// Shards of parity, of that pool.
     pub parity_shards: u32,
-    /// How many sets.
+    /// How many sets are like these, over all pools.
     pub sets: u32,
+    /// Every pool, in the site's order.
+    #[serde(default)]
+    pub pools: Vec<PoolLayout>,
     /// Bytes of all drives.
     pub raw_bytes: u64,
     /// Bytes that objects can fill.
     pub usable_bytes: u64,
+    /// The same as a share of `raw_bytes`, from 0 to 1; 0 without drives.
+    #[serde(default)]
+    pub usable_share: f64,
+    /// Whether the site's goal for usable bytes is not above them; absent where none is stated.
+    #[serde(default)]
+    pub goal_within_reach: Option<bool>,
     /// Years until growth has filled it; absent where no growth was stated, or where it is full today (0).
     pub years_to_full: Option<f64>,
     /// Losses that reads survive, whichever they are.
@@ -189,6 +284,60 @@ pub struct LayoutPlan {
     pub why: String,
     /// Other layouts, the best first, this one among them.
     pub alternatives: Vec<LayoutChoice>,
+}
+
+/// How a pool lays out its objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolLayout {
+    /// The groups whose nodes it has.
+    pub groups: Vec<String>,
+    /// Drives of a set (or shards and copies of an object).
+    pub set_drives: u32,
+    /// Shards of data.
+    pub data_shards: u32,
+    /// Shards of parity.
+    pub parity_shards: u32,
+    /// How many sets; 1 where shards or copies are placed anew for each object.
+    pub sets: u32,
+}
+
+/// What a failure takes with it, and what restoring that takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rebuild {
+    /// What failed.
+    pub lost: FailedPart,
+    /// Bytes of shards or copies that it held.
+    pub restored_bytes: f64,
+    /// Whether drives are taken to be full, since nobody stated what is stored.
+    pub taken_full: bool,
+    /// Bytes read from what is left per byte restored.
+    pub read_bytes_per_byte: f64,
+    /// What restoring is held back by.
+    pub binds: Resource,
+    /// Bytes restored per second where clients ask for nothing. More is not possible; engines may do less.
+    pub alone_bytes_per_s: f64,
+    /// How long that takes.
+    pub alone_s: f64,
+    /// Share of what binds that restoring has while clients are served.
+    pub share: f64,
+    /// Whether nobody stated that share.
+    pub share_assumed: bool,
+    /// How long restoring takes with that share.
+    pub shared_s: f64,
+    /// Where it is restored to, and what holds meanwhile.
+    pub why: String,
+    /// Where the share and the way come from.
+    pub source: String,
+}
+
+/// What can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedPart {
+    /// One drive.
+    Drive,
+    /// One node with all of its drives.
+    Node,
 }
 
 /// What can be lost without loss of service.
@@ -259,6 +408,10 @@ pub enum PlanFindingKind {
     Racks,
     /// Capacity runs out within the retention.
     Capacity,
+    /// A ceiling in bytes that takes more requests than the model knows anything of.
+    SmallObjects,
+    /// One drive or one node stops writes, or more.
+    WritesStop,
 }
 
 /// A claim about a site.
@@ -326,8 +479,33 @@ pub struct Sizing {
     pub ports: u64,
     /// Usable bytes at that size.
     pub usable_bytes: u64,
+    /// Shards of data there.
+    #[serde(default)]
+    pub data_shards: u32,
+    /// Shards of parity there.
+    #[serde(default)]
+    pub parity_shards: u32,
+    /// Losses that the size had to bear; absent in plans of before there were such.
+    #[serde(default)]
+    pub tolerates: Option<Tolerates>,
+    /// The fewest nodes where no loss had to be borne, if these are fewer.
+    #[serde(default)]
+    pub intolerant: Option<Intolerant>,
     /// What decides the number, and what would reduce it.
     pub why: String,
+}
+
+/// A size that gives what is needed, and does not bear the losses that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intolerant {
+    /// Nodes.
+    pub nodes: u32,
+    /// Shards of data.
+    pub data_shards: u32,
+    /// Shards of parity.
+    pub parity_shards: u32,
+    /// Losses that it does bear.
+    pub bears: Tolerates,
 }
 
 /// What a site can do.
@@ -341,10 +519,30 @@ pub struct Plan {
     pub works: Vec<WorkPlan>,
     /// The layout.
     pub layout: LayoutPlan,
-    /// Claims, the gravest first.
+    /// What the loss of a drive and of a node takes to restore, where it can be restored.
+    #[serde(default)]
+    pub rebuild: Vec<Rebuild>,
+    /// Claims, the most severe first.
     pub findings: Vec<PlanFinding>,
     /// The curve over nodes, where asked for.
     pub scaling: Option<Scaling>,
     /// The size that needs ask for, where asked for.
     pub sizing: Option<Sizing>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_in_the_unit_that_a_resource_is_sold_in() {
+        for (resource, per_s, unit, reported) in [
+            (Resource::PublicEgress, 5.888e9, Unit::BytesPerS, "47.1 Gb/s"),
+            (Resource::Memory, 400e9, Unit::BytesPerS, "373 GiB/s"),
+            (Resource::DriveOperations, 120e3, Unit::OperationsPerS, "120 k op/s"),
+            (Resource::Cpu, 64e9, Unit::CoreNsPerS, "64 cores"),
+        ] {
+            assert_eq!((resource.unit(), resource.amount(per_s).as_str()), (unit, reported), "{resource:?}");
+        }
+    }
 }

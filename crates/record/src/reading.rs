@@ -8,17 +8,23 @@ use serde::{Deserialize, Serialize};
 /// All counters at one instant: a line of `readings.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
+    /// Index into [`crate::run::Manifest::clients`]: of whose machine.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub client: u32,
     /// Milliseconds since the run began.
     pub at_ms: u64,
+    /// How long after that instant the last counter was read, in milliseconds: more than none on a busy machine.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub took_ms: u64,
     /// Wall-clock time at that instant, in milliseconds since the Unix epoch; absent where it could not be read within
     /// 5 ms of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix_ms: Option<u64>,
     /// How long the machine has slept since the run began, in milliseconds: the run's clock stands meanwhile.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub slept_ms: u64,
     /// Whether this process was told to go on (SIGCONT) since the reading before: it was stopped.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub continued: bool,
     /// One entry per processor, in the kernel's order. Empty where `/proc/stat` could not be read.
     #[serde(default)]
@@ -40,13 +46,13 @@ pub struct Reading {
     pub pressure: Option<Pressure>,
     /// Who had the processors since the look before; absent where none was taken at this reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub look: Option<Look>,
+    pub look: Option<ProcessorLook>,
 }
 
 /// A look at who had this machine's processors. Not counters, but what came to them since the look before: processes
 /// come and go, and all of their counters would be many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct ProcessorLook {
     /// Time since the look before, in milliseconds.
     pub over_ms: u64,
     /// Processor time of all programs, and of the kernel for them; interrupts are not in it.
@@ -61,7 +67,7 @@ pub struct Look {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramTime>,
     /// How often a processor was slowed for heat, where processors count it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub slowed: u64,
     /// The quota of processor time that cut linerate most; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,9 +96,26 @@ pub struct QuotaPeriods {
     pub throttled: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+/// What a measurement did not have of a machine over a while, from counters at both ends of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meanwhile {
+    /// Who else had the processors; absent where their times could not be read.
+    pub processors: Option<ProcessorShares>,
+    /// Whether a processor was slowed for heat; absent where none counts it.
+    pub slowed: Option<bool>,
+    /// Quotas that bind this process, the cgroup's own and those above.
+    pub client_quotas: Vec<QuotaPeriods>,
+    /// The same of the target, where it is on this machine.
+    pub target_quotas: Option<Vec<QuotaPeriods>>,
+}
+
+/// Shares of the time of all processors, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessorShares {
+    /// That other guests of the hypervisor had.
+    pub stolen: f64,
+    /// That programs had which are not of the measurement.
+    pub foreign: f64,
 }
 
 /// Time that one processor has spent, in milliseconds since boot.

@@ -129,10 +129,20 @@ fn without_user(word: &str) -> Cow<'_, str> {
         }
         None => return Cow::Borrowed(word),
     };
-    if before[begin..].split(':').all(stands_for_another) {
+    if before[begin..].split(':').all(stands_for_another) || is_load(&before[begin..]) {
         return Cow::Borrowed(word);
     }
     Cow::Owned(format!("{}{MASK}@{host}", &before[..begin]))
+}
+
+/// Whether this is an operation and a size, which stand before the `@` of a load: `get:4MiB`.
+#[must_use]
+pub fn is_load(text: &str) -> bool {
+    let ops = ["get", "put", "multipart", "stat", "head", "list", "delete", "mixed"];
+    let Some((op, size)) = text.split_once(':') else { return false };
+    let unit = size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_size = unit.len() < size.len() && unit.len() <= 3 && unit.bytes().all(|b| b.is_ascii_alphabetic());
+    is_size && ops.iter().any(|known| op.eq_ignore_ascii_case(known))
 }
 
 /// A word without the values of `name=value` whose name is a key's.
@@ -213,9 +223,9 @@ mod tests {
 
     #[test]
     fn what_is_unseen_is_what_unicode_says_is() {
-        let told = regex::Regex::new(r"^[\p{Cf}\p{Default_Ignorable_Code_Point}]$").unwrap();
+        let reported = regex::Regex::new(r"^[\p{Cf}\p{Default_Ignorable_Code_Point}]$").unwrap();
         for c in '\0'..=char::MAX {
-            assert_eq!(is_unseen(c), told.is_match(c.encode_utf8(&mut [0; 4])), "{:x}", u32::from(c));
+            assert_eq!(is_unseen(c), reported.is_match(c.encode_utf8(&mut [0; 4])), "{:x}", u32::from(c));
         }
     }
 
@@ -231,6 +241,8 @@ mod tests {
             "--secret-key=$QQQQ/+",
             "http://a,https://AK:QQQQ@b",
             "AK:QQQQ@h:9000",
+            "get:4QQQQ@h",
+            "https://get:QQQQ@h",
             "--host=AK:QQQQ@[::1]:9000",
             "MC_HOST_mine=https://AK:QQQQ@h",
             "http://h/b/k?X-Amz-Credential=AK%2FQQQQ&X-Amz-Signature=QQQQ&X-Amz-Security-Token=QQQQ",
@@ -264,6 +276,7 @@ mod tests {
             "an access key without its secret key: set AWS_SECRET_ACCESS_KEY",
             "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give --anonymous",
             "invalid value 'get:4MiB@16' for '--load <OP:SIZE@N>'",
+            "invalid value 'get:4MiB@x' for '--load <OP:SIZE@N>', or --load=put:64KiB@n",
             "a value is required for '--secret-key <KEY>' but none was supplied",
             "nothing is left below s3://bucket/of:me@example.com/linerate-x/",
             "net.core.rmem_max@eth0=4096 of ens1f0@if7: 3",

@@ -1,32 +1,14 @@
 //! The site: the description of a cluster that `plan`, `explain` and `audit` reason about.
 //!
 //! What a person writes (`site.yaml`) leaves much out; what is here is whole. Values that nobody stated are filled in
-//! when the file is read, and [`Site::assumed`] names each of them, so that a conclusion can say what it rests on.
+//! when the file is read, which the room `site` does, and [`Site::assumed`] names each of them, so that a conclusion
+//! can say what it rests on.
 //!
 //! Units: bytes, bytes per second for drives and goals, bits per second for links (as they are sold).
-
-mod agree;
-mod fill;
-mod keys;
-mod mistake;
-mod reading;
-mod reference;
-mod schema;
-#[cfg(test)]
-mod tests;
-mod value;
-mod words;
-mod yaml;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use mistake::{Mistake, Place, START};
-
-pub use mistake::SiteError;
-pub use reference::reference;
-pub use schema::schema;
 
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;
@@ -283,9 +265,27 @@ pub struct Fabric {
     pub path_hash: SwitchHash,
 }
 
-/// Who asks. `count` 0 means: not described, and never the limit.
+/// What clients run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientsOn {
+    /// Machines of their own.
+    #[default]
+    Machines,
+    /// The storage nodes: each of them is a client, too, and all ask alike.
+    Nodes,
+}
+
+/// Who asks. Of machines of their own, `count` 0 means: not described, and never the limit. Clients on the storage
+/// nodes have a `count` of 0 too, for their links are the nodes'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clients {
+    /// What they run on.
+    #[serde(default)]
+    pub on: ClientsOn,
+    /// What one core of a client does beside TCP and TLS; told of clients on the storage nodes alone.
+    #[serde(default)]
+    pub per_core_bytes_per_s: Option<f64>,
     /// Client machines.
     pub count: u32,
     /// Racks of their own, where they have such.
@@ -303,6 +303,10 @@ pub struct Clients {
     /// Connections that each client keeps busy.
     pub connections: u32,
 }
+
+/// What a core does of a client's own work where nobody states it: what warp took beside TCP of objects of 4 and 64
+/// MiB, payload unsigned (0.05 to 0.09 s/GiB; `runs/bench-2026-11-20`).
+pub const CLIENT_BYTES_PER_S: f64 = 15e9;
 
 /// S3 servers that the model knows the traffic of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -363,6 +367,23 @@ pub enum Protection {
     },
 }
 
+impl Protection {
+    /// What so many shards of data and of parity are called under it: `10 + 4`, or `3 copies`.
+    #[must_use]
+    pub fn layout_name(self, data: u32, parity: u32) -> String {
+        match self {
+            Protection::Replicas { .. } => copies_name(data + parity),
+            Protection::Sets { .. } | Protection::Erasure { .. } => format!("{data} + {parity}"),
+        }
+    }
+}
+
+/// What a layout of whole copies is called.
+#[must_use]
+pub fn copies_name(copies: u32) -> String {
+    if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") }
+}
+
 /// How requests reach a serving node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -388,6 +409,8 @@ pub enum Entry {
     },
     /// Clients in a meshed cluster, straight to pods.
     ClusterMesh,
+    /// Each client asks the storage node that it runs on, and no other.
+    Local,
 }
 
 /// Kubernetes' `externalTrafficPolicy`.
@@ -400,6 +423,9 @@ pub enum TrafficPolicy {
     Local,
 }
 
+/// The largest mean size of objects: 50 TiB, above what S3 takes of one.
+pub const OBJECT_BYTES_MAX: u64 = 50 << 40;
+
 /// What is stored. Zero: not described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Data {
@@ -411,8 +437,6 @@ pub struct Data {
     pub retention_years: f64,
     /// Mean size of an object; what ceilings are computed for unless asked otherwise.
     pub object_bytes: u64,
-    /// Buckets.
-    pub buckets: u32,
     /// Squared coefficient of variation of what a request takes of the resource that binds: 0 where each takes the
     /// same, 1 where it is exponential.
     #[serde(default = "usual_variability")]
@@ -437,41 +461,36 @@ pub struct Goals {
     pub usable_bytes: Option<u64>,
     /// 99th percentile of latency.
     pub p99_ns: Option<u64>,
+    /// Losses that the layout has to bear.
+    #[serde(default)]
+    pub tolerates: Option<Tolerates>,
+    /// Share of what binds that restoring has while clients are served.
+    #[serde(default)]
+    pub rebuild_share: Option<f64>,
 }
 
-/// Reads what a person wrote. `file_name` is what messages call the file.
-///
-/// # Errors
-/// [`SiteError`] with every mistake that was found, its line and what to write instead.
-pub fn read(text: &str, file_name: &str) -> Result<Site, SiteError> {
-    let refused = |mistakes| SiteError::new(file_name, text, mistakes);
-    let root = yaml::parse(text).map_err(|mistake| refused(vec![mistake]))?;
-    let (map, reading) = reading::read(&root, keys::SITE);
-    let Some(map) = map else { return Err(refused(reading.mistakes)) };
-    let (site, mut faults) = fill::site(&map, reading.assumed);
-    faults.extend(agree::faults(&site));
-    if faults.is_empty() {
-        return Ok(site);
-    }
-    let mistake = |fault: fill::Fault| Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice);
-    Err(refused(faults.into_iter().map(mistake).collect()))
+/// Losses to bear, whichever drives or nodes they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tolerates {
+    /// Any so many drives are lost, and no data is.
+    pub drives: u32,
+    /// Any so many nodes are down, and reads and writes go on.
+    pub nodes: u32,
 }
 
-/// Where the value of a path stands, or what is nearest around it.
-fn place(places: &BTreeMap<String, Place>, mut path: &str) -> Place {
-    loop {
-        match (places.get(path), path.rsplit_once('.')) {
-            (Some(place), _) => return *place,
-            (None, Some((above, _))) => path = above,
-            (None, None) => return START,
-        }
+impl Default for Tolerates {
+    /// A second drive may fail while the first is restored, and any node has to be restarted now and then.
+    fn default() -> Self {
+        Self { drives: 2, nodes: 1 }
     }
 }
 
-/// A site with every key and its meaning, to begin with.
-#[must_use]
-pub fn example() -> &'static str {
-    include_str!("site/example.yaml")
+impl Planes {
+    /// Whether one link carries both planes' traffic.
+    #[must_use]
+    pub fn are_shared(&self) -> bool {
+        self.private.as_ref().is_none_or(|private| private.link == self.public.link)
+    }
 }
 
 impl Site {
@@ -479,6 +498,18 @@ impl Site {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// Whether clients run on the storage nodes.
+    #[must_use]
+    pub fn has_clients_on_nodes(&self) -> bool {
+        self.clients.on == ClientsOn::Nodes
+    }
+
+    /// Clients, wherever they run; 0 where they are not described.
+    #[must_use]
+    pub fn askers(&self) -> u32 {
+        if self.has_clients_on_nodes() { self.nodes() } else { self.clients.count }
     }
 
     /// Whether the value at a path is one that nobody stated.

@@ -69,7 +69,14 @@ impl FromStr for Slo {
 
     /// Reads bounds separated by commas.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Slo)
+        let bounds: Vec<LatencyBound> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let is_again =
+            |i: usize| bounds[..i].iter().any(|before| before.percentile.to_bits() == bounds[i].percentile.to_bits());
+        if (0..bounds.len()).any(is_again) {
+            let fix = "give each percentile one bound: the stricter holds the other";
+            return Err(UnitError { what: "latency bounds", input: text.to_owned(), fix });
+        }
+        Ok(Slo(bounds))
     }
 }
 
@@ -108,6 +115,10 @@ mod tests {
         for text in ["", "p99", "99=50ms", "p0=1s", "p100=1s", "p999=1s", "p99=50", "p99=0ms", "p1e1=1s", "p=1s"] {
             let error = text.parse::<Slo>().expect_err(text).to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("p99=50ms"), "{error}");
+        }
+        for text in ["p99=10ms,p99=20ms", "p50=1ms, p99.0=1s,p99=1s"] {
+            let error = text.parse::<Slo>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("one bound"), "{error}");
         }
         assert!("p50=1ms,,p99=2ms".parse::<Slo>().is_err());
     }

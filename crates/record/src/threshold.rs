@@ -36,11 +36,16 @@ impl FromStr for Threshold {
             fix: "write [OPERATION.]throughput<RATE or [OPERATION.]errors>SHARE, such as get.throughput<1GiB/s, \
                   stat.throughput<5000/s or errors>0.1%",
         };
+        // A bound in bits says what is wrong with it; another is told by what a threshold is.
+        let of_bound = |error: UnitError| match error.is_of_bits() {
+            true => UnitError { fix: error.fix, ..fail() },
+            false => fail(),
+        };
         let at = text.find(['<', '>']).ok_or_else(fail)?;
         let (left, bound) = (text[..at].trim(), text[at + 1..].trim());
         let (workload, figure) = left.rsplit_once('.').map_or((None, left), |(name, figure)| (Some(name), figure));
         let fails = match (figure, &text[at..=at]) {
-            ("throughput", "<") => Fails::ThroughputBelow(bound.parse().map_err(|_| fail())?),
+            ("throughput", "<") => Fails::ThroughputBelow(bound.parse().map_err(of_bound)?),
             ("errors", ">") if matches!(bound, "0" | "0%") => Fails::ErrorsAbove(0.0),
             ("errors", ">") => Fails::ErrorsAbove(bound.parse::<Share>().map_err(|_| fail())?.0),
             _ => return Err(fail()),
@@ -80,6 +85,15 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_in_bits_is_refused_as_such() {
+        let reported = "get.throughput<8Gb/s".parse::<Threshold>().unwrap_err().to_string();
+        assert!(
+            reported.contains("invalid threshold \"get.throughput<8Gb/s\"") && reported.contains("capital B"),
+            "{reported}"
+        );
+    }
+
+    #[test]
     fn what_is_no_threshold_says_what_one_is() {
         for text in [
             "",
@@ -92,8 +106,8 @@ mod tests {
             "<",
             "é>1",
         ] {
-            let told = text.parse::<Threshold>().unwrap_err().to_string();
-            assert!(told.contains("get.throughput<1GiB/s"), "{text}: {told}");
+            let reported = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(reported.contains("get.throughput<1GiB/s"), "{text}: {reported}");
         }
     }
 }

@@ -6,13 +6,27 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+mod unit;
+
+pub use unit::Unit;
+
 /// A quantity that could not be read: quotes the input and names the form that would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {input:?}: {fix}")]
 pub struct UnitError {
     pub(crate) what: &'static str,
     pub(crate) input: String,
-    pub(crate) fix: &'static str,
+    /// What would be right.
+    pub fix: &'static str,
+}
+
+impl UnitError {
+    /// Whether bytes were written with the sign of bits.
+    pub(crate) fn is_of_bits(&self) -> bool {
+        self.fix == BITS
+    }
 }
 
 /// A number of bytes.
@@ -40,12 +54,29 @@ const BYTE_UNITS: [(&str, u64); 18] = [
     ("B", 1),
 ];
 
+/// What to write in place of a small b.
+const BITS: &str = "a small b is for bits: write bytes with a capital B, such as 10MB or 10MiB, and 80 Mb as 10MB";
+
+/// Whether a size or rate of bytes is written with the sign of bits: `10Mb`, `80Mb/s`. All in small letters, `mib` is
+/// taken for `MiB`: nobody counts in mebibits.
+fn is_of_bits(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    let is_small = ["kib", "mib", "gib", "tib", "pib", "eib"].iter().any(|unit| text.ends_with(unit));
+    let before = text.strip_suffix('b').and_then(|rest| rest.chars().next_back());
+    !is_small && before.is_some_and(|c| c.is_ascii_digit() || " kKmMgGtTpPeEi".contains(c))
+}
+
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary, as in warp.
+    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary, as in warp. A small `b` is
+    /// refused: `10Mb` are bits, and eight times less.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
+        if is_of_bits(text) {
+            return Err(fail(BITS));
+        }
         let upper = text.trim().to_ascii_uppercase();
         let (number, unit) = BYTE_UNITS
             .iter()
@@ -113,8 +144,7 @@ pub fn bits_per_s(bits_per_s: f64) -> String {
 /// A count or rate of things: `912`, `14.2 k`, `3.10 M`.
 #[must_use]
 pub fn count(n: f64) -> String {
-    // The sum of nothing is -0.0, and prints as such.
-    let n = n + 0.0;
+    let n = without_sign_of_zero(n);
     if n < 10_000.0 {
         return if n >= 100.0 || n.fract() == 0.0 { format!("{n:.0}") } else { three_digits(n) };
     }
@@ -133,9 +163,14 @@ pub fn duration_ns(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// The sum of nothing is -0.0, and prints as such.
+fn without_sign_of_zero(value: f64) -> f64 {
+    value + 0.0
+}
+
 /// Divides by `step` until the value prints below it.
-fn stepped(mut value: f64, step: f64, units: &[&'static str]) -> (f64, &'static str) {
-    let mut i = 0;
+fn stepped(value: f64, step: f64, units: &[&'static str]) -> (f64, &'static str) {
+    let (mut value, mut i) = (without_sign_of_zero(value), 0);
     // What would round up to the next unit steps on: 999.7 µs prints as 1.00 ms.
     while value.abs() >= step - 0.5 && i + 1 < units.len() {
         value /= step;
@@ -153,6 +188,12 @@ fn three_digits(value: f64) -> String {
     } else {
         format!("{value:.2}")
     }
+}
+
+/// A duration in nanoseconds; more than 584 years are that many.
+#[must_use]
+pub fn whole_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Reads `500ms`, `10s`, `1m30s`, `2h`, as Go and warp write durations; a bare number is refused.
@@ -200,8 +241,11 @@ impl FromStr for Share {
 
     /// Reads `5%`, `0.5 %` and `0.05`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let fail =
-            || UnitError { what: "share", input: text.to_owned(), fix: "write a share below the whole, such as 5%" };
+        let fail = || UnitError {
+            what: "share",
+            input: text.to_owned(),
+            fix: "write a share above 0 and below the whole, such as 5%",
+        };
         let trimmed = text.trim();
         let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |percent| (percent.trim(), 100.0));
         let share = number.parse::<f64>().map_err(|_| fail())? / whole;
@@ -209,8 +253,9 @@ impl FromStr for Share {
     }
 }
 
-/// A cap on load: requests or body bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A cap on load: requests or body bytes per second. As text, `500/s` or `209715200B/s`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Rate {
     /// Requests per second.
     Requests(f64),
@@ -237,6 +282,9 @@ impl FromStr for Rate {
             input: text.to_owned(),
             fix: "write requests per second such as 500/s, or bytes per second such as 200MiB/s",
         };
+        if is_of_bits(text) {
+            return Err(UnitError { fix: BITS, ..fail() });
+        }
         let trimmed = text.trim();
         let trimmed = trimmed.strip_suffix("/s").unwrap_or(trimmed);
         let rate = if trimmed.ends_with(['B', 'b']) {
@@ -248,6 +296,20 @@ impl FromStr for Rate {
         };
         let (Rate::Requests(n) | Rate::Bytes(n)) = rate;
         if n.is_finite() && n >= 0.001 { Ok(rate) } else { Err(fail()) }
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> String {
+        rate.to_string()
     }
 }
 
@@ -298,7 +360,8 @@ impl FromStr for BitRate {
 }
 
 /// A number of digits with at most one point: no sign, no exponent, nothing that is not a number.
-pub(crate) fn decimal(text: &str) -> Option<f64> {
+#[must_use]
+pub fn decimal(text: &str) -> Option<f64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
 }
@@ -347,6 +410,7 @@ mod tests {
         assert_eq!(bytes_per_s_iec(11.31 * (1u64 << 30) as f64), "11.3 GiB/s");
         assert_eq!(bytes_iec(1023.6), "1.00 KiB");
         assert_eq!(bytes_iec(999.0), "999 B");
+        assert_eq!(bytes_per_s_iec(std::iter::empty::<f64>().sum()), "0 B/s");
         assert_eq!(bytes_si(15.36e12), "15.4 TB");
         assert_eq!(duration_ns(999_700.0), "1.00 ms");
         assert_eq!(duration_ns(22_400.0), "22.4 µs");
@@ -365,6 +429,20 @@ mod tests {
         assert_eq!(parse_duration("500ms").unwrap(), Duration::from_millis(500));
         for text in ["", "10", "s", "10x", "1..2s", "9999999h"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bits_are_no_bytes() {
+        for text in ["10Mb", "64Gb", "4 Mb", "10mb", "64kb", "1.5Kb", "7b", "7 b", "4Mib"] {
+            let reported = text.parse::<Bytes>().expect_err(text).to_string();
+            assert!(reported.contains(&format!("{text:?}")) && reported.contains("capital B"), "{reported}");
+            let rate = format!("{text}/s");
+            let reported = rate.parse::<Rate>().expect_err(&rate).to_string();
+            assert!(reported.contains(&format!("{rate:?}")) && reported.contains("capital B"), "{reported}");
+        }
+        for text in ["10MB", "10MiB", "10mib", "64kib", "10kB", "7B"] {
+            assert!(text.parse::<Bytes>().is_ok() && format!("{text}/s").parse::<Rate>().is_ok(), "{text}");
         }
     }
 

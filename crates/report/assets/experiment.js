@@ -3,8 +3,8 @@
   "use strict";
 
   const { byId, data, bytesPerS, perS, clock, ink, color, axis, yAxis, binary, draw, figure, reading } = page;
-  const { told, verdicts } = data;
-  const { design, effects, blocks } = told.report;
+  const { shown } = data;
+  const { design, effects, blocks } = shown.report;
 
   const signed = (v) => (v == null ? "" : `${v < 0 ? "−" : "+"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.9995 ? 1 : 0)} %`);
 
@@ -70,7 +70,7 @@
     effects.forEach((effect, i) => {
       const middle = top + row * i + (isWide ? row / 2 : row - 14);
       const words = middle + (isWide ? 4 : -16);
-      const group = svg("g", { class: `row ${verdicts[i]}`, "data-arm": i });
+      const group = svg("g", { class: `row ${effect.verdict}`, "data-arm": i });
       plot.append(group);
       const interval = effect.low_share == null || effect.high_share == null ? "" : `${signed(effect.low_share).replace(" %", "")} to ${signed(effect.high_share)}`;
       const share = effect.share == null ? "–" : signed(effect.share);
@@ -142,7 +142,7 @@
 
   const clockSteps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
   const drawCells = (into) => {
-    const format = told.experiment.bytes_per_s ? bytesPerS : perS;
+    const format = shown.experiment.bytes_per_s ? bytesPerS : perS;
     const xs = cells.map((cell) => seconds((cell.started_ns + cell.ended_ns) / 2 - began));
     const spans = blocks.filter((block) => isSpoiled(block) && block.cells.length).map((block) => [
       seconds(Math.min(...block.cells.map((c) => c.started_ns)) - began),
@@ -150,7 +150,7 @@
     ]);
     draw(figure(into, "Throughput of each cell", "the axis does not begin at 0", 280), {
       scales: { x: { time: false, range: (u, min, max) => [min - 0.015 * (max - min) - 1, max + 0.015 * (max - min) + 1] } },
-      axes: [axis({ size: 26, space: 70, incrs: clockSteps, values: (u, splits) => splits.map(clock) }), yAxis(format, told.experiment.bytes_per_s ? { incrs: binary } : {})],
+      axes: [axis({ size: 26, space: 70, incrs: clockSteps, values: (u, splits) => splits.map(clock) }), yAxis(format, shown.experiment.bytes_per_s ? { incrs: binary } : {})],
       series: [
         { label: "at", value: reading(clock) },
         ...design.arms.map((_, arm) => line(arm, format)),

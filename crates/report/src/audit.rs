@@ -3,8 +3,9 @@
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 
-use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};
-use crate::words::{self, audit as told};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
+use crate::words::{self, audit as reported};
 
 /// Differences that are told unless all are asked for: those that weigh most.
 const TOLD: usize = 10;
@@ -29,7 +30,7 @@ pub fn html(audit: &Audit) -> String {
 /// The whole audit: the machine, findings, what never reaches an engine, differences by what they may cost, and what
 /// could not be read. With `all`, every difference with its reason and command.
 #[must_use]
-pub fn text(audit: &Audit, all: bool, look: Look) -> String {
+pub fn text(audit: &Audit, all: bool, look: TextStyle) -> String {
     let mut text = header(audit, look);
     text.push('\n');
     for finding in &audit.findings {
@@ -40,18 +41,18 @@ pub fn text(audit: &Audit, all: bool, look: Look) -> String {
     for part in &audit.unreadable {
         text.push_str(&unread(part, look));
     }
-    text.push_str(&hanging(" ▸", 3, &told::verdict(audit), look));
+    text.push_str(&hanging(" ▸", 3, &reported::verdict(audit), look));
     if !audit.differences.is_empty() {
-        text.push_str(&hanging("   try", 8, &told::undoably(audit), look));
+        text.push_str(&hanging("   try", 8, &reported::undoably(audit), look));
     }
     text
 }
 
-fn header(audit: &Audit, look: Look) -> String {
-    told::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
+fn header(audit: &Audit, look: TextStyle) -> String {
+    reported::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
 }
 
-fn finding_lines(finding: &AuditFinding, look: Look) -> String {
+fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
     let ink = match finding.severity {
         Severity::Serious => Ink::Red,
         Severity::Warning => Ink::Yellow,
@@ -67,16 +68,16 @@ fn finding_lines(finding: &AuditFinding, look: Look) -> String {
     .concat()
 }
 
-fn unreached(all_found: &[Unreached], all: bool, look: Look) -> String {
+fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
     if all_found.is_empty() {
         return String::new();
     }
-    let rows = told::unreached_alike(all_found);
+    let rows = reported::unreached_alike(all_found);
     let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
     let title = " Settings of the host that do not reach an engine: its network namespace has its own";
     let mut text = format!("\n{}\n", paint(Ink::Yellow, title, look));
     for one in &rows[..shown] {
-        text.push_str(&hanging("   ", 3, &told::unreached(one), look));
+        text.push_str(&hanging("   ", 3, &reported::unreached(one), look));
     }
     if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
         text.push_str(&hanging("   ", 3, &format!("… and {more} more: --all shows them"), look));
@@ -84,41 +85,41 @@ fn unreached(all_found: &[Unreached], all: bool, look: Look) -> String {
     text
 }
 
-fn differences(differences: &[Difference], all: bool, look: Look) -> String {
+fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String {
     if differences.is_empty() {
         return String::new();
     }
     let title = " Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
     let mut text = format!("\n{}\n", paint(Ink::Dim, title, look));
-    let rows = told::differences_alike(differences);
+    let rows = reported::differences_alike(differences);
     let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
     for row in &rows[..shown] {
         text.push_str(&difference_lines(row, look));
     }
     if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
-        let told = format!("… and {more} that weigh less: --all tells them");
-        text.push_str(&hanging_in(Ink::Dim, "   ", 3, &told, look));
+        let reported = format!("… and {more} that weigh less: --all shows them");
+        text.push_str(&hanging_in(Ink::Dim, "   ", 3, &reported, look));
     }
     text.push('\n');
     text
 }
 
-fn difference_lines(row: &told::Alike<'_, Difference>, look: Look) -> String {
+fn difference_lines(row: &reported::Alike<'_, Difference>, look: TextStyle) -> String {
     let difference = row.first;
     let weight = format!("{:.2}", difference.weight);
-    let name = told::place(difference, &row.pids);
-    let change = format!("{} → {}", told::value(&difference.present), told::value(&difference.wanted));
+    let name = reported::place(difference, &row.pids);
+    let change = format!("{} → {}", reported::value(&difference.present), reported::value(&difference.wanted));
     let confidence = words::confidence(difference.confidence);
     let head = format!("{}: {change} ({confidence}, {})", clean(&name), difference.relieves);
     let mut text = hanging(&format!(" {weight}"), 7, &head, look);
     text.push_str(&hanging("       why", 14, &difference.why, look));
-    text.push_str(&hanging("       when", 14, &told::when(difference), look));
-    for command in difference.commands.iter().take(told::COMMANDS_SHOWN) {
+    text.push_str(&hanging("       when", 14, &reported::when(difference), look));
+    for command in difference.commands.iter().take(reported::COMMANDS_SHOWN) {
         text.push_str(&hanging("       try", 14, command, look));
     }
     text
 }
 
-fn unread(part: &UnreadPart, look: Look) -> String {
-    hanging_in(Ink::Yellow, " unread", 11, &told::unread(part), look)
+fn unread(part: &UnreadPart, look: TextStyle) -> String {
+    hanging_in(Ink::Yellow, " unread", 11, &reported::unread(part), look)
 }

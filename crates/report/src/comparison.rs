@@ -1,14 +1,18 @@
 //! A comparison as text for a terminal, JSON, CSV and a page.
 
 use linerate_analysis::compare::{
-    Arm, Change, Comparison, Contrast, Metric, PointComparison, SeriesComparison, Side, Threshold, Verdict,
+    CompareVerdict, ComparedRuns, Comparison, Contrast, Metric, PointComparison, RelativeChange, SeriesComparison,
+    SideEstimate,
 };
 use linerate_analysis::view::Measure;
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::count;
 
 use crate::csv::push_row;
-use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
 use crate::words;
+pub use crate::words::comparison::HOW_TO_MAKE_RUNS;
+use crate::words::comparison::{interval, metric_word, noted, value, verdict};
 
 /// The comparison as pretty JSON, with a line feed at its end.
 ///
@@ -23,9 +27,6 @@ pub fn json(comparison: &Comparison) -> String {
 
 /// Columns before the figures of a row.
 const LEAD_COLUMNS: usize = 18;
-
-/// Differences that the closing sentence names; more are counted.
-const NAMED_MAX: usize = 4;
 
 /// The columns of [`csv`], in order.
 const COLUMNS: [&str; 19] = [
@@ -67,7 +68,7 @@ pub fn csv(comparison: &Comparison) -> String {
 
 fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) -> [String; COLUMNS.len()] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    let change = |of: fn(&Change) -> f64| number(contrast.change.as_ref().map(of));
+    let change = |of: fn(&RelativeChange) -> f64| number(contrast.change.as_ref().map(of));
     [
         series.workload.clone(),
         series.size.clone(),
@@ -100,13 +101,13 @@ const fn metric_key(metric: Metric, measure: Measure) -> &'static str {
     }
 }
 
-const fn verdict_key(verdict: Verdict) -> &'static str {
+const fn verdict_key(verdict: CompareVerdict) -> &'static str {
     match verdict {
-        Verdict::Higher => "higher",
-        Verdict::Lower => "lower",
-        Verdict::NotShown => "not-shown",
-        Verdict::TooFew => "too-few",
-        Verdict::FewRuns => "few-runs",
+        CompareVerdict::Higher => "higher",
+        CompareVerdict::Lower => "lower",
+        CompareVerdict::NotShown => "not-shown",
+        CompareVerdict::TooFew => "too-few",
+        CompareVerdict::FewRuns => "few-runs",
     }
 }
 
@@ -118,7 +119,7 @@ pub fn html(comparison: &Comparison) -> String {
 
 /// The whole comparison: the arms, what differs in their set-up, a table per series, and how to read it.
 #[must_use]
-pub fn text(comparison: &Comparison, look: Look) -> String {
+pub fn text(comparison: &Comparison, look: TextStyle) -> String {
     let mut text = [arm("A", &comparison.a, look), arm("B", &comparison.b, look)].concat();
     text.push_str(&setup(comparison, look));
     for series in &comparison.series {
@@ -130,30 +131,31 @@ pub fn text(comparison: &Comparison, look: Look) -> String {
     text
 }
 
-fn arm(name: &str, arm: &Arm, look: Look) -> String {
+fn arm(name: &str, arm: &ComparedRuns, look: TextStyle) -> String {
     let mut text = String::new();
     for (i, run) in arm.runs.iter().enumerate() {
         let cut_off = if run.complete { "" } else { ", incomplete" };
         let (target, version) = (words::target(&run.target), &run.linerate_version);
-        let told = format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, words::utc(run.started_unix_ms));
-        text.push_str(&hanging(&format!(" {}", if i == 0 { name } else { "" }), 5, &told, look));
+        let reported =
+            format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, words::utc(run.started_unix_ms));
+        text.push_str(&hanging(&format!(" {}", if i == 0 { name } else { "" }), 5, &reported, look));
     }
     text
 }
 
-fn setup(comparison: &Comparison, look: Look) -> String {
+fn setup(comparison: &Comparison, look: TextStyle) -> String {
     if comparison.setup.is_empty() {
         return hanging(" set-up", 11, "the same in every field recorded", look);
     }
     let mut text = format!("\n{}\n", paint(Ink::Dim, " set-up that differs", look));
     for difference in &comparison.setup {
-        let told = format!("{}  →  {}", difference.a.join(" | "), difference.b.join(" | "));
-        text.push_str(&hanging(&format!("   {:<26}", clean(&difference.field)), 30, &told, look));
+        let reported = format!("{}  →  {}", difference.a.join(" | "), difference.b.join(" | "));
+        text.push_str(&hanging(&format!("   {:<26}", clean(&difference.field)), 30, &reported, look));
     }
     text
 }
 
-fn series_table(series: &SeriesComparison, look: Look) -> String {
+fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
     let label = clean(&words::series_label(&series.workload, &series.size));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let mut text = format!("{}\n", paint(Ink::Dim, &heading, look));
@@ -170,172 +172,50 @@ fn series_table(series: &SeriesComparison, look: Look) -> String {
     let knees = || series.a_knees.iter().chain(&series.b_knees);
     if knees().any(|knee| knees().any(|other| other != knee)) || series.a_knees.is_empty() != series.b_knees.is_empty()
     {
-        let told = format!("A: {}; B: {}; told, not tested", listed(&series.a_knees), listed(&series.b_knees));
-        text.push_str(&hanging(" ▸ knee at", 13, &told, look));
+        let reported = format!("A: {}; B: {}; reported, not tested", listed(&series.a_knees), listed(&series.b_knees));
+        text.push_str(&hanging(" ▸ knee at", 15, &reported, look));
     }
     if let (Some(a), Some(b)) = (series.a_bound, series.b_bound) {
-        text.push_str(&hanging(" ▸ bound by", 13, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
+        text.push_str(&hanging(" ▸ bottleneck", 15, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
     }
     text
 }
 
-fn point_lines(point: &PointComparison, measure: Measure, look: Look) -> String {
+fn point_lines(point: &PointComparison, measure: Measure, look: TextStyle) -> String {
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for contrast in &point.contrasts {
         text.push_str(&contrast_line(&lead, contrast, measure, look));
         lead.clear();
     }
-    if point.a_errors + point.b_errors > 0 {
-        let told = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);
-        text.push_str(&hanging("", 9, &told, look));
+    if (point.a_errors, point.b_errors) != (0, 0) {
+        let reported = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);
+        text.push_str(&hanging("", 9, &reported, look));
     }
     text
 }
 
-fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: Look) -> String {
+fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: TextStyle) -> String {
     let metric = metric_word(contrast.metric);
-    let value = |side: &Side| value(side, contrast.metric, measure);
+    let value = |side: &SideEstimate| value(side, contrast.metric, measure);
     let change = words::change(contrast.share);
     let interval = interval(contrast);
-    let (ink, told) = verdict(contrast);
+    let (ink, reported) = verdict(contrast);
     let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
     let row = format!("  {lead:>5}  {metric:<10}{cells}");
-    if row.chars().count() + 3 + told.chars().count() <= look.width {
-        return format!("{row}   {}\n", paint(ink, &told, look));
+    if row.chars().count() + 3 + reported.chars().count() <= look.width {
+        return format!("{row}   {}\n", paint(ink, &reported, look));
     }
     // What does not fit beside its figures stands below them.
-    format!("{row}\n{}", hanging_in(ink, "         ", 9, &told, look))
-}
-
-/// A figure of one side, with its unit.
-pub(crate) fn value(side: &Side, metric: Metric, measure: Measure) -> String {
-    match (metric, measure) {
-        (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
-        (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
-        (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
-    }
-}
-
-/// What B against A varies by.
-pub(crate) fn interval(contrast: &Contrast) -> String {
-    let told = |c: Change| format!("{} to {}", words::change(c.low_95), words::change(c.high_95));
-    contrast.change.map_or_else(String::new, told)
+    format!("{row}\n{}", hanging_in(ink, "         ", 9, &reported, look))
 }
 
 fn figures([a, b, change, interval]: [&str; 4]) -> String {
     format!(" {a:>11} {b:>11} {change:>11} {interval:>20}")
 }
 
-pub(crate) fn verdict(contrast: &Contrast) -> (Ink, String) {
-    let worse = |higher: bool| if higher == (contrast.metric == Metric::Throughput) { Ink::Green } else { Ink::Red };
-    match (contrast.verdict, contrast.change) {
-        (Verdict::Higher, _) => (worse(true), "higher".to_owned()),
-        (Verdict::Lower, _) => (worse(false), "lower".to_owned()),
-        (Verdict::NotShown, Some(change)) if change.detectable >= 1.0 => {
-            (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
-        }
-        // What was measured must not be beyond what is said to be seen.
-        (Verdict::NotShown, Some(change)) if contrast.share.abs() >= change.detectable => {
-            (Ink::Dim, "no difference shown".to_owned())
-        }
-        (Verdict::NotShown, Some(change)) => {
-            (Ink::Dim, format!("no difference shown; {} or more would have been", words::percent(change.detectable)))
-        }
-        (Verdict::FewRuns, _) => (Ink::Dim, "too few runs to say".to_owned()),
-        (Verdict::NotShown, None) | (Verdict::TooFew, _) => (Ink::Dim, "too little data to say".to_owned()),
-    }
-}
-
-/// Why nothing is called of few runs.
-const FEW_RUNS: &str = "nothing is called: two runs of one thing, minutes apart, differ too, and it takes three of \
-    each side to see by how much.";
-
-/// What to do about it.
-pub const HOW_TO_MAKE_RUNS: &str = "Run A B B A A B, each with linerate bench -o FOLDER, and compare A1,A2,A3 with \
-    B1,B2,B3; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.";
-
 /// How to read the tables.
-fn notes(comparison: &Comparison, look: Look) -> String {
-    let line = |(lead, told): (&str, String)| hanging(&format!(" {lead}"), 11, &told, look);
+fn notes(comparison: &Comparison, look: TextStyle) -> String {
+    let line = |(lead, reported): (&str, String)| hanging(&format!(" {lead}"), 11, &reported, look);
     noted(comparison).into_iter().map(line).collect()
-}
-
-/// The same, each under a word; the closing sentence among them.
-pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
-    let mut notes = Vec::new();
-    let mut note = |lead: &'static str, told: &str| notes.push((lead, told.to_owned()));
-    match (comparison.tests, comparison.enough_runs) {
-        (0, true) => {
-            note("read", "nothing could be tested: a figure needs requests enough for it in three runs a side")
-        }
-        (0, false) => {}
-        (tests, _) => note(
-            "read",
-            &format!(
-                "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). \
-                 \"Would have been\" means in four comparisons of five. An interval is at the level that its test has \
-                 among all, and rests on how runs differ from each other, within A and within B",
-                words::plural(u64::from(tests), "test")
-            ),
-        ),
-    }
-    if !comparison.enough_runs {
-        note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
-    } else if comparison.apart_in_time {
-        let told = "all runs of one side came before those of the other: what time changed is in the difference.";
-        note("drift", &format!("{told} {HOW_TO_MAKE_RUNS}"));
-    }
-    if !comparison.unmatched.is_empty() {
-        note("unmatched", &comparison.unmatched.join(", "));
-    }
-    if let Some(closing) = closing(comparison) {
-        note("in short", &closing);
-    }
-    if let Some(threshold) = &comparison.threshold {
-        note("threshold", &threshold_told(threshold));
-    }
-    notes
-}
-
-/// What was called, in a sentence.
-fn closing(comparison: &Comparison) -> Option<String> {
-    let mut called = Vec::new();
-    for series in &comparison.series {
-        for point in &series.points {
-            let differs = |c: &&Contrast| matches!(c.verdict, Verdict::Higher | Verdict::Lower);
-            called.extend(point.contrasts.iter().filter(differs).map(|contrast| {
-                let at = format!("{} × {}", words::series_label(&series.workload, &series.size), point.a_concurrency);
-                format!("{} {} at {at}", metric_word(contrast.metric), words::change(contrast.share))
-            }));
-        }
-    }
-    let more = called.len().saturating_sub(NAMED_MAX);
-    called.truncate(NAMED_MAX);
-    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-    match (comparison.tests, called.is_empty()) {
-        (0, _) => None,
-        (_, true) => Some("no difference is shown".to_owned()),
-        _ => Some(format!("B against A: {}{rest}", called.join(", "))),
-    }
-}
-
-pub(crate) const fn metric_word(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::P50 => "p50",
-        Metric::P99 => "p99",
-    }
-}
-
-fn threshold_told(threshold: &Threshold) -> String {
-    let share = words::percent(threshold.share);
-    let untested = match threshold.untested.as_slice() {
-        [] => String::new(),
-        names => format!("; too little data to say of {}", names.join(", ")),
-    };
-    match threshold.missed.as_slice() {
-        [] => format!("no throughput is shown to be more than {share} lower{untested}"),
-        names => format!("missed: throughput is more than {share} lower at {}{untested}", names.join(", ")),
-    }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use linerate_analysis::view::{Latency, OpFigures, OpenLoop, Point, View};
+use linerate_analysis::view::{ClientCeiling, ClientFigures, Latency, OpFigures, OpenLoop, Point, Series, View};
 
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 54] = [
+const COLUMNS: [&str; 55] = [
     "workload",
     "size",
     "concurrency",
@@ -63,6 +63,7 @@ const COLUMNS: [&str; 54] = [
     "start",
     "op",
     "bound",
+    "range_bytes",
 ];
 
 /// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
@@ -72,22 +73,31 @@ const COLUMNS: [&str; 54] = [
 /// of what did not happen.
 #[must_use]
 pub fn csv(view: &View) -> String {
+    let several = !view.run.clients.is_empty();
     let mut text = COLUMNS.join(",");
-    text.push('\n');
+    text.push_str(if several { ",client\n" } else { "\n" });
     for series in &view.series {
         for point in &series.points {
-            let row = Row { view, workload: &series.workload, size: &series.size, point };
-            push_row(&mut text, &row.of_point("measure"));
+            let Series { workload, size, range_bytes, .. } = series;
+            let row = Row { view, workload, size, range_bytes: *range_bytes, point };
+            row.push(&mut text, row.of_point("measure"), None);
             for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
-                push_row(&mut text, &row.of_operation(figures));
+                row.push(&mut text, row.of_operation(figures), None);
+            }
+            for client in &point.clients {
+                row.push(&mut text, row.of_client(client), Some(&client.client));
             }
         }
     }
     for ceiling in &view.ceilings {
-        let row = Row { view, workload: &ceiling.workload, size: &ceiling.size, point: &ceiling.point };
-        push_row(&mut text, &row.of_point("ceiling"));
+        let ClientCeiling { workload, size, point, .. } = ceiling;
+        let of_series = view.series.iter().find(|series| series.workload == *workload && series.size == *size);
+        let range_bytes = of_series.and_then(|series| series.range_bytes);
+        let row = Row { view, workload, size, range_bytes, point };
+        row.push(&mut text, row.of_point("ceiling"), None);
         if let Some(plain) = &ceiling.plain {
-            push_row(&mut text, &Row { point: plain, ..row }.of_point("plain-ceiling"));
+            let row = Row { point: plain, ..row };
+            row.push(&mut text, row.of_point("plain-ceiling"), None);
         }
     }
     text
@@ -98,6 +108,7 @@ struct Row<'a> {
     view: &'a View,
     workload: &'a str,
     size: &'a str,
+    range_bytes: Option<u64>,
     point: &'a Point,
 }
 
@@ -117,7 +128,7 @@ impl Row<'_> {
         add(&mut figures, "bytes", Some(point.bytes));
         add(&mut figures, "errors", Some(point.error_count()));
         add(&mut figures, "steady", Some(point.steady));
-        add(&mut figures, "retries", Some(point.retries.values().sum::<u64>()));
+        add(&mut figures, "retries", Some(point.retry_count()));
         add(&mut figures, "throttled", Some(point.throttled));
         add_latencies(&mut figures, &point.ttfb, &point.total);
         let asked = point.requests > 0;
@@ -141,9 +152,32 @@ impl Row<'_> {
         add(&mut figures, "bytes_per_s", Some(op.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(op.requests_per_s));
         add(&mut figures, "requests", Some(op.requests));
+        add(&mut figures, "bytes", Some(op.bytes));
         add(&mut figures, "errors", Some(op.errors));
         add_latencies(&mut figures, &op.ttfb, &op.total);
         in_order(figures)
+    }
+
+    fn of_client(&self, client: &ClientFigures) -> [String; COLUMNS.len()] {
+        let mut figures = self.begun("client");
+        let of = |ns: u64| (client.requests > 0).then_some(ns);
+        add(&mut figures, "bytes_per_s", Some(client.bytes_per_s));
+        add(&mut figures, "requests_per_s", Some(client.requests_per_s));
+        add(&mut figures, "requests", Some(client.requests));
+        add(&mut figures, "errors", Some(client.errors));
+        add(&mut figures, "ttfb_p50_ns", of(client.ttfb_p50_ns));
+        add(&mut figures, "total_p50_ns", of(client.total_p50_ns));
+        add(&mut figures, "total_p99_ns", of(client.total_p99_ns));
+        in_order(figures)
+    }
+
+    /// Appends the row. Only runs of several clients have a column of their names, the last.
+    fn push(&self, text: &mut String, fields: [String; COLUMNS.len()], client: Option<&String>) {
+        let mut fields = fields.to_vec();
+        if !self.view.run.clients.is_empty() {
+            fields.push(client.cloned().unwrap_or_default());
+        }
+        push_row(text, &fields);
     }
 
     /// What every row says of its point.
@@ -160,6 +194,7 @@ impl Row<'_> {
         add(&mut figures, "warmup_ms", Some(point.warmup_ms));
         add(&mut figures, "purpose", Some(purpose));
         add(&mut figures, "rate_per_s", point.open.as_ref().map(|open| open.asked_per_s));
+        add(&mut figures, "range_bytes", self.range_bytes);
         add(&mut figures, "run", Some(&run.id));
         add(&mut figures, "host", Some(host));
         add(&mut figures, "start", Some(words::utc_exact(start_ms)));

@@ -7,8 +7,9 @@ mod run;
 use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSeries};
 use linerate_record::units::{bits_per_s, count};
 
-use crate::terminal::{Ink, Look, clean, cut, hanging_in, paint};
-use crate::words::{self, experiment as told};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
+use crate::words::{self, experiment as reported};
 
 pub use self::progress::progress_line;
 pub use self::run::{run_html, run_json, run_text};
@@ -33,7 +34,7 @@ pub fn table_json(report: &TableReport) -> String {
 
 /// Every series with its arms and what may be said of each, then what else must be known.
 #[must_use]
-pub fn table_text(report: &TableReport, look: Look) -> String {
+pub fn table_text(report: &TableReport, look: TextStyle) -> String {
     let mut text = hanging_in(Ink::Dim, " ▸", 3, &outcome(report), look);
     for series in &report.series {
         text.push_str(&series_lines(series, report, look));
@@ -46,10 +47,10 @@ pub fn table_text(report: &TableReport, look: Look) -> String {
 }
 
 /// A line for each remark, with its kind before it.
-fn remark_lines(remarks: &[Remark], look: Look) -> String {
+fn remark_lines(remarks: &[Remark], look: TextStyle) -> String {
     let line = |remark: &Remark| {
-        let ink = if told::is_grave(remark.kind) { Ink::Red } else { Ink::Yellow };
-        let lead = format!(" {}", told::remark(remark.kind));
+        let ink = if reported::is_severe(remark.kind) { Ink::Red } else { Ink::Yellow };
+        let lead = format!(" {}", reported::remark(remark.kind));
         hanging_in(ink, &lead, REMARK_COLUMNS, &format!("{}: {}", remark.about, remark.sentence), look)
     };
     remarks.iter().map(line).collect()
@@ -58,7 +59,7 @@ fn remark_lines(remarks: &[Remark], look: Look) -> String {
 /// How many comparisons came to what.
 fn outcome(report: &TableReport) -> String {
     let effects: Vec<&Effect> = report.series.iter().flat_map(|series| &series.effects).collect();
-    let told = [
+    let reported = [
         (Decision::Shown, "an effect shown"),
         (Decision::RuledOut, "what matters ruled out"),
         (Decision::Confounded, "confounded with time"),
@@ -68,7 +69,8 @@ fn outcome(report: &TableReport) -> String {
         (Decision::Refused, "refused"),
     ]
     .map(|(decision, words)| (effects.iter().filter(|effect| effect.decision == decision).count(), words));
-    let parts: Vec<String> = told.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{words} in {n}")).collect();
+    let parts: Vec<String> =
+        reported.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{words} in {n}")).collect();
     let link = report.link_bits_per_s.map_or_else(String::new, |link| format!(", link {}", bits_per_s(link)));
     format!(
         "{}: {} (false discovery rate {}, an effect of {} matters{link})",
@@ -79,21 +81,19 @@ fn outcome(report: &TableReport) -> String {
     )
 }
 
-fn series_lines(series: &TableSeries, report: &TableReport, look: Look) -> String {
+fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> String {
     let mean = series.baseline_value.map_or_else(
         || words::ABSENT.to_owned(),
         |value| if report.bits_per_s { bits_per_s(value) } else { count(value) },
     );
     let unit = if series.blocked { "block" } else { "run" };
     let runs = words::plural(u64::from(series.baseline_runs), unit);
-    // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
-    let needed = series.effects.iter().filter_map(|effect| effect.runs_needed).max().filter(|_| !series.blocked);
-    let takes = needed.map_or_else(String::new, |needed| {
+    let takes = series.runs_needed.map_or_else(String::new, |needed| {
         format!("; {} would take about {needed} interleaved blocks", words::percent(report.matters_share))
     });
     let label = format!("{:<width$}", cut(&clean(&series.label), ARM_COLUMNS), width = ARM_COLUMNS + 1);
-    let told = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
-    let mut text = format!("\n {label}{}\n", paint(Ink::Dim, &told, look));
+    let reported = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
+    let mut text = format!("\n {label}{}\n", paint(Ink::Dim, &reported, look));
     for effect in &series.effects {
         let share = effect.share.map_or_else(|| words::ABSENT.to_owned(), words::change);
         let lead = format!("   {:<width$}{share:>9}", cut(&clean(&effect.arm), ARM_COLUMNS - 1), width = ARM_COLUMNS);

@@ -1,10 +1,11 @@
 //! An explanation as text for a terminal, JSON and one self-contained HTML page.
 
-use linerate_record::explanation::{Explanation, Hypothesis, Residual, Separator};
+use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
 use linerate_record::units::bytes_per_s_iec;
 
-use crate::terminal::{Ink, Look, hanging, hanging_in};
-use crate::words::{self, model};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, hanging, hanging_in};
+use crate::words::{self, explained, model};
 
 /// Hypotheses shown, with those that no figure tells from them.
 const KINDS_SHOWN: usize = 5;
@@ -31,15 +32,29 @@ pub fn html(explanation: &Explanation) -> String {
 
 /// The whole explanation: what was observed, what fits it and how well, what nothing fits, and what to look at next.
 #[must_use]
-pub fn text(explanation: &Explanation, look: Look) -> String {
+pub fn text(explanation: &Explanation, look: TextStyle) -> String {
     let mut text = observed(explanation, look);
-    for told in &explanation.of_nodes {
-        text.push_str(&hanging_in(Ink::Yellow, " nodes", 14, told, look));
+    for reported in &explanation.of_run {
+        text.push_str(&hanging_in(Ink::Yellow, " run", 14, reported, look));
+    }
+    for reported in &explanation.of_nodes {
+        text.push_str(&hanging_in(Ink::Yellow, " nodes", 14, reported, look));
+    }
+    let (of_site, of_nodes): (Vec<&FigureStanding>, Vec<&FigureStanding>) =
+        explanation.described.iter().partition(|standing| model::of_site(&standing.what));
+    let (of_nodes, between) = ends(of_nodes);
+    for standing in of_site.into_iter().chain(of_nodes) {
+        let ink = if standing.above_sigmas.is_some() { Ink::Red } else { Ink::Dim };
+        text.push_str(&hanging_in(ink, " needs", 14, &standing.claim, look));
+    }
+    if between > 0 {
+        let reported = format!("{} of single nodes between these", words::plural(between as u64, "more figure"));
+        text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
-    let told = model::outcome(&explanation.survivors, explanation.considered);
-    text.push_str(&hanging(" ▸", 3, &told, look));
-    let kinds = model::kinds(&explanation.survivors);
+    let reported = explained::outcome(&explanation.survivors, explanation.considered);
+    text.push_str(&hanging(" ▸", 3, &reported, look));
+    let kinds = &explanation.kinds;
     for kind in kinds.iter().take(KINDS_SHOWN) {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
@@ -51,8 +66,8 @@ pub fn text(explanation: &Explanation, look: Look) -> String {
     text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
     for residual in &explanation.unexplained {
-        let told = format!("{}; the nearest that any hypothesis comes", model::residual(residual));
-        text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &told, look));
+        let reported = format!("{}; the nearest that any hypothesis comes", explained::residual(residual));
+        text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &reported, look));
     }
     if let Some(separator) = &explanation.separator {
         text.push_str(&separator_lines(separator, &explanation.survivors, look));
@@ -63,60 +78,75 @@ pub fn text(explanation: &Explanation, look: Look) -> String {
     text
 }
 
-fn observed(explanation: &Explanation, look: Look) -> String {
+fn observed(explanation: &Explanation, look: TextStyle) -> String {
     let observations = &explanation.observations;
-    let (site, nodes): (Vec<_>, Vec<_>) = observations.figures.iter().partition(|f| model::of_site(&f.what));
+    let site = observations.figures.iter().filter(|f| model::of_site(&f.what));
     let own = |share: Option<f64>| share.map_or_else(String::new, |share| format!(" ± {}", words::percent(share)));
-    let mut told: Vec<String> = site
-        .iter()
+    let mut reported: Vec<String> = site
         .map(|f| {
             let (what, flight) = (model::quantity(&f.what), f.in_flight);
             let flight = flight.map_or_else(String::new, |n| format!(" with {} in flight", words::grouped(n)));
             format!("{what} {}{}{flight}", model::rate(f.bytes_per_s), own(f.error_share))
         })
         .collect();
-    let rates = || nodes.iter().map(|f| f.bytes_per_s);
-    if let Some((least, most)) = rates().reduce(f64::min).zip(rates().reduce(f64::max)) {
-        let (least, most) = (bytes_per_s_iec(least), bytes_per_s_iec(most));
-        told.push(format!("{} of single nodes, {least} to {most}", words::plural(nodes.len() as u64, "figure")));
+    if let Some(nodes) = &explanation.node_figures {
+        let (least, most) = (bytes_per_s_iec(nodes.least_bytes_per_s), bytes_per_s_iec(nodes.most_bytes_per_s));
+        reported.push(format!("{} of single nodes, {least} to {most}", words::plural(nodes.figures, "figure")));
     }
-    told.push(model::measuring_error(observations));
-    hanging(" observed", 14, &told.join("; "), look)
+    reported.push(model::measuring_error(observations));
+    hanging(" observed", 14, &reported.join("; "), look)
+}
+
+/// Of many figures of single nodes, those that have the least and the most of their ceiling; and how many others.
+fn ends(mut standings: Vec<&FigureStanding>) -> (Vec<&FigureStanding>, usize) {
+    if standings.len() <= NODES_SHOWN {
+        return (standings, 0);
+    }
+    standings.sort_by(|a, b| a.share.total_cmp(&b.share));
+    let between = standings.len() - 2;
+    (vec![standings[0], standings[between + 1]], between)
 }
 
 /// What is left to the page and the JSON.
-fn more_kinds(kinds: &[Vec<usize>], look: Look) -> String {
+fn more_kinds(kinds: &[Kind], look: TextStyle) -> String {
     if kinds.is_empty() {
         return String::new();
     }
-    let hypotheses: usize = kinds.iter().map(Vec::len).sum();
+    let hypotheses: usize = kinds.iter().map(|kind| kind.survivors.len()).sum();
     let (kinds, hypotheses) = (words::plural(kinds.len() as u64, "more kind"), words::grouped(hypotheses as u64));
     format!("\n{}", hanging("  …", 5, &format!("{kinds}, {hypotheses} hypotheses: in the page and the JSON"), look))
 }
 
 /// A hypothesis, and those that no figure tells from it.
-fn kind_lines(kind: &[usize], survivors: &[Hypothesis], look: Look) -> String {
-    let Some((&first, _)) = kind.split_first() else { return String::new() };
+fn kind_lines(kind: &Kind, survivors: &[Hypothesis], look: TextStyle) -> String {
+    let Some(&first) = kind.survivors.first() else { return String::new() };
     let (number, hypothesis) = (first + 1, &survivors[first]);
     let lead = format!(" {number:>2}  {:>5}", words::percent(hypothesis.weight));
-    let mut text = hanging_in(Ink::Yellow, &lead, 14, &model::hypothesis(hypothesis), look);
+    let mut text = hanging_in(Ink::Yellow, &lead, 14, &explained::row(hypothesis), look);
     text.push_str(&hanging("      like", 14, &model::alike(kind, survivors), look));
     let (site, nodes): (Vec<_>, Vec<_>) = hypothesis.residuals.iter().partition(|r| model::of_site(&r.what));
     for residual in site.into_iter().chain(telling(&nodes)) {
         let ink = if residual.explained { Ink::Dim } else { Ink::Red };
-        let lead = format!("      {:<4}", if residual.explained { "fits" } else { "not" });
-        text.push_str(&hanging_in(ink, &lead, 14, &model::residual(residual), look));
+        let lead = match (residual.explained, residual.above_sigmas) {
+            (true, _) => "      fits",
+            (false, Some(_)) => "      above",
+            (false, None) => "      not",
+        };
+        text.push_str(&hanging_in(ink, lead, 14, &explained::residual(residual), look));
     }
     if let Some(more) = nodes.len().checked_sub(NODES_SHOWN).filter(|more| *more > 0) {
-        let told = format!("{} of single nodes that fit better", words::plural(more as u64, "more figure"));
-        text.push_str(&hanging("", 14, &told, look));
+        let reported = format!("{} of single nodes that fit better", words::plural(more as u64, "more figure"));
+        text.push_str(&hanging("", 14, &reported, look));
+    }
+    for stated in hypothesis.deviations.iter().flat_map(|deviation| &deviation.contradicts) {
+        text.push_str(&hanging_in(Ink::Red, "      against", 14, &explained::against(stated), look));
     }
     for deviation in &hypothesis.deviations {
         text.push_str(&hanging("      shown", 14, &deviation.shown_by, look));
     }
     let remedy = &hypothesis.remedy;
-    for (name, told) in [("try", &remedy.change), ("gives", &remedy.gives), ("risks", &remedy.risks)] {
-        text.push_str(&hanging(&format!("      {name}"), 14, told, look));
+    for (name, reported) in [("try", &remedy.change), ("gives", &remedy.gives), ("risks", &remedy.risks)] {
+        text.push_str(&hanging(&format!("      {name}"), 14, reported, look));
     }
     text
 }
@@ -132,7 +162,7 @@ fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
     nodes
 }
 
-fn separator_lines(separator: &Separator, survivors: &[Hypothesis], look: Look) -> String {
+fn separator_lines(separator: &Separator, survivors: &[Hypothesis], look: TextStyle) -> String {
     let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));
     for (names, expectation) in model::expectations(separator, survivors) {

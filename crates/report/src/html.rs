@@ -11,6 +11,7 @@ use crate::words;
 
 pub(crate) mod audit;
 mod charts;
+mod clients;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explanation;
@@ -62,10 +63,10 @@ pub fn html(view: &View) -> String {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
     let main = filled(REPORT, |name| match name {
-        "grave" => summary::grave(&view.findings),
+        "severe" => summary::severe(&view.findings),
         "verdicts" => summary::verdicts(view, exact),
         "findings" => summary::findings(&view.findings),
-        "hosts" => hosts::tables(view),
+        "hosts" => [clients::table(view), hosts::tables(view)].concat(),
         "points" => points::tables(view, exact),
         "setup" => setup::facts(&view.run),
         _ => String::new(),
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn the_report_names_only_parts_and_sections_that_exist() {
         let names = REPORT.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
-        assert_eq!(names.collect::<Vec<_>>(), ["grave", "verdicts", "findings", "hosts", "points", "setup"]);
+        assert_eq!(names.collect::<Vec<_>>(), ["severe", "verdicts", "findings", "hosts", "points", "setup"]);
         for (id, ..) in REPORT_NAV {
             assert!(REPORT.contains(&format!("<section id=\"{id}\"")), "{id}");
         }

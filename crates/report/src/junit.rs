@@ -1,11 +1,12 @@
-//! A view as JUnit's XML, for what shows tests: a case for the requests of the run, one for its own thresholds, and one
-//! for each that it is held against afterwards.
+//! A view as JUnit's XML, for what shows tests: a case for whether all was measured, one for the requests of the run
+//! and one for those of each series, one for its own thresholds, and one for each that it is held against afterwards.
 
 use std::fmt::Write as _;
 
 use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_analysis::thresholds::Held;
-use linerate_analysis::view::View;
+use linerate_analysis::view::{Series, View};
+use linerate_record::run::StopReason;
 
 use crate::words;
 
@@ -14,17 +15,23 @@ use crate::words;
 #[must_use]
 pub fn junit(view: &View, held: &[Held]) -> String {
     let run = &view.run;
-    let grave = |finding: Option<&linerate_record::finding::Finding>| {
+    let severe = |finding: Option<&linerate_record::finding::Finding>| {
         finding.map(|found| format!("{}: {}", found.claim, found.evidence))
     };
-    let mut cases = vec![case("run", "requests succeed", grave(requests_failed(view)))];
+    let mut cases = vec![
+        case("run", "every point is measured", unmeasured(view)),
+        case("run", "requests succeed", severe(requests_failed(view))),
+    ];
+    for series in &view.series {
+        cases.push(case(&words::series_label(&series.workload, &series.size), "requests succeed", failed(series)));
+    }
     if run.asked.slo.is_some() || run.asked.abort_if.is_some() {
-        cases.push(case("run", "bounds of the run are kept", grave(threshold_missed(view))));
+        cases.push(case("run", "bounds of the run are kept", severe(threshold_missed(view))));
     }
     for one in held {
         let series = view.series.get(one.series);
         let label = series.map_or_else(String::new, |s| words::series_label(&s.workload, &s.size));
-        cases.push(case(&label, &format!("not {}", one.threshold), one.missed.then(|| one.told.clone())));
+        cases.push(case(&label, &format!("not {}", one.threshold), one.missed.then(|| one.reported.clone())));
     }
     let failures = cases.iter().filter(|case| case.contains("<failure")).count();
     let (tests, name) = (cases.len(), escaped(run.title.as_ref().unwrap_or(&run.id)));
@@ -36,6 +43,26 @@ pub fn junit(view: &View, held: &[Held]) -> String {
          errors=\"0\" skipped=\"0\" time=\"{seconds}\" timestamp=\"{time}\">\n{}</testsuite>\n</testsuites>\n",
         cases.concat()
     )
+}
+
+/// Why not all was measured that was asked for.
+fn unmeasured(view: &View) -> Option<String> {
+    let mut points = view.series.iter().flat_map(|series| &series.points);
+    if points.any(|point| point.ended == Some(StopReason::Interrupted)) {
+        return Some("the run was interrupted".to_owned());
+    }
+    let why = match view.series.iter().all(|series| series.points.is_empty()) {
+        true => "nothing was measured: the run ended before its first point",
+        false => "the run ended before every point that was asked for was measured",
+    };
+    (!view.run.complete).then(|| why.to_owned())
+}
+
+/// What failed of the point of which most did, where that is too much.
+fn failed(series: &Series) -> Option<String> {
+    let worst = series.summary.failures.filter(|failures| failures.too_many)?;
+    let (failed, all, point) = (worst.failed, worst.requests, worst.point);
+    Some(format!("{failed} of {all} requests of point {point} failed, {:.3} %", worst.share * 100.0))
 }
 
 fn case(class: &str, name: &str, failure: Option<String>) -> String {

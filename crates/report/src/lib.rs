@@ -1,9 +1,10 @@
 //! A view as JSON, CSV, terminal text, JUnit's XML and one self-contained HTML page; a run that goes on as OpenMetrics;
 //! a plan and an explanation as JSON, text and page.
 //!
-//! Formats; computes nothing: every figure printed here stands in the [`View`], the plan or the explanation, rounded
-//! for people, or is a difference or a share of two that do. The HTML pages carry each exact figure beside the rounded
-//! one, in `data-` attributes, so that the two can be compared.
+//! Formats: every figure printed here stands in the [`View`] or another JSON of linerate, or is a method of its types,
+//! rounded for people. What is computed here are other units of the same figure, the rest of a share, times of day, how
+//! many rows a list has, which of them are shown, and where charts and bars put their figures. The HTML pages carry
+//! each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
 pub mod audit;
 pub mod comparison;
@@ -11,12 +12,15 @@ mod csv;
 pub mod experiment;
 pub mod explanation;
 mod html;
+mod ink;
 mod json;
 mod junit;
+pub mod knobs;
 pub mod openmetrics;
 pub mod plan;
 pub mod runs;
 pub mod terminal;
+pub mod tune;
 mod words;
 
 #[doc(no_inline)]

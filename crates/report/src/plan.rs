@@ -1,22 +1,17 @@
 //! A plan as text for a terminal, JSON and one self-contained HTML page.
 
+mod brief;
+
 use std::iter;
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{
-    Ceiling, Curve, LayoutChoice, LayoutPlan, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan,
-};
+use linerate_record::plan::{Ceiling, Curve, LayoutChoice, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan};
 use linerate_record::site::{Protection, Site};
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 
-use crate::terminal::{Ink, Look, clean, hanging, hanging_in, paint, width};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, width};
 use crate::words::{self, ABSENT, model};
-
-/// Ceilings shown of each work unless all are asked for.
-const CEILINGS_SHOWN: usize = 6;
-
-/// Layouts shown unless all are asked for.
-const LAYOUTS_SHOWN: usize = 5;
 
 /// Columns of a resource's name.
 const RESOURCE_COLUMNS: usize = 29;
@@ -40,28 +35,41 @@ pub fn html(plan: &Plan) -> String {
     crate::html::plan::page(plan)
 }
 
-/// The whole plan: the site, for each work what binds and what would bind next, the layout, sizes, the curve over
-/// nodes, and the findings. With `why`, every ceiling with its formula and inputs, and all that was assumed.
+/// Ten lines that answer: for each work what it can do and its bottleneck, the layout, goals and the most severe
+/// findings; with sizes and the curve over nodes where asked for. With `why`, the whole plan: every ceiling with its
+/// formula and inputs, all layouts and findings, and all that was assumed.
 #[must_use]
-pub fn text(plan: &Plan, why: bool, look: Look) -> String {
+pub fn text(plan: &Plan, why: bool, look: TextStyle) -> String {
+    if why { whole(plan, look) } else { brief::text(plan, look) }
+}
+
+fn whole(plan: &Plan, look: TextStyle) -> String {
     let mut text = header(&plan.site, look);
     for work in &plan.works {
         text.push('\n');
-        text.push_str(&work_lines(plan, work, why, look));
+        text.push_str(&work_lines(plan, work, look));
     }
     text.push('\n');
-    text.push_str(&layout(&plan.layout, plan.site.engine.protection, why, look));
+    text.push_str(&layout(plan, look));
     if let Some(sizing) = &plan.sizing {
-        text.push_str(&sizing_lines(sizing, look));
+        text.push_str(&sizing_lines(sizing, plan.site.engine.protection, look));
     }
     text.push_str(&scaling(plan, look));
     text.push('\n');
     text.push_str(&findings(&plan.findings, look));
-    text.push_str(&assumed(&plan.site, why, look));
+    text.push_str(&assumed(&plan.site, look));
     text
 }
 
-fn header(site: &Site, look: Look) -> String {
+const fn ink(severity: Severity) -> Ink {
+    match severity {
+        Severity::Serious => Ink::Red,
+        Severity::Warning => Ink::Yellow,
+        Severity::Note => Ink::Dim,
+    }
+}
+
+fn header(site: &Site, look: TextStyle) -> String {
     let groups = site.groups.iter().map(model::group).collect::<Vec<_>>().join("; ");
     let facts = [
         (" site", site.name.clone()),
@@ -73,34 +81,26 @@ fn header(site: &Site, look: Look) -> String {
     facts.map(|(name, fact)| hanging(name, 10, &fact, look)).concat()
 }
 
-fn work_lines(plan: &Plan, work: &WorkPlan, why: bool, look: Look) -> String {
+fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
     let label = model::work(&work.work);
     let Some(binds) = work.ceilings.first() else {
         return format!(" {label}  nothing of the site limits it\n");
     };
-    let shown = if why { work.ceilings.len() } else { CEILINGS_SHOWN.min(work.ceilings.len()) };
-    let head = ["ceiling", "", "in bits", "headroom", "in use", "each has", "moved"];
+    let head = ["ceiling", "", "in bits", "headroom", "utilisation", "each has", "amplification"];
     let mut text = format!("{}\n", paint(Ink::Dim, &row("", &label, &head), look));
-    for (i, ceiling) in work.ceilings[..shown].iter().enumerate() {
-        text.push_str(&ceiling_line(plan, binds, ceiling, i == 0, look));
-        if why {
-            text.push_str(&formula(ceiling, &plan.site, look));
-        }
-    }
-    if let Some(next) = work.ceilings.get(shown) {
-        let (more, from) = (work.ceilings.len() - shown, bytes_per_s_iec(next.limit_bytes_per_s));
-        let told = format!("{} from {from} on: --why shows all", words::plural(more as u64, "more ceiling"));
-        text.push_str(&paint(Ink::Dim, &hanging("   …", 5, &told, Look { color: false, ..look }), look));
+    for (i, ceiling) in work.ceilings.iter().enumerate() {
+        text.push_str(&ceiling_line(plan, ceiling, i == 0, look));
+        text.push_str(&formula(ceiling, &plan.site, look));
     }
     text.push_str(&verdict(plan, work, binds, look));
-    if let Some(curve) = work.curve.as_ref().filter(|_| why) {
+    if let Some(curve) = &work.curve {
         text.push_str(&curve_table(curve, look));
     }
     text
 }
 
 /// Throughput and latency over requests in flight.
-fn curve_table(curve: &Curve, look: Look) -> String {
+fn curve_table(curve: &Curve, look: TextStyle) -> String {
     let row = |cells: [&str; 4]| {
         let [in_flight, rate, share, latency] = cells;
         format!("   {in_flight:>13} {rate:>11} {share:>7} {latency:>9}\n")
@@ -114,32 +114,35 @@ fn curve_table(curve: &Curve, look: Look) -> String {
             &duration_ns(point.latency_ns),
         ]));
     }
-    text + &hanging("   by", 9, &model::curve_rests_on(curve), look)
+    text + &hanging("   by", 13, &model::curve_rests_on(curve), look)
 }
 
-fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: Look) -> String {
-    let (name, most) = (model::ceiling(binds, &plan.site), model::rate(binds.limit_bytes_per_s));
-    let mut text = hanging(" ▸", 3, &format!("at most {most}, held back by: {name}"), look);
-    text.push_str(&hanging("   why", 9, &model::demand(binds), look));
+fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: TextStyle) -> String {
+    let (name, most) = (model::ceiling(binds, &plan.site), model::limit(binds));
+    let mut text = hanging(" ▸", 3, &format!("at most {most}; bottleneck: {name}"), look);
+    text.push_str(&hanging("   why", 13, &model::demand(binds), look));
     if model::rests_on_assumed(binds) {
-        text.push_str(&hanging("   given", 9, &format!("{}, which nobody stated", model::assumed_inputs(binds)), look));
+        text.push_str(&hanging(
+            "   assumed",
+            13,
+            &format!("{}, which nobody stated", model::assumed_inputs(binds)),
+            look,
+        ));
     }
     if let Some(curve) = &work.curve {
-        text.push_str(&hanging("   knee", 9, &model::curve(curve, &plan.site), look));
+        text.push_str(&hanging("   knee", 13, &model::curve(curve, &plan.site), look));
     }
     if let Some(degraded) = work.degraded_bytes_per_s {
-        let told = format!("{} while one failed node is being healed", model::rate(degraded));
-        text.push_str(&hanging("   heal", 9, &told, look));
+        text.push_str(&hanging("   degraded", 13, &model::degraded(degraded, work.rebuilding_bytes_per_s), look));
     }
     for spread in &work.spread {
-        text.push_str(&hanging("   bond", 9, &model::spread(spread, &plan.site), look));
+        text.push_str(&hanging("   bond", 13, &model::spread(spread, &plan.site), look));
     }
     text
 }
 
-fn ceiling_line(plan: &Plan, binds: &Ceiling, ceiling: &Ceiling, first: bool, look: Look) -> String {
-    let (lowest, limit) = (binds.limit_bytes_per_s, ceiling.limit_bytes_per_s);
-    let headroom = if first { "binds".to_owned() } else { format!("+ {}", bytes_per_s_iec(limit - lowest)) };
+fn ceiling_line(plan: &Plan, ceiling: &Ceiling, first: bool, look: TextStyle) -> String {
+    let limit = ceiling.limit_bytes_per_s;
     let line = row(
         if first { "▸" } else { "" },
         &model::ceiling(ceiling, &plan.site),
@@ -147,10 +150,10 @@ fn ceiling_line(plan: &Plan, binds: &Ceiling, ceiling: &Ceiling, first: bool, lo
             &bytes_per_s_iec(limit),
             if model::rests_on_assumed(ceiling) { "*" } else { "" },
             &bits_per_s(8.0 * limit),
-            &headroom,
-            &words::percent(lowest / limit),
+            &model::headroom(ceiling, first),
+            &words::percent(ceiling.utilisation_share),
             &model::capacity(ceiling),
-            &model::moved(ceiling),
+            &model::amplification(ceiling),
         ],
     );
     format!("{}\n", if first { paint(Ink::Yellow, &line, look) } else { line })
@@ -160,13 +163,13 @@ fn row(mark: &str, name: &str, cells: &[&str; 7]) -> String {
     let [limit, assumed, bits, headroom, share, each, demand] = cells;
     let name = clean(name);
     format!(
-        " {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>6} {each:>11} \
-         {demand:>9}"
+        " {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>11} {each:>11} \
+         {demand:>13}"
     )
 }
 
 /// A ceiling's formula, and what went in.
-fn formula(ceiling: &Ceiling, site: &Site, look: Look) -> String {
+fn formula(ceiling: &Ceiling, site: &Site, look: TextStyle) -> String {
     let mut text = hanging("     =", 7, &ceiling.formula, look);
     let names = ceiling.inputs.iter().map(|input| width(&input.name)).max().unwrap_or(0);
     let values = ceiling.inputs.iter().map(|input| width(&input.value)).max().unwrap_or(0);
@@ -184,22 +187,24 @@ fn formula(ceiling: &Ceiling, site: &Site, look: Look) -> String {
     text
 }
 
-fn layout(layout: &LayoutPlan, protection: Protection, why: bool, look: Look) -> String {
-    let told = format!("{}; {}", model::layout(layout, protection), model::usable(layout));
-    let mut text = hanging(" layout", 10, &told, look);
+fn layout(plan: &Plan, look: TextStyle) -> String {
+    let (layout, protection, rebuild) = (&plan.layout, plan.site.engine.protection, &plan.rebuild);
+    let reported = format!("{}; {}", model::layout(layout, protection), model::usable(layout));
+    let mut text = hanging(" layout", 13, &reported, look);
     let (reads, writes) = (model::tolerance(&layout.read_tolerance), model::tolerance(&layout.write_tolerance));
-    text.push_str(&hanging("   lose", 10, &format!("{reads} for reads; {writes} for writes"), look));
-    text.push_str(&hanging("   why", 10, &layout.why, look));
+    text.push_str(&hanging("   tolerates", 13, &format!("{reads} for reads; {writes} for writes"), look));
+    text.push_str(&hanging("   why", 13, &layout.why, look));
     if layout.inline_bytes > 0 {
-        let told = format!("objects up to {} live in the metadata", bytes_iec(layout.inline_bytes as f64));
-        text.push_str(&hanging("   inline", 10, &told, look));
+        let reported = format!("objects up to {} live in the metadata", bytes_iec(layout.inline_bytes as f64));
+        text.push_str(&hanging("   inline", 13, &reported, look));
     }
-    let shown = if why { layout.alternatives.len() } else { LAYOUTS_SHOWN.min(layout.alternatives.len()) };
+    for rebuild in rebuild {
+        text.push_str(&hanging("   rebuild", 13, &model::rebuild_at_length(rebuild), look));
+    }
     if layout.alternatives.len() > 1 {
         let head = ["drives", "parity", "usable", "written", "nodes lost", "score"];
         text.push_str(&format!("{}\n", paint(Ink::Dim, &choice_row(&head), look)));
-        let chosen = layout.alternatives[shown..].iter().filter(|choice| choice.chosen);
-        for choice in layout.alternatives[..shown].iter().chain(chosen) {
+        for choice in &layout.alternatives {
             text.push_str(&choice_lines(choice, look));
         }
     }
@@ -211,7 +216,7 @@ fn choice_row(cells: &[&str; 6]) -> String {
     format!("   or     {drives:>6} {parity:>6} {usable:>7} {written:>8} {nodes:>10} {score:>6}")
 }
 
-fn choice_lines(choice: &LayoutChoice, look: Look) -> String {
+fn choice_lines(choice: &LayoutChoice, look: TextStyle) -> String {
     let row = choice_row(&[
         &choice.set_drives.to_string(),
         &choice.parity_shards.to_string(),
@@ -225,26 +230,29 @@ fn choice_lines(choice: &LayoutChoice, look: Look) -> String {
     format!("{row}{mark}\n{}", hanging("", 12, &choice.why, look))
 }
 
-fn sizing_lines(sizing: &Sizing, look: Look) -> String {
-    let told = match sizing.nodes {
+fn sizing_lines(sizing: &Sizing, protection: Protection, look: TextStyle) -> String {
+    let reported = match sizing.nodes {
         Some(nodes) => format!(
-            "{}: {}, {}, {}, {} usable",
+            "{}: {} of {}, {}, {}, {} usable",
             sizing.need,
             words::plural(u64::from(nodes), "node"),
+            protection.layout_name(sizing.data_shards, sizing.parity_shards),
             words::plural(sizing.drives, "drive"),
             words::plural(sizing.ports, "port"),
             model::capacity_bytes(sizing.usable_bytes)
         ),
         None => format!("{}: no number of such nodes", sizing.need),
     };
-    format!("\n{}{}", hanging(" need", 10, &told, look), hanging("   why", 10, &sizing.why, look))
+    let tolerated = model::tolerated(sizing, protection)
+        .map_or(String::new(), |reported| hanging("   tolerates", 13, &reported, look));
+    format!("\n{}{tolerated}{}", hanging(" need", 13, &reported, look), hanging("   why", 13, &sizing.why, look))
 }
 
-fn scaling(plan: &Plan, look: Look) -> String {
+fn scaling(plan: &Plan, look: TextStyle) -> String {
     let rows = model::scale_rows(plan);
     let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
-    let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "held back by")).collect();
+    let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "bottleneck")).collect();
     let binds = rows.iter().flat_map(|(point, _)| &point.binds).map(|resource| width(model::resource(*resource)));
     let columns = [binds.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
     let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
@@ -257,8 +265,8 @@ fn scaling(plan: &Plan, look: Look) -> String {
     }
     let shown: usize = rows.iter().map(|(_, bends)| bends.len()).sum();
     if let Some(more) = scaling.bends.len().checked_sub(shown).filter(|more| *more > 0) {
-        let told = format!("{} not shown; the JSON has every number of nodes", words::plural(more as u64, "bend"));
-        text.push_str(&hanging("      …", 8, &told, look));
+        let reported = format!("{} not shown; the JSON has every number of nodes", words::plural(more as u64, "bend"));
+        text.push_str(&hanging("      …", 8, &reported, look));
     }
     text
 }
@@ -279,34 +287,25 @@ fn scale_row(nodes: &str, works: &[(&str, &str)], set: &str, usable: &str, colum
     format!(" {nodes:>6}{cells} {set:<12} {usable:>8}")
 }
 
-fn findings(findings: &[PlanFinding], look: Look) -> String {
+fn findings(findings: &[PlanFinding], look: TextStyle) -> String {
     if findings.is_empty() {
         return format!(" {}  none\n", paint(Ink::Dim, "findings", look));
     }
     let mut text = String::new();
     for finding in findings {
-        let ink = match finding.severity {
-            Severity::Serious => Ink::Red,
-            Severity::Warning => Ink::Yellow,
-            Severity::Note => Ink::Dim,
-        };
+        let ink = ink(finding.severity);
         text.push_str(&hanging_in(ink, &format!(" {}", words::severity(finding.severity)), 10, &finding.claim, look));
-        for (name, told) in [("why", &finding.evidence), ("try", &finding.remedy), ("by", &finding.source)] {
-            text.push_str(&hanging(&format!("          {name}"), 15, told, look));
+        for (name, reported) in [("why", &finding.evidence), ("try", &finding.remedy), ("by", &finding.source)] {
+            text.push_str(&hanging(&format!("          {name}"), 15, reported, look));
         }
     }
     text
 }
 
-/// What nobody stated: how many values, or each with its reason.
-fn assumed(site: &Site, why: bool, look: Look) -> String {
-    match site.assumed.len() {
-        0 => return String::new(),
-        n if !why => {
-            let told = format!("rests on {} that nobody stated; --why names each", words::plural(n as u64, "value"));
-            return hanging(" *", 3, &told, look);
-        }
-        _ => {}
+/// What nobody stated, each value with its reason.
+fn assumed(site: &Site, look: TextStyle) -> String {
+    if site.assumed.is_empty() {
+        return String::new();
     }
     let columns = site.assumed.keys().map(|path| width(path)).max().unwrap_or(0).min(48);
     let mut text = format!("\n{}\n", paint(Ink::Dim, " * assumed", look));

@@ -1,6 +1,6 @@
 //! A list of runs: when, what, against what, and what came of it.
 
-use linerate_analysis::view::{Bound, Measure, Series, View};
+use linerate_analysis::view::{Bottleneck, Measure, Point, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count};
 
 use crate::terminal::{clean, cut};
@@ -30,42 +30,48 @@ pub fn row(path: &str, view: &View) -> String {
     }
     let rows = view.series.iter().enumerate().map(|(i, series)| {
         let label = words::series_label(&series.workload, &series.size);
-        let told = format!("{}{state}", headline(series));
+        let reported = format!("{}{state}", headline(series));
         let first = i == 0;
         let begun = if first { started(run.started_unix_ms) } else { String::new() };
         let (named, target) = if first { (named.as_str(), target.as_str()) } else { ("", "") };
-        line(&begun, named, target, &label, &told)
+        line(&begun, named, target, &label, &reported)
     });
     rows.collect()
 }
 
-/// A folder that is a run and cannot be read.
+/// A folder that is a run and cannot be read; without a time where not even that can be.
 #[must_use]
-pub fn broken(path: &str, started_unix_ms: u64, why: &str) -> String {
-    line(&started(started_unix_ms), path, "", "", why)
+pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str) -> String {
+    line(&started_unix_ms.map_or_else(|| words::ABSENT.to_owned(), started), path, "", "", why)
 }
 
 /// The best throughput and what bound it.
 fn headline(series: &Series) -> String {
-    let Some((best, point)) = series.best().zip(series.typical()) else { return "nothing measured".to_owned() };
+    let Some((point, best)) = words::best(series) else { return "nothing measured".to_owned() };
+    let best = &best.throughput;
     let figure = match series.measure {
         Measure::Bytes => bytes_per_s_iec(best.mean),
         Measure::Requests => format!("{} req/s", count(best.mean)),
     };
     let bound = match series.limit.as_ref().map(|limit| limit.bound) {
-        Some(Bound::Disturbed) => ", disturbed".to_owned(),
-        Some(bound) => format!(", bound by: {}", words::bound(bound)),
+        Some(Bottleneck::Disturbed) => ", disturbed".to_owned(),
+        Some(bound) => format!(", bottleneck: {}", words::bound(bound)),
         None => String::new(),
     };
-    format!("{figure} {} at {}{bound}", words::plus_minus(&best), words::load(point))
+    let failed = match series.points.iter().map(Point::error_count).sum::<u64>() {
+        0 => String::new(),
+        1 => ", 1 request failed".to_owned(),
+        n => format!(", {n} requests failed"),
+    };
+    format!("{figure} {} at {}{bound}{failed}", words::plus_minus(best), words::load(point))
 }
 
 fn started(unix_ms: u64) -> String {
     words::utc(unix_ms).chars().take(STARTED).collect()
 }
 
-fn line(started: &str, run: &str, target: &str, series: &str, told: &str) -> String {
+fn line(started: &str, run: &str, target: &str, series: &str, reported: &str) -> String {
     // The name is what other commands want, so that it is never cut.
     let (run, target, series) = (clean(run), cut(&clean(target), TARGET), cut(&clean(series), SERIES));
-    format!(" {started:<STARTED$}  {run:<RUN$}  {target:<TARGET$}  {series:<SERIES$}  {}\n", clean(told))
+    format!(" {started:<STARTED$}  {run:<RUN$}  {target:<TARGET$}  {series:<SERIES$}  {}\n", clean(reported))
 }

@@ -4,16 +4,19 @@ use std::iter;
 
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
-use linerate_analysis::view::{BoundFigures, Ceiling, Latency, Limit, Measure, OpFigures, Point, Series, View};
+use linerate_analysis::view::{
+    BoundFigures, ClientCeiling, ClientFigures, Latency, Measure, OpFigures, Point, Series, SeriesLimit, View,
+};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::shown;
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns};
 
+use crate::ink::Ink;
 use crate::words::{self, ABSENT};
 
 /// How text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TextStyle {
     /// Whether ANSI colours may be used.
     pub color: bool,
     /// Columns of the terminal. Sentences are wrapped to it; rows of figures are not.
@@ -23,21 +26,17 @@ pub struct Look {
 /// Columns that a series' name may take; longer ones are cut.
 const LABEL_COLUMNS: usize = 15;
 
-#[derive(Clone, Copy)]
-pub(crate) enum Ink {
-    Red,
-    Green,
-    Yellow,
-    Dim,
-}
-
 /// The whole view: what was run, a table per series with who bound it, and the findings.
 #[must_use]
-pub fn render(view: &View, look: Look) -> String {
+pub fn render(view: &View, look: TextStyle) -> String {
     let mut text = header(view, look);
     for series in &view.series {
         text.push('\n');
         text.push_str(&series_table(series, look));
+        if let Some(range) = series.range_bytes {
+            let reported = format!("each GET reads {} at a random place of an object that is longer", Bytes(range));
+            text.push_str(&hanging(" ranges", 10, &reported, look));
+        }
         let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
         if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.asked.slo) {
             text.push_str(&hanging(" ▸", 3, &words::sustained(sustained, &slo.to_string()), look));
@@ -51,16 +50,16 @@ pub fn render(view: &View, look: Look) -> String {
 }
 
 /// What the canary showed before the load and under it.
-fn canary(view: &View, look: Look) -> String {
+fn canary(view: &View, look: TextStyle) -> String {
     let Some(canary) = &view.canary else { return String::new() };
-    let told = |figures: &CanaryFigures| {
+    let reported = |figures: &CanaryFigures| {
         let (count, total) = (figures.total.count, &figures.total);
         let (p50, p99) = (duration_ns(total.p50_ns as f64), duration_ns(total.p99_ns as f64));
         let answered = if count == 0 { "no answer".to_owned() } else { format!("p50 {p50}, p99 {p99}") };
         format!("{answered} ({} answered, {} failed)", words::grouped(count), words::grouped(figures.errors))
     };
-    let told = format!("before the load {}; under it {}", told(&canary.before), told(&canary.under_load));
-    hanging(" canary", 10, &told, look)
+    let reported = format!("before the load {}; under it {}", reported(&canary.before), reported(&canary.under_load));
+    hanging(" canary", 10, &reported, look)
 }
 
 /// The names above the columns of [`point_line`], for points of a closed loop.
@@ -119,7 +118,7 @@ fn moved(bytes_per_s: f64) -> String {
 
 /// A row for each operation of a point that has several, below its own; in an open loop too, latencies of operations
 /// are from when requests started.
-fn op_lines(point: &Point, measure: Measure, look: Look) -> String {
+fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
     let row = |op: &OpFigures| {
         let label = format!("  {}", op.op.name().to_uppercase());
         let (requests, bytes) = (count(op.requests_per_s), moved(op.bytes_per_s));
@@ -136,6 +135,26 @@ fn op_lines(point: &Point, measure: Measure, look: Look) -> String {
     ops.map(row).collect()
 }
 
+/// A row for each of several clients of a point, below its own.
+fn client_lines(point: &Point, measure: Measure) -> String {
+    let row = |client: &ClientFigures| {
+        let label = format!("  {}", client.client);
+        let (requests, bytes) = (count(client.requests_per_s), moved(client.bytes_per_s));
+        let [p50, p99] = [client.total_p50_ns, client.total_p99_ns].map(|ns| match client.requests {
+            0 => ABSENT.to_owned(),
+            _ => duration_ns(ns as f64),
+        });
+        let busy = client.busy.map_or_else(|| ABSENT.to_owned(), words::percent);
+        let row = match (&point.open, measure) {
+            (Some(_), _) => open_columns(&[&label, "", &requests, &bytes, &p50, &p99, "", ""]),
+            (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, &busy]),
+            (None, Measure::Requests) => columns(&[&label, "", &requests, "", &bytes, &p50, &p99, &busy]),
+        };
+        format!("{}\n", row.trim_end())
+    };
+    point.clients.iter().map(row).collect()
+}
+
 fn errors(point: &Point) -> String {
     match point.error_count() {
         0 => String::new(),
@@ -144,8 +163,8 @@ fn errors(point: &Point) -> String {
 }
 
 /// Attempts that a row of figures has no room for.
-fn attempts_line(point: &Point, look: Look) -> String {
-    let retries: u64 = point.retries.values().sum();
+fn attempts_line(point: &Point, look: TextStyle) -> String {
+    let retries = point.retry_count();
     if retries == 0 && point.throttled == 0 {
         return String::new();
     }
@@ -154,9 +173,9 @@ fn attempts_line(point: &Point, look: Look) -> String {
 }
 
 /// What an open loop tells beside its row.
-fn open_line(point: &Point, look: Look) -> String {
+fn open_line(point: &Point, look: TextStyle) -> String {
     let Some(open) = &point.open else { return String::new() };
-    let told = format!(
+    let reported = format!(
         "of {}/s asked for; from actual starts p50 {}, p99 {}; started late by p99 {}; backlog {}",
         count(open.asked_per_s),
         latency(&point.total, point.total.p50_ns),
@@ -164,14 +183,14 @@ fn open_line(point: &Point, look: Look) -> String {
         latency(&open.late, open.late.p99_ns),
         words::grouped(open.backlog)
     );
-    let share = |b: &BoundFigures| 100.0 * b.over as f64 / b.count.max(1) as f64;
     let range = |b: &BoundFigures| {
         b.share_95.map_or(String::new(), |[low, high]| format!(" ({:.3} to {:.3} %)", 100.0 * low, 100.0 * high))
     };
-    let bounds = open.bounds.iter().map(|b| {
-        format!("; {} {}: {:.3} %{} took longer", b.bound, words::outcome(b, b.is_shown()), share(b), range(b))
-    });
-    hanging("   open", 8, &[told, bounds.collect()].concat(), look)
+    let bounds = open
+        .bounds
+        .iter()
+        .map(|b| format!("; {} {}: {:.3} %{} took longer", b.bound, words::outcome(b), 100.0 * b.over_share, range(b)));
+    hanging("   open", 8, &[reported, bounds.collect()].concat(), look)
 }
 
 fn latency(of: &Latency, ns: u64) -> String {
@@ -192,25 +211,25 @@ fn columns(cells: &[&str; 8]) -> String {
     )
 }
 
-fn header(view: &View, look: Look) -> String {
+fn header(view: &View, look: TextStyle) -> String {
     let run = &view.run;
     let elapsed = duration_ns(run.elapsed_ms as f64 * 1e6);
     let state = if run.complete { "" } else { ", incomplete" };
     let facts = [
         ("target", words::target(&run.target)),
-        ("client", words::client(run.asked.threads, &run.machine)),
+        ("client", words::clients(run)),
         ("run", format!("{}, {}, {elapsed}{state}", run.id, words::utc(run.started_unix_ms))),
     ];
     let facts = facts.map(|(name, value)| (name, clean(&value)));
     let columns: usize = facts.iter().map(|(name, value)| name.len() + 5 + width(value)).sum();
     let (between, name_columns) = if columns <= look.width { ("   ", 0) } else { ("\n ", 6) };
-    let told =
+    let reported =
         facts.map(|(name, value)| format!("{}  {value}", paint(Ink::Dim, &format!("{name:<name_columns$}"), look)));
     let title = run.title.as_ref().map_or_else(String::new, |title| format!(" {}\n", clean(title)));
-    format!("{title} {}\n", told.join(between))
+    format!("{title} {}\n", reported.join(between))
 }
 
-fn series_table(series: &Series, look: Look) -> String {
+fn series_table(series: &Series, look: TextStyle) -> String {
     let label = words::series_label(&series.workload, &series.size);
     let mut text = String::new();
     if width(&label) > LABEL_COLUMNS {
@@ -230,6 +249,7 @@ fn series_table(series: &Series, look: Look) -> String {
         let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
         text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
         text.push_str(&op_lines(point, series.measure, look));
+        text.push_str(&client_lines(point, series.measure));
         text.push_str(&open_line(point, look));
         text.push_str(&attempts_line(point, look));
     }
@@ -248,37 +268,37 @@ fn knee_marker(series: &Series, point: &Point) -> String {
     }
 }
 
-fn verdict(series: &Series, ceiling: Option<&Ceiling>, verify: bool, look: Look) -> String {
+fn verdict(series: &Series, ceiling: Option<&ClientCeiling>, verify: bool, look: TextStyle) -> String {
     let mut text = String::new();
     if let Some(limit) = &series.limit {
         text.push_str(&limit_lines(limit, look));
     }
     if let Some(ceiling) = ceiling {
-        let told = format!(
+        let reported = format!(
             "linerate alone drives {} against the null target, {} in flight{}{}",
             words::throughput(&ceiling.point, series.measure),
             ceiling.point.concurrency,
             words::tls_cost(ceiling, series.measure),
             words::ceiling_note(verify)
         );
-        text.push_str(&hanging("   own", 8, &told, look));
+        text.push_str(&hanging("   client ceiling", 18, &reported, look));
     }
     if let Some(scaling) = &series.scaling {
-        text.push_str(&hanging("   law", 8, &words::scaling(scaling), look));
+        text.push_str(&hanging("   USL", 18, &words::scaling(scaling), look));
     }
     if !series.points.is_empty() {
-        text.push_str(&hanging("   end", 8, &words::times(&series.points), look));
-        text.push_str(&hanging("   sure", 8, &words::reach(series), look));
+        text.push_str(&hanging("   stop reason", 18, &words::times(series), look));
+        text.push_str(&hanging("   sure", 18, &words::reach(series), look));
     }
     text
 }
 
-fn limit_lines(limit: &Limit, look: Look) -> String {
-    let parts = [(" ▸", 3, &limit.claim), ("   why", 8, &limit.evidence), ("   try", 8, &limit.remedy)];
+fn limit_lines(limit: &SeriesLimit, look: TextStyle) -> String {
+    let parts = [(" ▸", 3, &limit.claim), ("   why", 18, &limit.evidence), ("   try", 18, &limit.remedy)];
     parts.map(|(mark, indent, text)| hanging(mark, indent, text, look)).concat()
 }
 
-fn findings(findings: &[Finding], look: Look) -> String {
+fn findings(findings: &[Finding], look: TextStyle) -> String {
     if findings.is_empty() {
         return format!(" {}  none\n", paint(Ink::Dim, "warnings", look));
     }
@@ -300,13 +320,13 @@ fn findings(findings: &[Finding], look: Look) -> String {
     text
 }
 
-pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
     hanging_in(Ink::Dim, lead, indent, sentence, look)
 }
 
 /// A sentence wrapped to the terminal, its lines `indent` columns in and `lead` before the first; nothing for an empty
 /// one.
-pub(crate) fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: Look) -> String {
+pub(crate) fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
     let lines = wrapped(&clean(sentence), look.width.saturating_sub(indent).max(30));
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {
@@ -347,7 +367,7 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-pub(crate) fn paint(ink: Ink, text: &str, look: Look) -> String {
+pub(crate) fn paint(ink: Ink, text: &str, look: TextStyle) -> String {
     if !look.color || text.trim().is_empty() {
         return text.to_owned();
     }
@@ -411,6 +431,7 @@ mod tests {
             machine_busy: None,
             ops: Vec::new(),
             hosts: Vec::new(),
+            clients: Vec::new(),
         };
         for measure in [Measure::Bytes, Measure::Requests] {
             let header = table_header(measure);

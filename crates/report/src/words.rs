@@ -1,18 +1,22 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
 pub(crate) mod audit;
+pub(crate) mod comparison;
 pub(crate) mod experiment;
+pub(crate) mod explained;
 pub(crate) mod model;
 
-use linerate_analysis::knee::{Knee, Outcome};
-use linerate_analysis::slo::{self, Sustained};
+use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
+use linerate_analysis::slo::{self, BoundVerdict, Sustained};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
-    Bound, BoundFigures, Ceiling, Estimate, Latency, Measure, OpenLoop, Point, Scaling, Series,
+    Best, Bottleneck, BoundFigures, ClientCeiling, Estimate, Latency, Measure, OpenLoop, Point, RunSummary, Series,
+    UslScaling,
 };
 use linerate_record::finding::{Confidence, Finding, Severity};
-use linerate_record::machine::{Machine, Nic};
-use linerate_record::run::{Ended, Target, TlsUsed};
+use linerate_record::load::workload::kind_of;
+use linerate_record::machine::{Machine, MachineNic};
+use linerate_record::run::{StopReason, Target, TlsUsed};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 /// What stands in place of a figure that is not known.
@@ -23,7 +27,7 @@ pub(crate) const NOT_RECORDED: &str = "not recorded";
 
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
 pub(crate) fn series_label(workload: &str, size: &str) -> String {
-    let workload = if workload.contains(' ') { workload.to_owned() } else { workload.to_uppercase() };
+    let workload = if kind_of(workload) != workload { workload.to_owned() } else { workload.to_uppercase() };
     let size = size.parse::<Bytes>().map_or_else(|_| size.to_owned(), |bytes| bytes.to_string());
     if size.is_empty() { workload } else { format!("{workload} {size}") }
 }
@@ -41,15 +45,17 @@ pub(crate) fn requests_per_s(rate: f64) -> String {
     format!("{} req/s", count(rate))
 }
 
-/// The half width as a share of the mean: `± 1.1 %`.
+/// The half width as a share of the mean: `± 1.1 %`. Of an interval that reaches from nothing to more than twice the
+/// mean, its width says no more than that.
 pub(crate) fn plus_minus(estimate: &Estimate) -> String {
-    match estimate.half_width_95 {
-        Some(half) if estimate.mean > 0.0 => {
-            let percent = 100.0 * half / estimate.mean;
+    match estimate.half_width_share() {
+        Some(_) if estimate.is_unsteady() => "unsteady".to_owned(),
+        Some(share) => {
+            let percent = 100.0 * share;
             let decimals = usize::from(percent < 99.95);
             format!("± {percent:.decimals$} %")
         }
-        _ => ABSENT.to_owned(),
+        None => ABSENT.to_owned(),
     }
 }
 
@@ -92,15 +98,15 @@ pub(crate) fn grouped(n: u64) -> String {
 }
 
 /// Who bound a point, in a word or two.
-pub(crate) const fn bound(bound: Bound) -> &'static str {
+pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
     match bound {
-        Bound::Client => "linerate",
-        Bound::Machine => "this machine",
-        Bound::Disturbed => "disturbed",
-        Bound::Nic => "NIC",
-        Bound::RateCap => "rate cap",
-        Bound::AskedRate => "rate asked for",
-        Bound::Target => "target",
+        Bottleneck::Client => "linerate",
+        Bottleneck::Machine => "this machine",
+        Bottleneck::Disturbed => "disturbed",
+        Bottleneck::Nic => "NIC",
+        Bottleneck::RateCap => "rate cap",
+        Bottleneck::AskedRate => "rate asked for",
+        Bottleneck::Target => "target",
     }
 }
 
@@ -111,28 +117,28 @@ pub(crate) fn first_latency(point: &Point) -> &Latency {
 }
 
 /// Why a point ended, as JSON has it.
-pub(crate) const fn ended_key(ended: Ended) -> &'static str {
+pub(crate) const fn ended_key(ended: StopReason) -> &'static str {
     match ended {
-        Ended::Duration => "duration",
-        Ended::Precise => "precise",
-        Ended::ObjectsExhausted => "objects-exhausted",
-        Ended::Interrupted => "interrupted",
-        Ended::NoSuccess => "no-success",
-        Ended::ErrorLimit => "error-limit",
-        Ended::Canary => "canary",
+        StopReason::Duration => "duration",
+        StopReason::Precise => "precise",
+        StopReason::ObjectsExhausted => "objects-exhausted",
+        StopReason::Interrupted => "interrupted",
+        StopReason::NoSuccess => "no-success",
+        StopReason::ErrorLimit => "error-limit",
+        StopReason::Canary => "canary",
     }
 }
 
 /// Why a point ended, for people.
-pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
+pub(crate) const fn ended(ended: Option<StopReason>) -> &'static str {
     match ended {
-        Some(Ended::Duration) => "time was up",
-        Some(Ended::Precise) => "precise",
-        Some(Ended::ObjectsExhausted) => "objects ran out",
-        Some(Ended::Interrupted) => "interrupted",
-        Some(Ended::NoSuccess) => "no request succeeded",
-        Some(Ended::ErrorLimit) => "too many errors",
-        Some(Ended::Canary) => "ended by the canary",
+        Some(StopReason::Duration) => "time was up",
+        Some(StopReason::Precise) => "precise",
+        Some(StopReason::ObjectsExhausted) => "objects ran out",
+        Some(StopReason::Interrupted) => "interrupted",
+        Some(StopReason::NoSuccess) => "no request succeeded",
+        Some(StopReason::ErrorLimit) => "too many errors",
+        Some(StopReason::Canary) => "ended by the canary",
         None => "killed",
     }
 }
@@ -140,42 +146,52 @@ pub(crate) const fn ended(ended: Option<Ended>) -> &'static str {
 /// `knee at 35 (31–40)`: the least concurrency that gives nearly the best, and those that may be it.
 pub(crate) fn knee(knee: &Knee) -> String {
     match knee.outcome {
-        Outcome::Nothing => String::new(),
-        Outcome::StillRising => format!("still rising at {}", knee.concurrency),
-        Outcome::Unsteady => format!(
-            "no knee told: visits of one concurrency lie too far apart ({} at {})",
-            plus_minus(&knee.best),
-            knee.best_concurrency
-        ),
-        Outcome::Uneven => "no knee told: throughput does not rise and level off".to_owned(),
-        Outcome::Found | Outcome::Retrograde if knee.lowest == knee.highest => format!("knee at {}", knee.concurrency),
-        Outcome::Found | Outcome::Retrograde => {
+        KneeOutcome::Nothing => String::new(),
+        KneeOutcome::StillRising => format!("still rising at {}", knee.concurrency),
+        KneeOutcome::Unsteady => match &knee.unsteady {
+            Some(one) => format!("no knee reported: {}", unsteady(one)),
+            None => "no knee reported: throughput is too unsteady".to_owned(),
+        },
+        KneeOutcome::Uneven => "no knee reported: throughput does not rise and level off".to_owned(),
+        KneeOutcome::Found | KneeOutcome::Retrograde if knee.lowest == knee.highest => {
+            format!("knee at {}", knee.concurrency)
+        }
+        KneeOutcome::Found | KneeOutcome::Retrograde => {
             format!("knee at {} ({}–{})", knee.concurrency, knee.lowest, knee.highest)
         }
     }
 }
 
-/// How a bound on latency fared at one rate, and whether more than this one point's figures says so.
-pub(crate) const fn outcome(bound: &BoundFigures, is_shown: bool) -> &'static str {
-    match (bound.held, is_shown) {
-        (true, true) => "held",
-        (true, false) => "held here, not shown to hold",
-        (false, true) => "missed",
-        (false, false) => "missed here, not shown to miss",
+/// The concurrency that is too unsteady for a knee, and by how much.
+fn unsteady(one: &Unsteady) -> String {
+    let is_reported = !one.throughput.is_unsteady() && one.throughput.half_width_share().is_some();
+    let by = if is_reported { format!(" ({})", plus_minus(&one.throughput)) } else { String::new() };
+    match one.visits {
+        0 | 1 => format!("throughput at {} in flight is too unsteady{by}", one.concurrency),
+        _ => format!("visits of {} in flight lie too far apart{by}", one.concurrency),
     }
 }
 
-/// How all bounds of `--slo` fared at one point, in a word or two; `–` without one.
+/// How a bound on latency fared at one rate: what is shown of it, and where that is nothing, what this point's figures
+/// say. In a search all points of the rate show it together, and one of them may say otherwise.
+pub(crate) const fn outcome(bound: &BoundFigures) -> &'static str {
+    match (bound.verdict, bound.held) {
+        (BoundVerdict::Held, true) => "held",
+        (BoundVerdict::Held, false) => "held, by all points of the rate together",
+        (BoundVerdict::Missed, false) => "missed",
+        (BoundVerdict::Missed, true) => "missed, by all points of the rate together",
+        (BoundVerdict::InDoubt, true) => "held here, not shown to hold",
+        (BoundVerdict::InDoubt, false) => "missed here, not shown to miss",
+    }
+}
+
+/// How all bounds of `--slo` fared at the rate of a point, in a word or two; `–` without one.
 pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
-    let bounds = || open.bounds.iter();
-    if open.bounds.is_empty() {
-        ABSENT
-    } else if bounds().any(|b| !b.held && b.is_shown()) {
-        "missed"
-    } else if bounds().all(|b| b.held && b.is_shown()) {
-        "held"
-    } else {
-        "in doubt"
+    match open.verdict() {
+        None => ABSENT,
+        Some(BoundVerdict::Held) => "held",
+        Some(BoundVerdict::Missed) => "missed",
+        Some(BoundVerdict::InDoubt) => "in doubt",
     }
 }
 
@@ -190,23 +206,29 @@ pub(crate) fn load(point: &Point) -> String {
 /// The highest rate that keeps the bounds, and how far that is known.
 pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
     let per_s = |rate: f64| format!("{}/s", count(rate));
-    let known = |shown: Option<f64>, what: &str| {
-        shown
-            .map_or_else(|| format!("nothing is shown to {what}"), |rate| format!("{} is shown to {what}", per_s(rate)))
+    let up_to = |rate: f64| {
+        let holds = if sustained.holds_per_s == Some(rate) { "holds" } else { "seems to hold" };
+        format!("{slo} {holds} up to {}", per_s(rate))
     };
-    let told = match (sustained.outcome, sustained.rate_per_s) {
-        (slo::Outcome::NeverMissed, Some(rate)) => {
-            format!("{slo} holds up to {}, the highest rate allowed", per_s(rate))
-        }
-        (slo::Outcome::Found, Some(rate)) => format!("{slo} holds up to {}", per_s(rate)),
-        _ => format!("{slo} held at no rate"),
+    let reported = match (sustained.outcome, sustained.rate_per_s) {
+        (slo::SloOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
+        (slo::SloOutcome::Found, Some(rate)) => up_to(rate),
+        _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
     };
-    let (holds, misses) = (known(sustained.holds_per_s, "hold"), known(sustained.misses_per_s, "miss"));
-    format!("{told} ({holds}, {misses}; {})", plural(u64::from(sustained.points), "point"))
+    let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
+        (Some(rate), _) => format!("{} is shown to hold", per_s(rate)),
+        (None, Some(misses)) => format!("nothing below {} is shown to hold", per_s(misses)),
+        (None, None) => "nothing is shown to hold".to_owned(),
+    };
+    let misses = sustained.misses_per_s.map_or_else(|| "nothing".to_owned(), per_s);
+    let above = sustained.holds_above_per_s;
+    let above = above.map_or_else(String::new, |rate| format!(", and yet {} is shown to hold", per_s(rate)));
+    let points = plural(u64::from(sustained.points), "point");
+    format!("{reported} ({holds}, {misses} is shown to miss{above}; {points})")
 }
 
 /// What the Universal Scalability Law says of a series, or that it says nothing.
-pub(crate) fn scaling(scaling: &Scaling) -> String {
+pub(crate) fn scaling(scaling: &UslScaling) -> String {
     let Fit { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.law;
     if *lack_of_fit {
         return format!(
@@ -230,15 +252,15 @@ fn small(value: f64) -> String {
 }
 
 /// `0.021 (0.018–0.024)`.
-fn range(range: &Range, told: impl Fn(f64) -> String) -> String {
-    let high = range.high.map_or_else(|| "…".to_owned(), &told);
-    format!("{} ({}–{high})", told(range.value), told(range.low))
+fn range(range: &Range, reported: impl Fn(f64) -> String) -> String {
+    let high = range.high.map_or_else(|| "…".to_owned(), &reported);
+    format!("{} ({}–{high})", reported(range.value), reported(range.low))
 }
 
 /// How the points of a series ended, and what was cut from their beginnings.
-pub(crate) fn times(points: &[Point]) -> String {
+pub(crate) fn times(series: &Series) -> String {
     let mut ends: Vec<(&str, u64)> = Vec::new();
-    for point in points {
+    for point in &series.points {
         let end = ended(point.ended);
         match ends.iter_mut().find(|(known, _)| *known == end) {
             Some((_, times)) => *times += 1,
@@ -246,17 +268,22 @@ pub(crate) fn times(points: &[Point]) -> String {
         }
     }
     let ends: Vec<String> = ends.iter().map(|(end, times)| format!("{times} × {end}")).collect();
-    let warmup = match points.iter().map(|p| p.warmup_ms).max() {
-        None | Some(0) => "no warm-up".to_owned(),
-        Some(most) => format!("warm-up up to {}", duration_ns(most as f64 * 1e6)),
+    let warmup = match series.summary.warmup_ms_max {
+        0 => "no warm-up".to_owned(),
+        most => format!("warm-up up to {}", duration_ns(most as f64 * 1e6)),
     };
     format!("{}; {warmup}", ends.join(", "))
 }
 
+/// The visit that stands for the best throughput of a series, with that throughput.
+pub(crate) fn best(series: &Series) -> Option<(&Point, &Best)> {
+    let best = series.summary.best.as_ref()?;
+    series.points.iter().find(|point| point.point == best.point).map(|point| (point, best))
+}
+
 /// How far a series' intervals reach, and the tails of the visit that stands for its best.
 pub(crate) fn reach(series: &Series) -> String {
-    let Some(point) = series.typical() else { return String::new() };
-    let shortest_ms = series.points.iter().map(Point::reach_ms).min().unwrap_or(0);
+    let Some((point, _)) = best(series) else { return String::new() };
     let latency = first_latency(point);
     let tails = if latency.count == 0 {
         String::new()
@@ -271,25 +298,25 @@ pub(crate) fn reach(series: &Series) -> String {
     format!(
         "a point's intervals know of what comes back within {}, a quarter of its time, and not of what is more seldom, \
          nor of a warm-up that takes longer{tails}",
-        duration_ns(shortest_ms as f64 * 1e6)
+        duration_ns(series.summary.reach_ms as f64 * 1e6)
     )
 }
 
 /// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.
 pub(crate) fn with_interval(ns: u64, interval: Option<[u64; 2]>) -> String {
-    let told = duration_ns(ns as f64);
+    let reported = duration_ns(ns as f64);
     match interval {
-        Some([low, high]) => format!("{told} ({} to {})", duration_ns(low as f64), duration_ns(high as f64)),
-        None => format!("{told} (no interval)"),
+        Some([low, high]) => format!("{reported} ({} to {})", duration_ns(low as f64), duration_ns(high as f64)),
+        None => format!("{reported} (no interval)"),
     }
 }
 
-/// How grave a finding is.
+/// How severe a finding is.
 pub(crate) const fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Warning => "warning",
-        Severity::Serious => "serious",
+        Severity::Serious => "critical",
     }
 }
 
@@ -337,7 +364,7 @@ pub(crate) fn tls(tls: &TlsUsed) -> String {
 }
 
 /// What a ceiling over TLS costs this machine's processors, beside one without; nothing where TLS is not spoken.
-pub(crate) fn tls_cost(ceiling: &Ceiling, measure: Measure) -> String {
+pub(crate) fn tls_cost(ceiling: &ClientCeiling, measure: Measure) -> String {
     let without = ceiling.plain.as_ref().and_then(|plain| plain.client_cpu);
     let Some((over, without)) = ceiling.point.client_cpu.zip(without) else { return String::new() };
     match (measure, over.s_per_gib, without.s_per_gib) {
@@ -361,8 +388,18 @@ pub(crate) fn client(threads: u32, machine: &Machine) -> String {
     format!("{threads} on {cpus}{}", link_speeds(&machine.nics))
 }
 
+/// The client of a run, or how many there are and what they have together.
+pub(crate) fn clients(run: &RunSummary) -> String {
+    if run.clients.is_empty() {
+        return client(run.asked.threads, &run.machine);
+    }
+    let threads = plural(u64::from(run.threads), "thread");
+    let cpus = plural(u64::from(run.processors), "processor");
+    format!("{} clients, together {threads} on {cpus}", run.clients.len())
+}
+
 /// Link speeds in the order in which interfaces come, equal ones counted; nothing where no driver states one.
-fn link_speeds(nics: &[Nic]) -> String {
+fn link_speeds(nics: &[MachineNic]) -> String {
     let mut speeds: Vec<(u64, usize)> = Vec::new();
     for speed in nics.iter().filter_map(|nic| nic.speed_bits_per_s) {
         match speeds.iter_mut().find(|(known, _)| *known == speed) {
@@ -370,11 +407,11 @@ fn link_speeds(nics: &[Nic]) -> String {
             None => speeds.push((speed, 1)),
         }
     }
-    let told = speeds.iter().map(|&(speed, times)| match times {
+    let reported = speeds.iter().map(|&(speed, times)| match times {
         1 => format!(", {}", bits_per_s(speed as f64)),
         _ => format!(", {times} × {}", bits_per_s(speed as f64)),
     });
-    told.collect()
+    reported.collect()
 }
 
 /// `1 thread`, `16 threads`.
@@ -384,8 +421,8 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
 
 /// The same as programs read it (RFC 3339): `2025-11-20T09:31:07.250Z`.
 pub(crate) fn utc_exact(unix_ms: u64) -> String {
-    let told = utc(unix_ms).replacen(' ', "T", 1);
-    told.replace(" UTC", &format!(".{:03}Z", unix_ms % 1000))
+    let reported = utc(unix_ms).replacen(' ', "T", 1);
+    reported.replace(" UTC", &format!(".{:03}Z", unix_ms % 1000))
 }
 
 /// A time of day in UTC: `2025-11-20 09:31:07 UTC`.
@@ -446,7 +483,7 @@ mod tests {
 
     #[test]
     fn equal_links_are_counted() {
-        let nic = |speed| Nic { speed_bits_per_s: speed, ..Nic::default() };
+        let nic = |speed| MachineNic { speed_bits_per_s: speed, ..MachineNic::default() };
         let nics = [nic(None), nic(Some(25_000_000_000)), nic(Some(25_000_000_000)), nic(Some(1_000_000_000))];
         let machine = Machine { cpus: 32, nics: nics.into(), ..Machine::default() };
         assert_eq!(client(1, &machine), "1 thread on 32 processors, 2 × 25.0 Gb/s, 1.00 Gb/s");
@@ -463,7 +500,54 @@ mod tests {
     fn an_estimate_without_an_interval_claims_none() {
         let estimate = Estimate { mean: 200.0, half_width_95: Some(2.2), ..Estimate::default() };
         assert_eq!(plus_minus(&estimate), "± 1.1 %");
+        assert_eq!(plus_minus(&Estimate { half_width_95: Some(200.0), ..estimate }), "± 100 %");
+        assert_eq!(plus_minus(&Estimate { half_width_95: Some(2_364.0), ..estimate }), "unsteady");
         assert_eq!(plus_minus(&Estimate { half_width_95: None, ..estimate }), ABSENT);
         assert_eq!(plus_minus(&Estimate { mean: 0.0, ..estimate }), ABSENT);
+    }
+
+    #[test]
+    fn what_is_too_unsteady_for_a_knee_is_named_with_visits_only_where_there_were_several() {
+        let of = |visits, half| {
+            let throughput = Estimate { mean: 100.0, half_width_95: Some(half), ..Estimate::default() };
+            unsteady(&Unsteady { concurrency: 8, throughput, visits })
+        };
+        assert_eq!(of(1, 43.0), "throughput at 8 in flight is too unsteady (± 43.0 %)");
+        assert_eq!(of(1, 198.0), "throughput at 8 in flight is too unsteady");
+        assert_eq!(of(3, 12.0), "visits of 8 in flight lie too far apart (± 12.0 %)");
+    }
+
+    #[test]
+    fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
+        let of = |outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s| {
+            let (points, spent_ms) = (9, 0);
+            let all = Sustained { outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s, points, spent_ms };
+            sustained(&all, "p99=60ms")
+        };
+        let (found, none) = (slo::SloOutcome::Found, slo::SloOutcome::NoneHolds);
+        for (reported, text) in [
+            (
+                of(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
+                "p99=60ms holds up to 238/s (238/s is shown to hold, 259/s is shown to miss, and yet 367/s is shown to \
+                 hold; 9 points)",
+            ),
+            (
+                of(found, Some(238.0), None, Some(259.0), None),
+                "p99=60ms seems to hold up to 238/s (nothing below 259/s is shown to hold, 259/s is shown to miss; 9 \
+                 points)",
+            ),
+            (
+                of(slo::SloOutcome::NeverMissed, Some(9.0), None, None, None),
+                "p99=60ms seems to hold up to 9/s, the highest rate allowed (nothing is shown to hold, nothing is \
+                 shown to miss; 9 points)",
+            ),
+            (
+                of(none, None, None, Some(1.0), None),
+                "p99=60ms is not shown to hold at the lowest rate that was tried (nothing below 1/s is shown to hold, \
+                 1/s is shown to miss; 9 points)",
+            ),
+        ] {
+            assert_eq!(reported, text);
+        }
     }
 }

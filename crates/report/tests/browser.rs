@@ -42,9 +42,9 @@ fn main() {
         ("empty_experiment", tried::empty, 0, 6),
     ]
     .into_iter()
-    .map(|(name, told, charts, figures)| {
+    .map(|(name, reported, charts, figures)| {
         let title = format!("the_page_of_the_{name}_draws_its_forest_and_agrees_with_json (needs chromium)");
-        Trial::test(title, move || forest_stands(name, &told(), charts, figures)).with_ignored_flag(skipped)
+        Trial::test(title, move || forest_stands(name, &reported(), charts, figures)).with_ignored_flag(skipped)
     });
     libtest_mimic::run(&arguments, views.chain(sheets).chain(experiments).collect()).exit();
 }
@@ -71,6 +71,7 @@ fn single_point() -> View {
     view.timeline.machine.clear();
     view.timeline.spans.truncate(1);
     view.timeline.load.retain(|sample| sample.point == 0);
+    view.sum_up();
     view
 }
 
@@ -108,15 +109,20 @@ fn drawn_and_agreeing(name: &str, view: &View, charts_least: usize) -> Result<()
 }
 
 /// The forest plot has a row for each effect: its name, its estimate and its interval where they are known.
-fn forest_stands(name: &str, told: &ExperimentReport, charts_least: usize, figures_least: usize) -> Result<(), Failed> {
-    let dom = drawn(name, &experiment::run_html(told), charts_least)?;
-    agrees(&dom, &experiment::run_json(told), figures_least)?;
+fn forest_stands(
+    name: &str,
+    reported: &ExperimentReport,
+    charts_least: usize,
+    figures_least: usize,
+) -> Result<(), Failed> {
+    let dom = drawn(name, &experiment::run_html(reported), charts_least)?;
+    agrees(&dom, &experiment::run_json(reported), figures_least)?;
     let plot = dom.split_once("<svg class=\"forest\"").and_then(|(_, rest)| rest.split_once("</svg>"));
     let rows: Vec<&str> = plot.ok_or("no forest plot")?.0.split("<g class=\"row ").skip(1).collect();
-    if rows.len() != told.report.effects.len() {
-        return Err(format!("{} rows for {} effects", rows.len(), told.report.effects.len()).into());
+    if rows.len() != reported.report.effects.len() {
+        return Err(format!("{} rows for {} effects", rows.len(), reported.report.effects.len()).into());
     }
-    for (row, effect) in rows.iter().zip(&told.report.effects) {
+    for (row, effect) in rows.iter().zip(&reported.report.effects) {
         let named = row.contains(&format!("<title>{}: ", in_text(&effect.arm)));
         let drawn = row.contains("<circle class=\"estimate\"") == effect.share.is_some();
         let bounded = row.matches("class=\"interval\"").count() == if effect.low_share.is_some() { 3 } else { 0 };

@@ -1,29 +1,29 @@
 //! What each output says of the same experiment.
 
-use linerate_record::experiment::{Decision, Ended, ExperimentReport};
+use linerate_record::experiment::{ArmVerdict, Decision, ExperimentReport, ExperimentStopReason};
 use linerate_report::experiment::{progress_line, run_html, run_json, run_text};
-use linerate_report::terminal::Look;
+use linerate_report::terminal::TextStyle;
 
 mod golden_file;
 mod tried;
 
 use golden_file::same_as_golden;
 
-const PLAIN: Look = Look { color: false, width: 110 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 110 };
 
 #[test]
 fn json_reads_back_as_the_same() {
-    for told in [tried::experiment(), tried::begun(), tried::empty()] {
-        let json = run_json(&told);
+    for reported in [tried::experiment(), tried::begun(), tried::empty()] {
+        let json = run_json(&reported);
         assert!(json.ends_with("}\n"));
-        assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), told);
+        assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), reported);
     }
 }
 
 #[test]
 fn texts_are_those_that_were_read_over() {
     same_as_golden("experiment.txt", &run_text(&tried::experiment(), PLAIN));
-    same_as_golden("experiment-narrow.txt", &run_text(&tried::experiment(), Look { width: 60, ..PLAIN }));
+    same_as_golden("experiment-narrow.txt", &run_text(&tried::experiment(), TextStyle { width: 60, ..PLAIN }));
     same_as_golden("experiment-begun.txt", &run_text(&tried::begun(), PLAIN));
     same_as_golden("experiment-empty.txt", &run_text(&tried::empty(), PLAIN));
 }
@@ -31,8 +31,8 @@ fn texts_are_those_that_were_read_over() {
 #[test]
 fn lines_keep_to_the_terminal() {
     for width in [100, 110, 140] {
-        for told in [tried::experiment(), tried::begun(), tried::empty()] {
-            for line in run_text(&told, Look { width, ..PLAIN }).lines() {
+        for reported in [tried::experiment(), tried::begun(), tried::empty()] {
+            for line in run_text(&reported, TextStyle { width, ..PLAIN }).lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -43,7 +43,7 @@ fn lines_keep_to_the_terminal() {
 fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
     let plain = run_text(&tried::experiment(), PLAIN);
     assert!(!plain.contains('\x1b'));
-    let colored = run_text(&tried::experiment(), Look { color: true, ..PLAIN });
+    let colored = run_text(&tried::experiment(), TextStyle { color: true, ..PLAIN });
     let codes = ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"];
     for code in codes {
         assert!(colored.contains(code), "{code:?}");
@@ -57,30 +57,33 @@ fn what_voids_an_effect_is_its_verdict() {
         (Decision::CarriedOver, "carried over"),
         (Decision::NotSettled, "not settled"),
         (Decision::AtFirst, "at first"),
-        (Decision::SpoiltByArm, "spoilt by arm"),
+        (Decision::SpoiltByArm, "excludes blocks"),
     ] {
-        let mut told = tried::experiment();
-        told.report.effects[0].decision = decision;
-        told.advice.clear();
-        let text = run_text(&told, PLAIN);
+        let mut reported = tried::experiment();
+        (reported.report.effects[0].decision, reported.report.effects[0].verdict) = (decision, ArmVerdict::Unknown);
+        reported.advice.clear();
+        let text = run_text(&reported, PLAIN);
         assert!(text.contains(word) && !text.contains("Helps: ") && !text.contains("tune apply"), "{text}");
         assert!(text.contains("Cannot tell: net.ipv4.tcp_rmem=16MiB"), "{text}");
-        assert!(run_html(&told).contains(word));
+        assert!(run_html(&reported).contains(word));
     }
 }
 
 #[test]
 fn every_way_to_end_is_told() {
     for (ended, expected) in [
-        (Ended::Decided, "end  every arm is decided; 14 of at most 24 blocks count, 2 were spoiled; "),
-        (Ended::Blocks, "end  all 24 blocks are spent; "),
-        (Ended::Time, "end  another block would not have ended within 60 min 00 s; "),
-        (Ended::Spoiled, "end  as many blocks were spoiled as were to count; "),
-        (Ended::NotYet, "end  it has not ended: it goes on, or was interrupted; "),
+        (
+            ExperimentStopReason::Decided,
+            "stop reason every arm is decided or dropped early; 14 of at most 24 blocks count, 2 are excluded; ",
+        ),
+        (ExperimentStopReason::Blocks, "stop reason all 24 blocks are spent; "),
+        (ExperimentStopReason::Time, "stop reason another block would not have ended within 60 min 00 s; "),
+        (ExperimentStopReason::Spoiled, "stop reason as many blocks are excluded as were to count; "),
+        (ExperimentStopReason::NotYet, "stop reason it has not ended: it goes on, or was interrupted; "),
     ] {
-        let mut told = tried::experiment();
-        told.report.ended = ended;
-        let text = run_text(&told, PLAIN);
+        let mut reported = tried::experiment();
+        reported.report.ended = ended;
+        let text = run_text(&reported, PLAIN);
         assert!(text.contains(expected), "{ended:?}: {text}");
     }
 }
@@ -92,27 +95,30 @@ fn a_line_after_each_block_tells_what_goes_on_and_what_was_decided() {
     assert!(!begun.contains("decided") && !begun.contains("again") && !begun.contains(['\n', '\x1b']), "{begun}");
 
     let mut going = tried::experiment().report;
-    going.ended = Ended::NotYet;
+    going.ended = ExperimentStopReason::NotYet;
     going.looks.truncate(2);
+    (going.effects[1].verdict, going.effects[3].verdict) = (ArmVerdict::Running, ArmVerdict::Running);
     let before = progress_line(&going);
     assert!(before.contains("; net.core.netdev_budget=600 ") && !before.contains("--conns"), "{before}");
     going.blocks.retain(|block| block.spoiled.is_empty());
     going.blocks.truncate(12);
+    (going.counted_blocks, going.spoiled_blocks) = (12, 0);
     let at_look = progress_line(&going);
     assert!(at_look.contains("; decided: --conns 4 dropped: dropped early"), "{at_look}");
     going.blocks[11].spoiled.push("throttled".to_owned());
+    (going.counted_blocks, going.spoiled_blocks) = (11, 1);
     let spoiled = progress_line(&going);
     assert!(spoiled.starts_with("11 of at most 24 blocks; block 12 does not count: throttled; "), "{spoiled}");
 
     let ended = progress_line(&tried::experiment().report);
     assert!(ended.contains("decided: net.core.netdev_budget=600 ruled out: no effect larger"), "{ended}");
-    assert!(ended.ends_with("; every arm is decided"), "{ended}");
+    assert!(ended.ends_with("; every arm is decided or dropped early"), "{ended}");
 }
 
 #[test]
 fn nothing_that_is_put_in_becomes_markup_and_the_page_is_whole() {
-    for told in [tried::experiment(), tried::begun(), tried::empty()] {
-        let page = run_html(&told);
+    for reported in [tried::experiment(), tried::begun(), tried::empty()] {
+        let page = run_html(&reported);
         assert!(!page.contains(tried::HOSTILE) && !page.contains("<b onclick"));
         assert_eq!((page.matches("<script").count(), page.matches("</script>").count()), (4, 4));
         assert!(page.contains("&lt;/script&gt;&lt;b onclick=&quot;alert(&#39;x&#39;)&quot;&gt;&amp;{{view}}"));
@@ -128,8 +134,8 @@ fn nothing_that_is_put_in_becomes_markup_and_the_page_is_whole() {
 
 #[test]
 fn the_page_tells_all_that_the_report_holds() {
-    let told = tried::experiment();
-    let page = run_html(&told);
+    let reported = tried::experiment();
+    let page = run_html(&reported);
     for expected in [
         "<h1>Helps: net.ipv4.tcp_rmem=16MiB, +",
         "<section id=\"profile\">",
@@ -152,7 +158,7 @@ fn the_page_tells_all_that_the_report_holds() {
         assert!(page.contains(expected), "{expected}");
     }
     let bare = run_html(&tried::empty());
-    for absent in ["profile", "remarks", "blocks", "secondary", "looks", "spoiled", "not-tested"] {
+    for absent in ["profile", "remarks", "blocks", "secondary", "looks", "excluded", "not-tested"] {
         assert!(!bare.contains(&format!("<section id=\"{absent}\">")), "{absent}");
     }
 }

@@ -1,20 +1,59 @@
 //! What each output says of the same view.
 
-use linerate_analysis::view::{BoundFigures, Latency, Measure, OpenLoop, Span, View};
+use linerate_analysis::slo::BoundVerdict;
+use linerate_analysis::view::{BoundFigures, ClientFigures, Latency, Measure, OpenLoop, TimelineSpan, View};
+use linerate_record::run::Client;
 use linerate_record::slo::Slo;
-use linerate_report::terminal::{Look, open_table_header, point_line, render, table_header};
+use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json, junit};
 
 mod fixture;
 
 use fixture::{Extent, HOSTILE};
 
-const PLAIN: Look = Look { color: false, width: 120 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
 
 #[test]
 fn json_reads_back_as_the_same_view() {
     let view = fixture::usual();
     assert_eq!(serde_json::from_str::<View>(&json(&view)).unwrap(), view);
+}
+
+#[test]
+fn several_clients_have_rows_in_every_format_and_one_has_none() {
+    let one = fixture::usual();
+    let mut two = one.clone();
+    let named = |name: &str| Client { name: name.to_owned(), ..Client::local(one.run.machine.clone(), 4) };
+    two.run.clients = vec![named("rack1"), named(HOSTILE)];
+    (two.run.threads, two.run.processors) = (8, 16);
+    let points = two.series.iter_mut().flat_map(|series| &mut series.points);
+    for point in points {
+        let row = |client: &Client| ClientFigures {
+            client: client.name.clone(),
+            requests: point.requests / 2,
+            errors: 0,
+            requests_per_s: point.requests_per_s.mean / 2.0,
+            bytes_per_s: point.bytes_per_s.mean / 2.0,
+            ttfb_p50_ns: point.ttfb.p50_ns,
+            total_p50_ns: point.total.p50_ns,
+            total_p99_ns: point.total.p99_ns,
+            busy: Some(0.5),
+            machine_busy: None,
+        };
+        point.clients = two.run.clients.iter().map(row).collect();
+    }
+    assert_eq!(serde_json::from_str::<View>(&json(&two)).unwrap(), two);
+    assert!(!json(&one).contains("\"clients\"") && !html(&one).contains("id=\"clients\""));
+    let count = two.series.iter().map(|series| series.points.len()).sum::<usize>();
+    let (text, table, page) = (render(&two, PLAIN), csv(&two), html(&two));
+    assert_eq!(text.lines().filter(|line| line.starts_with("   rack1 ")).count(), count, "{text}");
+    assert!(text.contains("2 clients, together 8 threads on 16 processors"), "{text}");
+    let (old, new): (Vec<_>, Vec<_>) = (csv(&one).lines().map(str::to_owned).collect(), table.lines().collect());
+    assert_eq!(new[0], format!("{},client", old[0]));
+    assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.ends_with(",rack1")).count(), count);
+    assert!(new.contains(&format!("{},", old[1]).as_str()), "{table}");
+    assert_eq!(page.matches("<td>rack1</td>").count(), count);
+    assert!(page.contains("<h3>Client rack1</h3>") && !page.contains(HOSTILE));
 }
 
 #[test]
@@ -81,7 +120,7 @@ fn csv_has_a_row_per_operation_of_a_mix_and_nothing_where_nothing_was_measured()
         move |name: &str| found[columns.iter().position(|c| *c == name).unwrap()].clone()
     };
     let (all, of_put) = (row("", "measure"), row("put", "operation"));
-    assert_eq!(of_put("requests"), put.requests.to_string());
+    assert_eq!((of_put("requests"), of_put("bytes")), (put.requests.to_string(), put.bytes.to_string()));
     assert_eq!(of_put("total_p99_ns"), put.total.p99_ns.to_string());
     assert_eq!(of_put("bytes_per_s"), put.bytes_per_s.to_string());
     assert_eq!((of_put("ttfb_p50_ns").as_str(), all("ttfb_p99_ns").as_str()), ("", ""));
@@ -98,8 +137,10 @@ fn open() -> View {
             bound: slo.0[0],
             count: 1000,
             over: if i > 3 { 900 } else { 0 },
+            over_share: if i > 3 { 0.9 } else { 0.0 },
             effective: 1000.0,
             held: i <= 3,
+            verdict: if i > 3 { BoundVerdict::Missed } else { BoundVerdict::Held },
             share_95: Some(if i > 3 { [0.8, 0.95] } else { [0.0, 0.004] }),
         };
         let open = OpenLoop {
@@ -119,6 +160,7 @@ fn open() -> View {
         point.open = Some(open);
     }
     view.series[0].knee = None;
+    view.sum_up();
     view
 }
 
@@ -138,7 +180,7 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
         assert!(row(0).chars().nth(at - 1).is_some_and(|c| c != ' '), "{header}\n{}", row(0));
     }
     let csv = csv(&view);
-    assert!(csv.lines().nth(1).unwrap().ends_with(",held") && csv.lines().nth(7).unwrap().ends_with(",missed"));
+    assert!(csv.lines().nth(1).unwrap().ends_with(",held,") && csv.lines().nth(7).unwrap().ends_with(",missed,"));
     let page = html(&view);
     assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
 }
@@ -154,6 +196,21 @@ fn a_mix_has_a_row_per_operation() {
 }
 
 #[test]
+fn a_range_that_is_read_in_place_of_objects_stands_in_text_csv_and_json() {
+    let mut view = fixture::usual();
+    assert!(!json(&view).contains("range_bytes\": 65536") && !render(&view, PLAIN).contains("each GET reads"));
+    view.series[0].range_bytes = Some(65_536);
+    let reported = "ranges   each GET reads 64 KiB at a random place of an object that is longer";
+    assert_eq!(render(&view, PLAIN).matches(reported).count(), 1, "{}", render(&view, PLAIN));
+    let json: serde_json::Value = serde_json::from_str(&json(&view)).unwrap();
+    assert_eq!(json.pointer("/series/0/range_bytes"), Some(&65_536.into()));
+    let points = view.series[0].points.len();
+    let rows = csv(&view);
+    let with_range = rows.lines().filter(|row| row.ends_with(",65536") && row.starts_with("get,")).count();
+    assert!(with_range >= points && rows.lines().nth(1).unwrap().ends_with(",65536"), "{rows}");
+}
+
+#[test]
 fn csv_columns_are_those_that_scripts_know() {
     let columns = "workload,size,concurrency,measured_ms,ended,bytes_per_s,bytes_per_s_half_width_95,requests_per_s,\
                    requests_per_s_half_width_95,requests,bytes,errors,ttfb_p50_ns,ttfb_p90_ns,ttfb_p99_ns,total_p50_ns,\
@@ -163,32 +220,32 @@ fn csv_columns_are_those_that_scripts_know() {
                    ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
                    total_intended_p999_ns,total_p99_low_ns,total_p99_high_ns,total_p999_low_ns,total_p999_high_ns,\
                    total_intended_p99_low_ns,total_intended_p99_high_ns,total_intended_p999_low_ns,\
-                   total_intended_p999_high_ns,run,host,start,op,bound";
+                   total_intended_p999_high_ns,run,host,start,op,bound,range_bytes";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 
 #[test]
 fn the_terminal_tells_the_story_of_each_series() {
     let text = render(&fixture::usual(), PLAIN);
-    for told in [
+    for reported in [
         "target  2 hosts, MinIO <b>",
         "client  4 threads on 8 processors, 2 × 25.0 Gb/s",
         "run     1120-0931-get, 2025-11-20 09:31:07 UTC",
         "← knee at 16 (8–32)\n",
         "← still rising at 64",
-        "law  Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.0e-4 (0–4.0e-4); no peak to be seen",
+        "USL            Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.0e-4 (0–4.0e-4)",
         "the Universal Scalability Law does not describe these points",
-        "end  3 × precise, 4 × time was up; warm-up up to 1.50 s",
-        "▸ the target, or the way to it, bound it",
-        "why  busiest thread 63 %",
+        "stop reason    3 × precise, 4 × time was up; warm-up up to 1.50 s",
+        "▸ the target, or the way to it, is the bottleneck",
+        "why            busiest thread 63 %",
         "linerate alone drives 22.3 GiB/s against the null target, 64 in flight",
         "15 failed",
-        "serious  linerate itself bound these points",
+        "critical linerate itself is the bottleneck of these points",
         "(points 11, 12, 13)",
         "try  give linerate more threads (--threads 16)",
         "mixed get=45,put=55 1 MiB\n",
     ] {
-        assert!(text.contains(told), "{told:?} is not in\n{text}");
+        assert!(text.contains(reported), "{reported:?} is not in\n{text}");
     }
     assert!(!text.contains("warnings"), "{text}");
 }
@@ -222,7 +279,7 @@ fn colour_is_used_only_where_it_is_asked_for_and_changes_no_word() {
     let mut view = fixture::usual();
     view.run.id.push_str("\x1b[2J");
     let plain = render(&view, PLAIN);
-    let mut colored = render(&view, Look { color: true, ..PLAIN });
+    let mut colored = render(&view, TextStyle { color: true, ..PLAIN });
     assert!(!plain.contains('\x1b'), "{plain}");
     for code in ["\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {
         assert!(colored.contains(code), "{code:?}");
@@ -240,7 +297,7 @@ fn without_findings_the_terminal_says_so() {
 
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
-    let text = render(&fixture::usual(), Look { color: false, width: 80 });
+    let text = render(&fixture::usual(), TextStyle { color: false, width: 80 });
     for line in text.lines() {
         let figures = line.ends_with("failed");
         assert!(figures || line.chars().count() <= 80, "{line}");
@@ -266,13 +323,13 @@ fn the_page_shows_charts_before_findings_and_points_before_calibration() {
     let mut view = fixture::usual();
     assert!(html(&view).contains("\"measured\":null"), "there is nothing else");
     let (from_ms, to_ms) = view.timeline.spans.last().map(|span| (span.to_ms, span.to_ms + 700)).unwrap();
-    let span = Span { point: view.ceilings[0].point.point, label: "get 4MiB × 64".to_owned(), from_ms, to_ms };
+    let span = TimelineSpan { point: view.ceilings[0].point.point, label: "get 4MiB × 64".to_owned(), from_ms, to_ms };
     view.timeline.spans.push(span);
     let page = html(&view);
     let at = |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap();
     let order = ["verdict", "throughput", "latency", "timeline", "findings", "points"].map(at);
     assert!(order.is_sorted(), "{order:?}");
-    assert!(page[at("verdict")..at("throughput")].contains("<a href=\"#findings\">1 serious finding, "));
+    assert!(page[at("verdict")..at("throughput")].contains("<a href=\"#findings\">1 critical finding, "));
     let of = |point: u32| view.timeline.spans.iter().find(|span| span.point == point).unwrap();
     let (first, last) = (&view.series[0].points[0], view.series[2].points.last().unwrap());
     let measured = format!("\"measured\":[{},{}]", of(first.point).from_ms, of(last.point).to_ms);
@@ -329,7 +386,7 @@ fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {
     let held = linerate_analysis::thresholds::held(&view, &thresholds).unwrap();
     let xml = junit(&view, &held);
     assert!(
-        xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"6\" failures=\"1\">"),
+        xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"10\" failures=\"1\">"),
         "{xml}"
     );
     assert!(xml.contains("name=\"nightly &lt;\u{fffd}&gt; &amp; &quot;co&quot;\""), "{xml}");
@@ -337,5 +394,38 @@ fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {
     assert!(xml.contains("name=\"not get.throughput&lt;1TiB/s\"><failure message=\"the best throughput was "), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), xml.matches("/>").count(), "{xml}");
     view.findings.clear();
-    assert!(junit(&view, &[]).contains("name=\"requests succeed\"/>"));
+    assert!(junit(&view, &[]).contains("classname=\"linerate.run\" name=\"requests succeed\"/>"));
+}
+
+#[test]
+fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed() {
+    let mut view = fixture::usual();
+    view.run.complete = true;
+    let measured = |view: &linerate_analysis::view::View| junit(view, &[]);
+    assert!(measured(&view).contains("name=\"every point is measured\"/>"), "{}", measured(&view));
+    let mut interrupted = view.clone();
+    interrupted.series[0].points[0].ended = Some(linerate_record::run::StopReason::Interrupted);
+    assert!(measured(&interrupted).contains("message=\"the run was interrupted\""), "{}", measured(&interrupted));
+    let mut empty = view.clone();
+    (empty.run.complete, empty.series) = (false, Vec::new());
+    assert!(measured(&empty).contains("message=\"nothing was measured: "), "{}", measured(&empty));
+    let point = &mut view.series[0].points[0];
+    (point.requests, point.errors) = (99, [("http 503".to_owned(), 1)].into());
+    view.sum_up();
+    let xml = measured(&view);
+    assert!(xml.contains("name=\"requests succeed\"><failure message=\"1 of 100 requests of point "), "{xml}");
+}
+
+#[test]
+fn a_list_of_runs_shows_requests_that_failed() {
+    let mut view = fixture::usual();
+    view.series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.errors.clear());
+    let failed = |view: &View| linerate_report::runs::row("runs/a", view).matches("failed").count();
+    assert_eq!(failed(&view), 0);
+    for (n, reported) in [(1, ", 1 request failed"), (12, ", 12 requests failed")] {
+        view.series[0].points[0].errors = [("http 503".to_owned(), n)].into();
+        let row = linerate_report::runs::row("runs/a", &view);
+        assert!(row.lines().next().is_some_and(|line| line.ends_with(reported)), "{row}");
+        assert_eq!(failed(&view), 1, "{row}");
+    }
 }

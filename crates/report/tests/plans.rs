@@ -1,8 +1,8 @@
 //! What each output says of the same plan, and of the same explanation.
 
-use linerate_record::explanation::Explanation;
-use linerate_record::plan::Plan;
-use linerate_report::terminal::Look;
+use linerate_record::explanation::{Explanation, Quantity};
+use linerate_record::plan::{Plan, PoolLayout};
+use linerate_report::terminal::TextStyle;
 use linerate_report::{explanation, plan};
 
 mod golden_file;
@@ -11,7 +11,7 @@ mod planned;
 use golden_file::same_as_golden;
 use planned::HOSTILE;
 
-const PLAIN: Look = Look { color: false, width: 120 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
 
 #[test]
 fn json_reads_back_as_the_same() {
@@ -29,9 +29,35 @@ fn texts_are_those_that_were_read_over() {
 }
 
 #[test]
+fn pools_that_are_laid_out_differently_are_told_each_with_its_groups() {
+    let mut made = planned::plan();
+    let own = made.layout.pools[0].clone();
+    made.layout.pools.push(PoolLayout { groups: vec!["old".to_owned()], sets: 3, ..own.clone() });
+    made.layout.sets += 3;
+    assert!(plan::text(&made, false, PLAIN).contains("10 + 4: 35 sets of 14 drives"), "alike: told together");
+    let small =
+        PoolLayout { groups: vec!["small".to_owned()], set_drives: 8, data_shards: 4, parity_shards: 4, sets: 1 };
+    (made.layout.sets, made.layout.pools) = (32, vec![own, small]);
+    let expected = "10 + 4: 32 sets of 14 drives (storage); 4 + 4: 1 set of 8 drives (small)";
+    for text in [plan::text(&made, false, PLAIN), plan::text(&made, true, PLAIN), plan::html(&made)] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_page_says_what_was_observed_of_the_site_where_anything_was() {
+    let mut explanation = planned::explanation();
+    assert!(explanation::html(&explanation).contains("<dt>Observed</dt><dd>"));
+    let is_of_site = |what: &Quantity| matches!(what, Quantity::Get | Quantity::Put);
+    explanation.observations.figures.retain(|figure| !is_of_site(&figure.what));
+    assert!(!explanation::html(&explanation).contains("<dt>Observed</dt>"));
+}
+
+#[test]
 fn what_nobody_stated_is_marked_wherever_it_counts() {
     let made = planned::plan();
-    let text = plan::text(&made, false, PLAIN);
+    let text = plan::text(&made, true, PLAIN);
     for line in text.lines().filter(|line| line.contains("/s")) {
         let rests = ["drives, ", "memory bandwidth", "processors"].iter().any(|name| line.trim().starts_with(name));
         let marked = line.contains("iB/s*");
@@ -43,8 +69,25 @@ fn what_nobody_stated_is_marked_wherever_it_counts() {
 }
 
 #[test]
+fn ten_lines_answer_and_small_objects_are_told_in_requests_too() {
+    let mut made = planned::plan();
+    (made.scaling, made.sizing) = (None, None);
+    made.works.truncate(2);
+    let lines = plan::text(&made, false, PLAIN).lines().count();
+    assert!(lines <= 13, "{lines}: {}", plan::text(&made, false, PLAIN));
+    assert!(!plan::text(&made, false, PLAIN).contains("requests/s"));
+    // 307.1 GiB/s are 5,031,526 times 64 KiB.
+    let ceiling = &mut made.works[0].ceilings[0];
+    ceiling.limit_requests_per_s = Some(ceiling.limit_bytes_per_s / f64::from(64 << 10));
+    made.works[0].work.object_bytes = 64 << 10;
+    for text in [plan::text(&made, false, PLAIN), plan::text(&made, true, PLAIN), plan::html(&made)] {
+        assert!(text.contains("5.03 M requests/s"), "{text}");
+    }
+}
+
+#[test]
 fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
-    let colored = Look { color: true, ..PLAIN };
+    let colored = TextStyle { color: true, ..PLAIN };
     let plain = |text: String| {
         ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"]
             .iter()
@@ -63,10 +106,10 @@ fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
 
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
-    let narrow = Look { color: false, width: 80 };
+    let narrow = TextStyle { color: false, width: 80 };
     let texts = [plan::text(&planned::plan(), false, narrow), explanation::text(&planned::explanation(), narrow)];
     for line in texts.iter().flat_map(|text| text.lines()) {
-        let row = line.contains("iB/s  ") || line.contains("iB/s*") || line.contains("held back by  ");
+        let row = line.contains("iB/s  ") || line.contains("iB/s*") || line.contains("bottleneck  ");
         let row = row || line.contains("headroom") || line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         assert!(row || line.chars().count() <= 80, "{line}");
     }

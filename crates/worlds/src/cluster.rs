@@ -2,42 +2,61 @@
 //!
 //! Each node has a link in and a link out; each takes a time of 1 for an object and serves in the order of arrival. An
 //! object is moved in pieces, which are passed on as they come. A request goes to any node; when its last piece has
-//! arrived, the next one begins.
+//! arrived, the next one begins. Clients may be the nodes themselves: then a piece goes out of one and into the other,
+//! or takes no link where a node asks itself.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::dice::Dice;
 
-/// Nodes of one drive each, and how objects are cut over all of them.
+/// Where clients are, and whom they ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientPlacement {
+    /// On machines with links that never are full.
+    Elsewhere,
+    /// On the nodes, each of which asks any node, itself too.
+    OnNodes,
+    /// On the nodes, each of which asks itself alone.
+    AtHome,
+}
+
+/// Nodes of one drive each, and how objects are cut over them.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster {
-    /// Nodes, and shards of an object.
+    /// Nodes.
     pub nodes: usize,
+    /// Shards of an object, each on a node of its own.
+    pub shards: usize,
+    /// Who asks.
+    pub clients: ClientPlacement,
     /// Shards that an object is read from.
     pub data: usize,
     /// Pieces in which an object is passed on.
     pub pieces: usize,
+    /// Times that the serving node asks all nodes something small after a write's last piece and waits for the last
+    /// answer: a lock, a commit. What it asks waits behind what is on the links.
+    pub rounds: usize,
 }
 
 /// What clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Operation {
     /// Any `data` shards go to the node that serves, and the object from there.
     Get,
-    /// The object goes to the node that serves, and a shard from there to each node.
+    /// The object goes to the node that serves, and its shards from there to their nodes.
     Put,
 }
 
 /// Objects that end in the time that a link takes for one, with so many requests in flight: over `requests`, after as
-/// many again for settling.
+/// many again for settling. Where clients are the nodes, these keep as many each, as far as that can be.
 #[must_use]
-pub fn objects_per_link_time(cluster: Cluster, asked: Asked, in_flight: usize, requests: usize, seed: u64) -> f64 {
+pub fn objects_per_link_time(cluster: Cluster, asked: Operation, in_flight: usize, requests: usize, seed: u64) -> f64 {
     let mut run = Run {
         cluster,
         asked,
         dice: Dice::new(seed, 7),
-        links: vec![VecDeque::new(); 2 * cluster.nodes],
+        links: vec![VecDeque::new(); 3 * cluster.nodes],
         ends: BinaryHeap::new(),
         sent: 0,
         flights: Vec::new(),
@@ -107,9 +126,10 @@ impl Ord for Due {
 
 struct Run {
     cluster: Cluster,
-    asked: Asked,
+    asked: Operation,
     dice: Dice,
-    /// Links out of each node, and then those in: what is on them, the first being moved.
+    /// Links out of each node, then those in, then what each node moves to itself in no time: what is on them, the
+    /// first being moved.
     links: Vec<VecDeque<Part>>,
     /// When the first of a link has passed, in the order in which it was begun.
     ends: BinaryHeap<Reverse<(Due, u64, usize)>>,
@@ -120,45 +140,56 @@ struct Run {
 
 impl Run {
     fn begin(&mut self, place: usize) {
-        let Cluster { nodes, data, pieces } = self.cluster;
+        let Cluster { nodes, shards, data, pieces, rounds, clients } = self.cluster;
         let mut order: Vec<usize> = (0..nodes).collect();
         for last in (1..nodes).rev() {
             let other = (self.dice.unit() * (last + 1) as f64) as usize;
             order.swap(last, other.min(last));
         }
-        let at = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
-        order.truncate(if self.asked == Asked::Get { data } else { nodes });
-        let missing = vec![order.len(); pieces];
+        let any = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
+        let at = if clients == ClientPlacement::AtHome { place % nodes } else { any };
+        order.truncate(if self.asked == Operation::Get { data } else { shards });
+        let missing = vec![order.len(); pieces + rounds];
         self.flights[place] = Flight { at, holders: order, missing, arrived: 0 };
         for piece in 0..pieces {
             match self.asked {
-                Asked::Get => self.shards(place, piece),
-                Asked::Put => self.whole(place, piece, nodes + at),
+                Operation::Get => self.shards(place, piece),
+                Operation::Put => self.whole(place, piece),
             }
         }
     }
 
     /// Sends the shards of a piece; one of the node itself is there at once.
     fn shards(&mut self, place: usize, piece: usize) {
-        let Cluster { nodes, data, pieces } = self.cluster;
+        let Cluster { nodes, data, pieces, .. } = self.cluster;
         let (at, holders) = (self.flights[place].at, self.flights[place].holders.clone());
-        let takes = 1.0 / (data * pieces) as f64;
+        let takes = if piece < pieces { 1.0 / (data * pieces) as f64 } else { 0.0 };
         for holder in holders {
-            let (from, to) = if self.asked == Asked::Get { (holder, at) } else { (at, holder) };
+            let (from, to) = if self.asked == Operation::Get { (holder, at) } else { (at, holder) };
             if holder == at {
                 self.flights[place].missing[piece] -= 1;
             } else {
                 self.put_on(from, Part { flight: place, piece, takes, whole: false, then: Some(nodes + to) });
             }
         }
-        if self.asked == Asked::Get && self.flights[place].missing[piece] == 0 {
-            self.whole(place, piece, at);
+        if self.asked == Operation::Get && self.flights[place].missing[piece] == 0 {
+            self.whole(place, piece);
         }
     }
 
-    fn whole(&mut self, place: usize, piece: usize, link: usize) {
-        let takes = 1.0 / self.cluster.pieces as f64;
-        self.put_on(link, Part { flight: place, piece, takes, whole: true, then: None });
+    /// Moves a whole piece between a client and the node that serves it.
+    fn whole(&mut self, place: usize, piece: usize) {
+        let Cluster { nodes, pieces, clients, .. } = self.cluster;
+        let (at, from) = (self.flights[place].at, place % nodes);
+        let reads = self.asked == Operation::Get;
+        let (out, into) = if reads { (at, nodes + from) } else { (from, nodes + at) };
+        let takes = 1.0 / pieces as f64;
+        let (link, then, takes) = match clients {
+            ClientPlacement::Elsewhere => (if reads { out } else { into }, None, takes),
+            _ if at == from => (2 * nodes + at, None, 0.0),
+            _ => (out, Some(into), takes),
+        };
+        self.put_on(link, Part { flight: place, piece, takes, whole: true, then });
     }
 
     fn put_on(&mut self, link: usize, part: Part) {
@@ -184,7 +215,7 @@ impl Run {
             return false;
         }
         match (self.asked, part.whole) {
-            (Asked::Put, true) => {
+            (Operation::Put, true) => {
                 self.shards(part.flight, part.piece);
                 return false;
             }
@@ -194,19 +225,23 @@ impl Run {
         if self.flights[part.flight].missing[part.piece] > 0 {
             return false;
         }
-        if self.asked == Asked::Get {
-            let at = self.flights[part.flight].at;
-            self.whole(part.flight, part.piece, at);
+        if self.asked == Operation::Get {
+            self.whole(part.flight, part.piece);
             return false;
         }
         self.arrived(part.flight)
     }
 
     fn arrived(&mut self, place: usize) -> bool {
+        let Cluster { pieces, rounds, .. } = self.cluster;
+        let rounds = if self.asked == Operation::Put { rounds } else { 0 };
         self.flights[place].arrived += 1;
-        let ended = self.flights[place].arrived == self.cluster.pieces;
+        let arrived = self.flights[place].arrived;
+        let ended = arrived == pieces + rounds;
         if ended {
             self.begin(place);
+        } else if arrived >= pieces {
+            self.shards(place, arrived);
         }
         ended
     }
@@ -219,18 +254,26 @@ mod tests {
     #[test]
     fn one_request_alone_takes_the_sum_of_its_links_for_one_piece() {
         // Two nodes: the only shard comes from the node itself in half of the requests, else over two links.
-        let cluster = Cluster { nodes: 2, data: 1, pieces: 1 };
-        let rate = objects_per_link_time(cluster, Asked::Get, 1, 20_000, 1);
+        let cluster =
+            Cluster { nodes: 2, shards: 2, data: 1, pieces: 1, rounds: 0, clients: ClientPlacement::Elsewhere };
+        let rate = objects_per_link_time(cluster, Operation::Get, 1, 20_000, 1);
         assert!((1.0 / rate - 2.0).abs() < 0.02, "{rate}");
     }
 
     #[test]
     fn many_requests_reach_what_the_links_carry() {
         // Out of each of four nodes go 1.75 bytes for a byte that is read, into each 2.5 for one that is written.
-        let cluster = Cluster { nodes: 4, data: 2, pieces: 8 };
-        for (asked, most) in [(Asked::Get, 4.0 / 1.75), (Asked::Put, 4.0 / 2.5)] {
-            let rate = objects_per_link_time(cluster, asked, 128, 4_000, 1);
-            assert!((0.95..1.02).contains(&(rate / most)), "{asked:?}: {rate} of {most}");
+        // Where clients are on the nodes, 3/4 of what they ask leave them; where each asks itself, nothing does.
+        for (clients, get, put) in [
+            (ClientPlacement::Elsewhere, 1.75, 2.5),
+            (ClientPlacement::OnNodes, 1.5, 2.25),
+            (ClientPlacement::AtHome, 0.75, 1.5),
+        ] {
+            let cluster = Cluster { nodes: 4, shards: 4, data: 2, pieces: 8, rounds: 0, clients };
+            for (asked, moved) in [(Operation::Get, get), (Operation::Put, put)] {
+                let (rate, most) = (objects_per_link_time(cluster, asked, 256, 4_000, 1), 4.0 / moved);
+                assert!((0.95..1.02).contains(&(rate / most)), "{clients:?} {asked:?}: {rate} of {most}");
+            }
         }
     }
 }

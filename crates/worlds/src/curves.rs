@@ -19,16 +19,16 @@ pub struct CurveKind {
     /// Whence that is known.
     pub source: &'static str,
     /// One of its kind.
-    pub draw: fn(&mut Dice) -> Curve,
+    pub draw: fn(&mut Dice) -> WorldCurve,
 }
 
 /// A curve: throughput at a concurrency, without noise.
-pub struct Curve(Box<dyn Fn(u32) -> f64 + Send + Sync>);
+pub struct WorldCurve(Box<dyn Fn(u32) -> f64 + Send + Sync>);
 
-impl Curve {
+impl WorldCurve {
     /// The curve that a function tells.
     pub fn new(at: impl Fn(u32) -> f64 + Send + Sync + 'static) -> Self {
-        Curve(Box::new(at))
+        WorldCurve(Box::new(at))
     }
 
     /// Throughput at a concurrency, in any unit.

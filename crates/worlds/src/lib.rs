@@ -2,11 +2,11 @@
 //!
 //! Nothing here judges, and nothing here knows how linerate judges: no code is shared with the rooms that are held
 //! against these worlds. A [`World`] is a row of [`WORLDS`], in a file of its own: its name, what real thing it stands
-//! for, whence that is known, and how one of its kind is drawn. What is drawn is a [`Target`] with its truth; each
+//! for, whence that is known, and how one of its kind is drawn. What is drawn is a [`WorldTarget`] with its truth; each
 //! visit of it is a [`Course`], the pace at which it serves over time. [`Closed`] and [`open`] make of a course what
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
 //! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
-//! over requests in flight. A [`Series`] is no made-up world: an hour of a real server.
+//! over requests in flight. A [`RecordedSeries`] is no made-up world: an hour of a real server.
 
 mod closed;
 mod cluster;
@@ -20,12 +20,12 @@ mod trials;
 mod worlds;
 
 pub use closed::{Closed, Seen};
-pub use cluster::{Asked, Cluster, objects_per_link_time};
+pub use cluster::{ClientPlacement, Cluster, Operation, objects_per_link_time};
 pub use course::{Course, STEP_MS};
-pub use curves::{CURVES, Curve, CurveKind};
+pub use curves::{CURVES, CurveKind, WorldCurve};
 pub use dice::Dice;
-pub use open::{Arrivals, Open, Request, open, serve};
-pub use series::{BIN_MS, NoSeries, Series};
-pub use table::{Share, most_of_5_percent, table, tries};
-pub use trials::{Cell, Cells, Hazard, Order, TRIALS, Trial};
-pub use worlds::{Target, WORLDS, World};
+pub use open::{ArrivalSpacing, Open, Request, open, serve};
+pub use series::{BIN_MS, NoSeries, RecordedSeries};
+pub use table::{HeldShare, most_of_5_percent, table, tries};
+pub use trials::{Hazard, Order, TRIALS, Trial, TrialCell, TrialCells};
+pub use worlds::{WORLDS, World, WorldTarget};

@@ -5,7 +5,7 @@ use crate::dice::Dice;
 
 /// When requests fall due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
+pub enum ArrivalSpacing {
     /// Evenly.
     Constant,
     /// At random, independently of each other.
@@ -18,7 +18,7 @@ pub struct Open {
     /// Requests that fall due, a second.
     pub rate_per_s: f64,
     /// When they do.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalSpacing,
     /// How many the target serves at once; others wait in the order in which they came.
     pub servers: u32,
     /// What one takes at a pace of 1, in milliseconds, on average.
@@ -84,7 +84,7 @@ fn due(what: &Open, ms: u64, dice: &mut Dice) -> Vec<u64> {
     let mut due = Vec::new();
     while at_ns < end_ns {
         due.push(at_ns as u64);
-        at_ns += gap_ns * if what.arrivals == Arrivals::Poisson { dice.exponential() } else { 1.0 };
+        at_ns += gap_ns * if what.arrivals == ArrivalSpacing::Poisson { dice.exponential() } else { 1.0 };
     }
     due
 }
@@ -129,7 +129,8 @@ mod tests {
     fn a_queue_of_one_server_waits_as_the_textbook_says() {
         // M/M/1 at a load of 0.5: a request takes twice its service on average.
         let mut course = Course::new(Dice::new(1, 1), |_| 1.0);
-        let what = Open { rate_per_s: 50.0, arrivals: Arrivals::Poisson, servers: 1, service_ms: 10.0, tail: None };
+        let what =
+            Open { rate_per_s: 50.0, arrivals: ArrivalSpacing::Poisson, servers: 1, service_ms: 10.0, tail: None };
         let all = open(&mut course, &what, 4_000_000);
         let mean_ms = all.iter().map(|r| (r.ended_ns - r.due_ns) as f64).sum::<f64>() / all.len() as f64 / 1e6;
         assert!((mean_ms - 20.0).abs() < 0.6, "{mean_ms}");
@@ -139,8 +140,13 @@ mod tests {
     fn nobody_is_answered_in_a_stall_and_all_who_waited_are_after_it() {
         let stalled = |number: u64| (500..600).contains(&number);
         let mut course = Course::new(Dice::new(1, 1), |_| 1.0).then(move |n, pace| if stalled(n) { 0.0 } else { pace });
-        let what =
-            Open { rate_per_s: 100.0, arrivals: Arrivals::Constant, servers: 8, service_ms: 5.0, tail: Some(3.0) };
+        let what = Open {
+            rate_per_s: 100.0,
+            arrivals: ArrivalSpacing::Constant,
+            servers: 8,
+            service_ms: 5.0,
+            tail: Some(3.0),
+        };
         let all = open(&mut course, &what, 10_000);
         assert!((999..=1_001).contains(&all.len()));
         let ended_in =

@@ -12,7 +12,7 @@ const BYTES_MAX: u64 = 16 << 20;
 
 /// What one recording has.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct RecordedSeries {
     /// Requests that succeeded, by the bin in which they ended.
     pub ended: Vec<u64>,
 }
@@ -21,18 +21,18 @@ pub struct Series {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSeries(pub String);
 
-impl Series {
+impl RecordedSeries {
     /// Reads a recording, as it is committed: rows of text, compressed.
     ///
     /// # Errors
     /// It is not compressed, or a row does not begin with a number.
-    pub fn read(compressed: &[u8]) -> Result<Series, NoSeries> {
+    pub fn read(compressed: &[u8]) -> Result<RecordedSeries, NoSeries> {
         let mut text = String::new();
         let mut from = GzDecoder::new(compressed).take(BYTES_MAX);
         from.read_to_string(&mut text).map_err(|error| NoSeries(error.to_string()))?;
         let first = |row: &str| row.split(',').next().and_then(|n| n.parse().ok());
         let ended: Option<Vec<u64>> = text.lines().skip(1).map(first).collect();
-        ended.map(|ended| Series { ended }).ok_or_else(|| NoSeries("a row begins with no number".to_owned()))
+        ended.map(|ended| RecordedSeries { ended }).ok_or_else(|| NoSeries("a row begins with no number".to_owned()))
     }
 
     /// Requests per second over the whole of it.
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_recording_is_read_and_summed() {
-        let series = Series::read(&compressed("completions,bytes\n1,9\n2,9\n3,9\n4,9\n5,9\n")).unwrap();
+        let series = RecordedSeries::read(&compressed("completions,bytes\n1,9\n2,9\n3,9\n4,9\n5,9\n")).unwrap();
         assert_eq!(series.intervals(50, 100).collect::<Vec<_>>(), [5, 9]);
         assert_eq!((series.length_ms(), series.rate_per_s()), (250, 60.0));
         assert_eq!(series.intervals(1000, 100).count(), 0);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_none_is_refused() {
-        assert!(Series::read(b"completions\n1\n").is_err());
-        assert!(Series::read(&compressed("completions\nmany\n")).is_err());
+        assert!(RecordedSeries::read(b"completions\n1\n").is_err());
+        assert!(RecordedSeries::read(&compressed("completions\nmany\n")).is_err());
     }
 }

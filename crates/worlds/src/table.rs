@@ -17,14 +17,14 @@ pub fn most_of_5_percent(n: u64) -> f64 {
 
 /// Whether something held, so and so many times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct HeldShare {
     /// How often it was tried.
     pub count: u64,
     /// How often it held.
     pub held: u64,
 }
 
-impl Share {
+impl HeldShare {
     /// Adds one try.
     pub fn add(&mut self, held: bool) {
         self.count += 1;
@@ -49,7 +49,7 @@ impl Share {
 
     /// In hundredths: `94.2 (92.1 to 95.8) of 700`.
     #[must_use]
-    pub fn told(self) -> String {
+    pub fn reported(self) -> String {
         if self.count == 0 {
             return "none".to_owned();
         }
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn shares_are_told_with_wilsons_interval() {
-        let mut share = Share::default();
-        assert_eq!(share.told(), "none");
+        let mut share = HeldShare::default();
+        assert_eq!(share.reported(), "none");
         (0..20).for_each(|i| share.add(i < 19));
-        assert_eq!(share.told(), "95.0 (76.4 to 99.1) of 20");
+        assert_eq!(share.reported(), "95.0 (76.4 to 99.1) of 20");
     }
 
     #[test]

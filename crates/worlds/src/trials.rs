@@ -103,7 +103,7 @@ pub const TRIALS: [Trial; 13] = [
 
 /// Cells of one trial, in the order in which they run.
 #[derive(Clone, Debug)]
-pub struct Cells {
+pub struct TrialCells {
     hazard: Hazard,
     effect: f64,
     dice: Dice,
@@ -113,38 +113,40 @@ pub struct Cells {
 
 /// What a cell measures.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct TrialCell {
     /// Throughput of each interval, around 1.
     pub intervals: Vec<f64>,
     /// Whether so many of its requests failed that it is no load.
     pub fails: bool,
 }
 
-impl Cells {
+impl TrialCells {
     /// The cells of a trial whose arm has this effect, a logarithm.
     #[must_use]
     pub fn new(hazard: Hazard, effect: f64, dice: Dice) -> Self {
-        Cells { hazard, effect, dice, count: 0, after_arm: false }
+        TrialCells { hazard, effect, dice, count: 0, after_arm: false }
     }
 
     /// The next cell: of the arm or of the baseline, the first of its block or not.
-    pub fn next(&mut self, is_arm: bool, is_first: bool, intervals: usize) -> Cell {
+    pub fn next(&mut self, is_arm: bool, is_first: bool, intervals: usize) -> TrialCell {
         let hazard = self.hazard;
         let noise = self.dice.normal();
         let mut level = hazard.sd[usize::from(!is_arm)] * noise + hazard.drift * f64::from(self.count) / 40.0;
         let when = |is: bool, by: f64| if is { by } else { 0.0 };
         level += when(is_arm, self.effect) + when(self.after_arm, hazard.carried) - when(is_first, hazard.first);
-        let mut wandered = hazard.wander * self.dice.normal();
+        // Nothing is drawn for what does not wander: trials that were judged before keep their draws.
+        let wander = |dice: &mut Dice| if hazard.wander > 0.0 { hazard.wander * dice.normal() } else { 0.0 };
+        let mut wandered = wander(&mut self.dice);
         let mut of_interval = |i: usize, dice: &mut Dice| {
             let below = when(is_arm, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
-            wandered = 0.9 * wandered + 0.436 * hazard.wander * dice.normal();
+            wandered = 0.9 * wandered + 0.436 * wander(dice);
             (level - below + when(intervals > 1, wandered + 0.01 * dice.normal())).exp()
         };
         let intervals = (0..intervals).map(|i| of_interval(i, &mut self.dice)).collect();
         (self.count, self.after_arm) = (self.count + 1, is_arm);
         // Shore's quantile of the normal distribution: right within a hundredth.
         let odds: f64 = hazard.failing / (1.0 - hazard.failing);
-        Cell { intervals, fails: is_arm && hazard.failing > 0.0 && noise < -5.5556 * (1.0 - odds.powf(0.1186)) }
+        TrialCell { intervals, fails: is_arm && hazard.failing > 0.0 && noise < -5.5556 * (1.0 - odds.powf(0.1186)) }
     }
 }
 
@@ -159,7 +161,7 @@ mod tests {
             let mut dice = Dice::new(1, 6);
             let hazard =
                 Hazard { carried: 0.0, ramp: 0.0, wander: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut dice) };
-            let mut cells = Cells::new(hazard, 0.05, dice);
+            let mut cells = TrialCells::new(hazard, 0.05, dice);
             let (mut sum, mut fails, n) = (0.0, 0_u32, 4000);
             for _ in 0..n {
                 let base = cells.next(false, true, 1).intervals[0].ln();

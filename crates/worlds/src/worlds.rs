@@ -24,13 +24,13 @@ pub struct World {
     /// Whence that is known.
     pub source: &'static str,
     /// One of its kind.
-    pub draw: fn(&mut Dice) -> Target,
+    pub draw: fn(&mut Dice) -> WorldTarget,
 }
 
 /// A target: what was drawn of it, and its truth.
-pub struct Target {
+pub struct WorldTarget {
     /// What was drawn, for a message.
-    pub told: String,
+    pub reported: String,
     /// The mean pace in the long run, over all visits.
     pub mean: f64,
     /// The longest time after which it repeats itself, or has forgotten what was, in milliseconds; `None` where it
@@ -39,15 +39,15 @@ pub struct Target {
     visit: Box<dyn Fn(&mut Dice) -> Course + Send + Sync>,
 }
 
-impl Target {
+impl WorldTarget {
     /// A target of which `visit` makes each visit, at a phase of its own.
     pub fn new(
-        told: String,
+        reported: String,
         mean: f64,
         memory_ms: Option<f64>,
         visit: impl Fn(&mut Dice) -> Course + Send + Sync + 'static,
     ) -> Self {
-        Target { told, mean, memory_ms, visit: Box::new(visit) }
+        WorldTarget { reported, mean, memory_ms, visit: Box::new(visit) }
     }
 
     /// Begins a visit.
@@ -89,7 +89,7 @@ mod tests {
                 let mean = means.iter().sum::<f64>() / 40.0;
                 let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / 39.0;
                 let error = (variance / 40.0).sqrt();
-                let case = format!("{} {}: {mean} ± {error} against {}", world.name, target.told, target.mean);
+                let case = format!("{} {}: {mean} ± {error} against {}", world.name, target.reported, target.mean);
                 assert!((mean - target.mean).abs() < 4.5 * error + 2e-3, "{case}");
             }
         }

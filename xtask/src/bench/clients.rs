@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::meter::{Watched, watch};
-use super::options::{Cell, Op, say_size};
+use super::options::{Cell, Op, TargetKind, say_size};
 use super::programs::{Programs, output};
 use super::servers::Keys;
 use super::store::{BUCKET, SCRATCH_BUCKET, get_prefix};
@@ -28,6 +28,10 @@ pub(super) enum Client {
     Wrk,
     Warp,
     WarpUnsigned,
+    /// OpenSSL's own measure of the cipher that linerate's TLS prefers, on one processor.
+    Cipher,
+    /// The same of the hash that signs bodies.
+    Digest,
 }
 
 /// One client in one cell.
@@ -53,8 +57,16 @@ pub(super) struct Measure {
 }
 
 impl Client {
-    pub(super) const ALL: [Client; 6] =
-        [Client::Linerate, Client::LinerateUnsigned, Client::Bare, Client::Wrk, Client::Warp, Client::WarpUnsigned];
+    pub(super) const ALL: [Client; 8] = [
+        Client::Linerate,
+        Client::LinerateUnsigned,
+        Client::Bare,
+        Client::Wrk,
+        Client::Warp,
+        Client::WarpUnsigned,
+        Client::Cipher,
+        Client::Digest,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -64,6 +76,8 @@ impl Client {
             Client::Wrk => "wrk",
             Client::Warp => "warp",
             Client::WarpUnsigned => "warp, payload unsigned",
+            Client::Cipher => "AES-128-GCM of openssl speed",
+            Client::Digest => "SHA-256 of openssl speed",
         }
     }
 }
@@ -108,6 +122,8 @@ pub(super) fn command(client: Client, run: &Run<'_>) -> Command {
             command.arg("--disable-sha256-payload");
             command
         }
+        Client::Cipher => openssl_command(run, "aes-128-gcm"),
+        Client::Digest => openssl_command(run, "sha256"),
     }
 }
 
@@ -124,6 +140,7 @@ pub(super) fn measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure>
         Client::Bare => bare_measure(run, &watched),
         Client::Wrk => wrk_measure(run, &watched),
         Client::Warp | Client::WarpUnsigned => warp_measure(run, &watched),
+        Client::Cipher | Client::Digest => openssl_measure(run, &watched),
     }
 }
 
@@ -134,7 +151,10 @@ fn linerate_command(run: &Run<'_>, payload: &str) -> Command {
     command.args(["--obj.size", &run.size(), "--objects", &run.objects.to_string()]);
     command.args(["--concurrent", &CONCURRENCY.to_string(), "--threads", &THREADS.to_string()]);
     command.args(["--duration", &format!("{}s", run.seconds), "--warmup", &format!("{}ms", WARMUP.as_millis())]);
-    command.args(["--precision", "none"]);
+    command
+        .args(["--precision", "none"])
+        .args(run.is_tls().then_some("--tls"))
+        .args(run.is_tls().then_some("--insecure"));
     command.args(["--target-pid", &run.server_pid.to_string()]).arg("-o").arg(run.scratch.join("linerate"));
     command.envs([("AWS_ACCESS_KEY_ID", &run.keys.access), ("AWS_SECRET_ACCESS_KEY", &run.keys.secret)]);
     command
@@ -160,7 +180,8 @@ fn wrk_command(run: &Run<'_>) -> Command {
     // By itself it takes two seconds for one large body to be a failure.
     command.args(["--timeout", "30s"]);
     let (prefix, size) = (get_prefix(run.cell.size_bytes), run.cell.size_bytes);
-    command.arg(format!("http://{}/{BUCKET}/{prefix}0-{size}", run.addr));
+    let scheme = if run.is_tls() { "https" } else { "http" };
+    command.arg(format!("{scheme}://{}/{BUCKET}/{prefix}0-{size}", run.addr));
     command
 }
 
@@ -169,6 +190,7 @@ fn warp_command(run: &Run<'_>) -> Command {
     command.args([run.op(), "--host", &run.addr.to_string(), "--lookup", "path", "--noclear", "--no-color"]);
     command.args(["--obj.size", &run.size(), "--concurrent", &CONCURRENCY.to_string()]);
     command.args(["--duration", &format!("{}s", run.seconds)]);
+    command.args(run.is_tls().then_some("--tls")).args(run.is_tls().then_some("--insecure"));
     match run.cell.op {
         Op::Get => {
             let prefix = get_prefix(run.cell.size_bytes);
@@ -182,7 +204,18 @@ fn warp_command(run: &Run<'_>) -> Command {
     command
 }
 
+/// Records of TLS hold 16 KiB.
+fn openssl_command(run: &Run<'_>, algorithm: &str) -> Command {
+    let mut command = Command::new(run.programs.openssl.as_deref().unwrap_or(Path::new("openssl")));
+    command.args(["speed", "-bytes", "16384", "-seconds", &run.seconds.to_string(), "-evp", algorithm]);
+    command
+}
+
 impl Run<'_> {
+    fn is_tls(&self) -> bool {
+        self.cell.target == TargetKind::NullTls
+    }
+
     fn op(&self) -> &'static str {
         if self.cell.op == Op::Get { "get" } else { "put" }
     }
@@ -247,6 +280,19 @@ fn wrk_measure(run: &Run<'_>, watched: &Watched) -> Result<Measure, Failure> {
 fn window(watched: &Watched, seconds: f64) -> Result<(f64, f64), Failure> {
     let from_unix_s = watched.began_unix_s() + WARMUP.as_secs_f64();
     watched.between(from_unix_s, from_unix_s + seconds)
+}
+
+/// Of processor time, and not of time: `AES-128-GCM    4223387.97k` are thousands of bytes in a second of it.
+fn openssl_measure(run: &Run<'_>, watched: &Watched) -> Result<Measure, Failure> {
+    let rate = parse_openssl(&watched.stdout).ok_or_else(|| format!("openssl speed said {:?}", watched.stdout))?;
+    let seconds = run.seconds as f64;
+    let bytes = rate * seconds;
+    Ok(Measure { requests: bytes / 16384.0, bytes, seconds, client_cpu_s: seconds, server_cpu_s: 0.0 })
+}
+
+fn parse_openssl(text: &str) -> Option<f64> {
+    let rate = text.lines().last()?.split_whitespace().next_back()?.strip_suffix('k')?;
+    rate.parse::<f64>().ok().map(|thousands| (thousands * 1e3).round())
 }
 
 struct WrkReport {
@@ -338,6 +384,15 @@ mod tests {
             let read = parse_wrk(text).ok().map(|report| (report.requests, report.bytes, report.seconds));
             assert_eq!(read, expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn openssl_tells_thousands_of_bytes_per_second() {
+        let text =
+            "version: 3.0.19\nThe 'numbers' are in 1000s of bytes per second processed.\ntype          16384 bytes\n";
+        assert_eq!(parse_openssl(&format!("{text}AES-128-GCM    4223387.97k\n")), Some(4_223_387_970.0));
+        assert_eq!(parse_openssl(text), None);
+        assert_eq!(parse_openssl(""), None);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn versions(programs: &Programs) -> Value {
         // wrk knows no other way to say it, and takes that for an error.
         "wrk": programs.wrk.as_deref().and_then(|path| first_line(Command::new(path).arg("-v"))),
         "warp": programs.warp.as_deref().and_then(of),
+        "openssl": programs.openssl.as_deref().and_then(|path| first_line(Command::new(path).arg("version"))),
         "rustc": first_line(Command::new("rustc").arg("--version")),
     })
 }

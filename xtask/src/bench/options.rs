@@ -9,6 +9,8 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const SIZES_BYTES: [u64; 5] = [4 * KIB, 64 * KIB, MIB, 4 * MIB, 64 * MIB];
 const QUICK_SIZES_BYTES: [u64; 3] = [4 * KIB, MIB, 64 * MIB];
+/// Over TLS, what counts is the cost of bytes.
+const TLS_SIZE_BYTES: u64 = 4 * MIB;
 
 pub(super) const USAGE: &str =
     "usage: cargo xtask bench [--quick] [--rounds N] [--seconds S] [--limit S] [--out DIR] [--data DIR] \
@@ -26,6 +28,7 @@ MINIO=path names the server, else it is sought on PATH and in target/servers; WA
 pub(super) enum TargetKind {
     MinIo,
     Null,
+    NullTls,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,6 +94,8 @@ impl Options {
                 cells.extend(self.sizes().iter().map(|&size_bytes| Cell { target, op, size_bytes }));
             }
         }
+        let over_tls = |op| Cell { target: TargetKind::NullTls, op, size_bytes: TLS_SIZE_BYTES };
+        cells.extend([Op::Get, Op::Put].map(over_tls));
         cells.retain(|cell| self.only.as_ref().is_none_or(|words| cell.to_string().contains(words.as_str())));
         cells
     }
@@ -106,6 +111,7 @@ impl TargetKind {
         match self {
             TargetKind::MinIo => "MinIO",
             TargetKind::Null => "null",
+            TargetKind::NullTls => "null TLS",
         }
     }
 }
@@ -150,8 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_two_targets_by_two_operations_by_the_sizes() {
-        for (args, cells) in [("", 20), ("--quick", 12), ("--only GET", 10), ("--only null --quick", 6)] {
+    fn cells_are_two_targets_by_two_operations_by_the_sizes_and_one_size_over_tls() {
+        for (args, cells) in
+            [("", 22), ("--quick", 14), ("--only GET", 11), ("--only null --quick", 8), ("--only TLS", 2)]
+        {
             assert_eq!(parse(args).unwrap().cells().len(), cells, "{args:?}");
         }
     }

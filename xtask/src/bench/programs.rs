@@ -17,6 +17,7 @@ pub(super) struct Programs {
     pub(super) minio: PathBuf,
     pub(super) wrk: Option<PathBuf>,
     pub(super) warp: Option<PathBuf>,
+    pub(super) openssl: Option<PathBuf>,
     /// What is left out and why.
     pub(super) skipped: Vec<String>,
 }
@@ -32,8 +33,11 @@ impl Programs {
         let wrk = on_path("wrk");
         let given_warp = sought("WARP")?;
         let mut skipped = Vec::new();
-        if wrk.is_none() {
-            skipped.push("wrk: not on PATH".into());
+        let openssl = on_path("openssl");
+        for (program, name) in [(&wrk, "wrk"), (&openssl, "openssl")] {
+            if program.is_none() {
+                skipped.push(format!("{name}: not on PATH"));
+            }
         }
         match &given_warp {
             None => skipped.push("warp: WARP=path is not set".into()),
@@ -49,20 +53,31 @@ impl Programs {
             minio,
             wrk,
             warp,
+            openssl,
             skipped,
         })
     }
 
     /// The clients that can be run in a cell.
     pub(super) fn clients(&self, cell: Cell) -> Vec<Client> {
-        let mut clients = vec![Client::Linerate, Client::Bare];
+        let mut clients = vec![Client::Linerate];
+        if cell.target == TargetKind::NullTls {
+            if self.openssl.is_some() {
+                clients.push(Client::Cipher);
+                clients.extend((cell.op == Op::Put).then_some(Client::Digest));
+            }
+        } else {
+            clients.push(Client::Bare);
+        }
         if cell.op == Op::Put {
             clients.push(Client::LinerateUnsigned);
         }
         if self.wrk.is_some() && cell.op == Op::Get {
             clients.push(Client::Wrk);
         }
-        if self.warp.is_some() && cell.target == TargetKind::MinIo {
+        // What the null target sends of warp's objects has not their size.
+        let is_there = cell.target == TargetKind::MinIo || (cell.target == TargetKind::NullTls && cell.op == Op::Put);
+        if self.warp.is_some() && is_there {
             clients.push(Client::Warp);
             if cell.op == Op::Put {
                 clients.push(Client::WarpUnsigned);

@@ -177,9 +177,9 @@ impl Drop for MinIo {
 }
 
 impl Null {
-    pub(super) fn start(linerate: &Path) -> Result<Null, Failure> {
+    pub(super) fn start(linerate: &Path, tls: bool) -> Result<Null, Failure> {
         let mut command = Command::new(linerate);
-        command.args(["target", "null", "--listen", "127.0.0.1:0"]);
+        command.args(["target", "null", "--listen", "127.0.0.1:0"]).args(tls.then_some("--tls"));
         let mut running = Running(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
         let line = first_line(&mut running.0)?;
         let addr = line.strip_prefix("listening ").and_then(|addr| addr.trim().parse().ok());

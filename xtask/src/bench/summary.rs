@@ -48,7 +48,7 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
         "# Client processor time: linerate, a bare epoll loop, and others\n\nConcurrency {CONCURRENCY}; medians over \
          rounds (least–most); ratios within rounds. Sizes up to 64 KiB in µs per request, larger in s per GiB.\n"
     );
-    for target in [TargetKind::MinIo, TargetKind::Null] {
+    for target in [TargetKind::MinIo, TargetKind::Null, TargetKind::NullTls] {
         for op in [Op::Get, Op::Put] {
             let cells = distinct(rows.iter().map(|row| row.cell).filter(|cell| (cell.target, cell.op) == (target, op)));
             if !cells.is_empty() {
@@ -62,7 +62,8 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
     let mut faults = failures(rows, is_pair);
     let mut notes = failures(rows, |client| !is_pair(client));
     notes.extend(skipped.iter().map(|what| format!("skipped {what}")));
-    for &cell in &cells {
+    // Over TLS there is no bare loop.
+    for &cell in cells.iter().filter(|cell| cell.target != TargetKind::NullTls) {
         let unsigned = median(&ratios(rows, cell, Client::LinerateUnsigned, Client::Bare));
         if let Some(ratio) = unsigned.filter(|&ratio| ratio > RATIO_MAX) {
             faults.push(format!("{cell}: linerate, payload unsigned / bareloop is {ratio:.2}, above {RATIO_MAX}"));
@@ -99,10 +100,24 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
         (Client::Wrk, Client::Linerate),
         (Client::Warp, Client::Linerate),
         (Client::WarpUnsigned, Client::LinerateUnsigned),
+        (Client::Linerate, Client::Cipher),
+        (Client::LinerateUnsigned, Client::Cipher),
     ] {
         if clients.contains(&above) && clients.contains(&below) {
             let label = format!("**{} / {}**", above.name(), below.name());
             let of = |cell| spread(&ratios(rows, cell, above, below), |ratio| format!("{ratio:.2}"));
+            lines.push(line(&label, cells, of));
+        }
+    }
+    for (above, below) in [
+        (Client::Linerate, Client::Cipher),
+        (Client::LinerateUnsigned, Client::Cipher),
+        (Client::Wrk, Client::Cipher),
+        (Client::WarpUnsigned, Client::Cipher),
+    ] {
+        if clients.contains(&above) && clients.contains(&below) {
+            let label = format!("**{} - {}**", above.name(), below.name());
+            let of = |cell| spread(&pairs(rows, cell, above, below, |above, below| above - below), |s| cell.digits(s));
             lines.push(line(&label, cells, of));
         }
     }
@@ -165,12 +180,17 @@ fn values(rows: &[Row], cell: Cell, client: Client, of: impl Fn(&Measure) -> Opt
 
 /// One client's cost over another's, round by round.
 fn ratios(rows: &[Row], cell: Cell, above: Client, below: Client) -> Vec<f64> {
+    pairs(rows, cell, above, below, |above, below| above / below)
+}
+
+/// What becomes of two clients' costs, round by round.
+fn pairs(rows: &[Row], cell: Cell, above: Client, below: Client, of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let cost = |client: Client, round: usize| {
         let row = rows.iter().find(|row| (row.cell, row.client, row.round) == (cell, client, round))?;
         row.outcome.as_ref().ok()?.cost(cell)
     };
     let rounds = distinct(rows.iter().map(|row| row.round));
-    rounds.into_iter().filter_map(|round| Some(cost(above, round)? / cost(below, round)?)).collect()
+    rounds.into_iter().filter_map(|round| Some(of(cost(above, round)?, cost(below, round)?))).collect()
 }
 
 /// What failed, once each; without the two that are judged, the bench has lost a peer and nothing else.

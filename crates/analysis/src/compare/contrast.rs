@@ -1,12 +1,18 @@
 //! Tests: Welch's on the figures of whole runs; Holm's correction over all of them.
 
 use super::samples::{Figure, Figures};
-use super::{ALPHA, Change, Contrast, Metric, POWER, RUNS_MIN, SeriesComparison, Side, Threshold, Verdict};
+use super::{
+    ALPHA, CompareVerdict, ComparisonThreshold, Contrast, Metric, POWER, RUNS_MIN, RelativeChange, SeriesComparison,
+    SideEstimate,
+};
 use crate::long_run::Mean;
 use crate::student;
 
 /// Variance of the logarithm of a figure below which nothing is resolved.
 const RESOLUTION: f64 = 1e-12;
+
+/// A change from which on it is no use to say what would have been seen.
+const DOUBLING: f64 = 1.0;
 
 /// A metric of both arms; `None` where an arm has no such figure at all.
 pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contrast> {
@@ -23,7 +29,8 @@ pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contras
         b: side(log_b, spread_b),
         share,
         change: spread_a.zip(spread_b).map(|(a, b)| change(a, b)),
-        verdict: if a.len().min(b.len()) < RUNS_MIN { Verdict::FewRuns } else { Verdict::TooFew },
+        verdict: if a.len().min(b.len()) < RUNS_MIN { CompareVerdict::FewRuns } else { CompareVerdict::TooFew },
+        better: None,
     })
 }
 
@@ -39,18 +46,19 @@ fn over_runs(runs: &[Figure]) -> (f64, Option<Mean>) {
     (mean, is_known.then(|| Mean { mean, variance: between.max(RESOLUTION) / n, df: n - 1.0 }))
 }
 
-fn side(log: f64, spread: Option<Mean>) -> Side {
+fn side(log: f64, spread: Option<Mean>) -> SideEstimate {
     let half = spread.map(|s| student::quantile(0.975, s.df) * s.variance.sqrt());
-    Side { value: log.exp(), low_95: half.map(|h| (log - h).exp()), high_95: half.map(|h| (log + h).exp()) }
+    SideEstimate { value: log.exp(), low_95: half.map(|h| (log - h).exp()), high_95: half.map(|h| (log + h).exp()) }
 }
 
 /// The difference of two means of logarithms; what depends on the number of tests is filled in by [`judge`].
-fn change(a: Mean, b: Mean) -> Change {
+fn change(a: Mean, b: Mean) -> RelativeChange {
     let variance = a.variance + b.variance;
     let df = variance.powi(2) / (a.variance.powi(2) / a.df + b.variance.powi(2) / b.df);
     let error = variance.sqrt();
     let p = student::two_sided((b.mean - a.mean) / error, df);
-    Change { low_95: 0.0, high_95: 0.0, p, p_holm: 1.0, detectable: 0.0, error, df }
+    let (too_unsteady, shown_from) = (false, None);
+    RelativeChange { low_95: 0.0, high_95: 0.0, p, p_holm: 1.0, detectable: 0.0, too_unsteady, shown_from, error, df }
 }
 
 /// Corrects for the number of tests, and says what may be said. Returns that number.
@@ -75,11 +83,16 @@ pub(super) fn judge(all: &mut [&mut Contrast]) -> u32 {
         let rank = ps.iter().filter(|other| *other < p).count();
         let half = student::quantile(1.0 - asked(rank) / 2.0, change.df) * change.error;
         (change.low_95, change.high_95) = ((log - half).exp_m1(), (log + half).exp_m1());
-        contrast.verdict = match (*p_holm < ALPHA, share > 0.0) {
-            (false, _) => Verdict::NotShown,
-            (true, true) => Verdict::Higher,
-            (true, false) => Verdict::Lower,
+        change.too_unsteady = change.detectable >= DOUBLING;
+        let is_called = *p_holm < ALPHA;
+        let is_reported = !is_called && !change.too_unsteady && share.abs() < change.detectable;
+        change.shown_from = is_reported.then_some(change.detectable);
+        contrast.verdict = match (is_called, share > 0.0) {
+            (false, _) => CompareVerdict::NotShown,
+            (true, true) => CompareVerdict::Higher,
+            (true, false) => CompareVerdict::Lower,
         };
+        contrast.better = is_called.then_some((share > 0.0) == (contrast.metric == Metric::Throughput));
     }
     u32::try_from(tests).unwrap_or(u32::MAX)
 }
@@ -97,7 +110,7 @@ fn holm(p: &[f64]) -> Vec<f64> {
 }
 
 /// Of which points the data shows that B's throughput is below `1 − share` of A's: one-sided tests, corrected.
-pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> Threshold {
+pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> ComparisonThreshold {
     let (mut names, mut p, mut untested) = (Vec::new(), Vec::new(), Vec::new());
     for one in series {
         for point in &one.points {
@@ -114,7 +127,7 @@ pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> Threshold {
         }
     }
     let missed = names.into_iter().zip(holm(&p)).filter(|&(_, p)| p < ALPHA).map(|(name, _)| name).collect();
-    Threshold { share, missed, untested }
+    ComparisonThreshold { share, missed, untested }
 }
 
 #[cfg(test)]
@@ -129,5 +142,29 @@ mod tests {
         }
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_difference_is_for_better_or_worse_and_none_is_told_with_what_would_have_been_seen() {
+        let judged = |metric, share: f64, error: f64| {
+            let of = |mean| Mean { mean, variance: error * error / 2.0, df: 20.0 };
+            let side = SideEstimate { value: 1.0, low_95: None, high_95: None };
+            let change = Some(change(of(0.0), of(share.ln_1p())));
+            let mut one =
+                Contrast { metric, a: side, b: side, share, change, verdict: CompareVerdict::TooFew, better: None };
+            judge(&mut [&mut one]);
+            let change = one.change.unwrap();
+            (one.verdict, one.better, change.too_unsteady, change.shown_from.is_some())
+        };
+        for (metric, share, error, expected) in [
+            (Metric::Throughput, 0.5, 0.01, (CompareVerdict::Higher, Some(true), false, false)),
+            (Metric::Throughput, -0.5, 0.01, (CompareVerdict::Lower, Some(false), false, false)),
+            (Metric::P99, 0.5, 0.01, (CompareVerdict::Higher, Some(false), false, false)),
+            (Metric::P50, -0.5, 0.01, (CompareVerdict::Lower, Some(true), false, false)),
+            (Metric::P50, 0.001, 0.01, (CompareVerdict::NotShown, None, false, true)),
+            (Metric::Throughput, 0.1, 1.0, (CompareVerdict::NotShown, None, true, false)),
+        ] {
+            assert_eq!(judged(metric, share, error), expected, "{metric:?} {share} ± {error}");
+        }
     }
 }

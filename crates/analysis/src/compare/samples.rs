@@ -1,11 +1,12 @@
 //! The figures of a point, as logarithms: ratios are differences of these.
 
-use linerate_record::run::{Interval, Row};
+use linerate_record::histogram::DecodeError;
+use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
-use crate::histogram::{self, DecodeError};
 use crate::quantile;
-use crate::view::{Measure, Records};
+use crate::records::Records;
+use crate::view::Measure;
 
 /// The figures of one point of one run.
 pub(super) struct Figures {
@@ -43,9 +44,9 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     if all.is_empty() {
         return Ok(None);
     }
-    let merged = histogram::merged(all.iter().flat_map(|i| i.whole_rows()))?;
+    let merged = merged(all.iter().flat_map(|i| i.whole_rows()))?;
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
-    let rows: Vec<Vec<&Row>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
+    let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
     let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
     let [p50, p99] =
         quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), is_known: q?.spread.is_some() }));
@@ -54,7 +55,7 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
 
 /// The mean over all intervals.
 fn throughput(all: &[&Interval], measure: Measure) -> Option<Figure> {
-    let moved = |row: &Row| match measure {
+    let moved = |row: &IntervalRow| match measure {
         Measure::Bytes => row.moved_bytes as f64,
         Measure::Requests => row.requests as f64,
     };

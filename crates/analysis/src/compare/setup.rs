@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::view::Records;
+use crate::records::Records;
 
 /// A field that is not the same in all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct SetupDifference {
     /// Its name in `run.json`, such as `target.server`.
     pub field: String,
     /// Its values in A, one per run unless all are equal.
@@ -25,7 +25,7 @@ const LEFT_OUT: [&str; 2] = ["asked.points", "asked.prefix"];
 const ABSENT: &str = "–";
 
 /// The fields of `run.json` that are not the same in every run.
-pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<Difference> {
+pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<SetupDifference> {
     let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(fields).collect(), b.iter().map(fields).collect());
     let mut names: Vec<&String> = a.iter().chain(&b).flat_map(BTreeMap::keys).collect();
     names.sort_unstable();
@@ -36,7 +36,7 @@ pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<Difference> {
         all.dedup();
         all
     };
-    let difference = |name: &String| Difference { field: name.clone(), a: values(&a, name), b: values(&b, name) };
+    let difference = |name: &String| SetupDifference { field: name.clone(), a: values(&a, name), b: values(&b, name) };
     names.into_iter().map(difference).filter(|d| d.a != d.b || d.a.len() > 1).collect()
 }
 
@@ -46,11 +46,12 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     found.insert("linerate_version".to_owned(), manifest.linerate_version.clone());
     found.insert("interval_ms".to_owned(), manifest.interval_ms.to_string());
-    let parts = [
-        ("asked", serde_json::to_value(&manifest.asked)),
-        ("target", serde_json::to_value(&manifest.target)),
-        ("machine", serde_json::to_value(&manifest.machine)),
-    ];
+    let machine = match &manifest.clients[..] {
+        [one] => ("machine", serde_json::to_value(&one.machine)),
+        several => ("clients", serde_json::to_value(several)),
+    };
+    let parts =
+        [("asked", serde_json::to_value(&manifest.asked)), ("target", serde_json::to_value(&manifest.target)), machine];
     for (name, value) in parts {
         // A manifest was JSON before it was read, so that it can be again.
         flatten(name.to_owned(), &value.unwrap_or_default(), &mut found);

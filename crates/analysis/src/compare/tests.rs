@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use linerate_record::run::{Interval, PointLine, Row};
+use linerate_record::histogram;
+use linerate_record::run::{Interval, IntervalRow, PointLine};
 
 use super::*;
-use crate::histogram;
+use crate::build::tests::{records, row};
 use crate::long_run::tests::{autoregressive, uniform};
-use crate::view::tests::{records, row};
 
 /// Requests of 1 MiB per interval of a simulated run, on average.
 const REQUESTS: f64 = 200.0;
@@ -31,15 +31,18 @@ fn simulated(seed: u64, concurrencies: &[u32], correlation: f64, times: f64) -> 
             for _ in 0..requests {
                 total.record((1e6 / speed * (1.0 - uniform().max(1e-9).ln())) as u64).unwrap();
             }
-            let row =
-                Row { total: histogram::encode(&total), ttfb: Default::default(), ..row(0, requests, 1 << 20, 1) };
+            let row = IntervalRow {
+                total: histogram::encode(&total),
+                ttfb: Default::default(),
+                ..row(0, requests, 1 << 20, 1)
+            };
             run.intervals.push(interval(point, 100 * i, vec![row]));
         }
     }
     run
 }
 
-fn interval(point: u32, from_ms: u64, rows: Vec<Row>) -> Interval {
+fn interval(point: u32, from_ms: u64, rows: Vec<IntervalRow>) -> Interval {
     let (client_cpu_ns, thread_cpu_ns) = (1_000_000, vec![1_000_000]);
     Interval { point, from_ms, to_ms: from_ms + 100, client_cpu_ns, thread_cpu_ns, rows, ..Interval::default() }
 }
@@ -54,7 +57,7 @@ fn contrasts(comparison: &Comparison) -> Vec<&Contrast> {
 }
 
 fn called(contrasts: &[Contrast]) -> bool {
-    contrasts.iter().any(|c| matches!(c.verdict, Verdict::Higher | Verdict::Lower))
+    contrasts.iter().any(|c| matches!(c.verdict, CompareVerdict::Higher | CompareVerdict::Lower))
 }
 
 /// The intervals of a run of one point: throughput alone where no requests are told apart, which costs a test less.
@@ -69,7 +72,7 @@ fn throughput_of(intervals: usize, seed: u64, correlation: f64, times: f64) -> R
     let level = autoregressive(seed, intervals, correlation);
     let rows = level.into_iter().map(|x| {
         let requests = (1e6 * times * (0.05 * x).exp()) as u64;
-        Row { requests, moved_bytes: requests as i64, ..empty.clone() }
+        IntervalRow { requests, moved_bytes: requests as i64, ..empty.clone() }
     });
     run.intervals = (0..).zip(rows).map(|(i, row)| interval(0, 100 * i, vec![row])).collect();
     run
@@ -200,7 +203,10 @@ fn fewer_than_three_runs_a_side_have_no_verdict_and_no_interval() {
     for (a, b) in [(1, 1), (1, 5), (2, 2), (3, 2)] {
         let found = judged(&runs(1, a), &runs(2, b));
         let throughput = &found.points[0].contrasts[0];
-        assert!(throughput.verdict == Verdict::FewRuns && throughput.change.is_none(), "{a} and {b}: {throughput:?}");
+        assert!(
+            throughput.verdict == CompareVerdict::FewRuns && throughput.change.is_none(),
+            "{a} and {b}: {throughput:?}"
+        );
         assert!(throughput.a.low_95.is_some() == (a >= 3), "{a} and {b}: {throughput:?}");
         assert_eq!(contrast::threshold(0.05, &[found]).untested, ["get 1MiB × 4"]);
     }
@@ -215,7 +221,7 @@ fn an_interval_holds_no_difference_exactly_where_none_is_called() {
         let [a, b] = RUNS[0].drawn(seed, 1.0 + 0.002 * seed as f64, true);
         for contrast in judged(&a, &b).points.remove(0).contrasts {
             let Some(change) = contrast.change else { continue };
-            let differs = matches!(contrast.verdict, Verdict::Higher | Verdict::Lower);
+            let differs = matches!(contrast.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
             assert_eq!(differs, change.low_95 > 0.0 || change.high_95 < 0.0, "{contrast:?}");
             called += usize::from(differs);
         }
@@ -242,7 +248,11 @@ fn latencies_are_compared_the_other_way_round() {
     let verdicts: Vec<_> = contrasts(&found).iter().map(|c| (c.metric, c.verdict)).collect();
     assert_eq!(
         verdicts,
-        [(Metric::Throughput, Verdict::Higher), (Metric::P50, Verdict::Lower), (Metric::P99, Verdict::Lower)]
+        [
+            (Metric::Throughput, CompareVerdict::Higher),
+            (Metric::P50, CompareVerdict::Lower),
+            (Metric::P99, CompareVerdict::Lower)
+        ]
     );
     let p50 = contrasts(&found)[1];
     assert!((-0.56..-0.44).contains(&p50.share), "{p50:?}");
@@ -257,7 +267,11 @@ fn few_requests_have_no_quantile_to_judge() {
     let found = thrice(&slow, &slow.clone());
     let metrics: Vec<_> = contrasts(&found).iter().map(|c| (c.metric, c.verdict)).collect();
     let verdicts: Vec<_> = metrics.iter().map(|(_, verdict)| *verdict).collect();
-    assert_eq!(verdicts, [Verdict::NotShown, Verdict::NotShown, Verdict::TooFew], "forty requests have no p99");
+    assert_eq!(
+        verdicts,
+        [CompareVerdict::NotShown, CompareVerdict::NotShown, CompareVerdict::TooFew],
+        "forty requests have no p99"
+    );
 }
 
 #[test]
@@ -297,16 +311,16 @@ fn what_differs_in_the_set_up_is_told_by_field() {
     b.manifest.asked.prefix = "another run's own".into();
     b.manifest.target.server = Some("MinIO".into());
     b.manifest.asked.verify = true;
-    b.manifest.machine.cpus = 64;
+    b.manifest.clients[0].machine.cpus = 64;
     b.manifest.linerate_version = "0.2.0".into();
-    let told: Vec<_> = thrice(&a, &b).setup.into_iter().map(|d| (d.field, d.a.join("|"), d.b.join("|"))).collect();
+    let reported: Vec<_> = thrice(&a, &b).setup.into_iter().map(|d| (d.field, d.a.join("|"), d.b.join("|"))).collect();
     let expected = [
         ("asked.verify", "false", "true"),
         ("linerate_version", "0.0.0", "0.2.0"),
         ("machine.cpus", "2", "64"),
         ("target.server", "–", "MinIO"),
     ];
-    assert_eq!(told, expected.map(|(field, a, b)| (field.to_owned(), a.to_owned(), b.to_owned())));
+    assert_eq!(reported, expected.map(|(field, a, b)| (field.to_owned(), a.to_owned(), b.to_owned())));
 }
 
 #[test]

@@ -6,11 +6,11 @@
 //! half an octave apart. Mixed workloads and sizes are of several kinds by their nature and left out.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::Op;
+use linerate_record::histogram::Latencies;
+use linerate_record::run::{Op, merged};
 use linerate_record::units::{Bytes, duration_ns};
 
 use super::{Run, Told, worst};
-use crate::histogram::{self, Latencies};
 use crate::view::{Point, Series};
 
 /// Steps per doubling of latency.
@@ -47,7 +47,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         return None;
     }
     let measured = run.measured(point.point);
-    let latencies = histogram::merged(measured.iter().flat_map(|i| i.whole_rows())).ok()?;
+    let latencies = merged(measured.iter().flat_map(|i| i.whole_rows())).ok()?;
     let modes = modes(&latencies)?;
     Some(Told {
         severity: Severity::Note,
@@ -105,13 +105,15 @@ fn modes(latencies: &Latencies) -> Option<Modes> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::histogram;
+
     use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
     use crate::long_run::tests::noise;
-    use crate::view::build;
-    use crate::view::tests::records;
 
     /// The finding of latencies around 1 ms, of which a share lies around `times` as much.
-    fn told(share: f64, times: f64, spread: f64, seed: u64) -> Option<Finding> {
+    fn reported(share: f64, times: f64, spread: f64, seed: u64) -> Option<Finding> {
         let mut records = records(&[4], |_| 100);
         let mut gauss = noise(seed);
         for interval in &mut records.intervals {
@@ -130,17 +132,17 @@ mod tests {
 
     #[test]
     fn two_modes_are_told_with_their_latencies_and_shares() {
-        let found = told(0.3, 8.0, 0.15, 1).unwrap();
+        let found = reported(0.3, 8.0, 0.15, 1).unwrap();
         assert!(found.severity == Severity::Note && found.evidence.starts_with("30 % of requests"), "{found:?}");
-        assert!(told(0.06, 20.0, 0.15, 2).is_some());
+        assert!(reported(0.06, 20.0, 0.15, 2).is_some());
     }
 
     #[test]
     fn one_mode_a_shoulder_and_a_rare_tail_are_not() {
         for seed in 0..20 {
-            assert_eq!(told(0.0, 1.0, 0.5, seed), None, "one wide mode");
-            assert_eq!(told(0.4, 1.5, 0.4, seed), None, "a shoulder");
-            assert_eq!(told(0.02, 30.0, 0.2, seed), None, "two in a hundred are a tail");
+            assert_eq!(reported(0.0, 1.0, 0.5, seed), None, "one wide mode");
+            assert_eq!(reported(0.4, 1.5, 0.4, seed), None, "a shoulder");
+            assert_eq!(reported(0.02, 30.0, 0.2, seed), None, "two in a hundred are a tail");
         }
     }
 }

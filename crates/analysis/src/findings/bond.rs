@@ -5,7 +5,7 @@
 //! link, since framing takes up to 6 % of it; idle is less than half of what the full one carries.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::machine::{Bond, Nic};
+use linerate_record::machine::{MachineBond, MachineNic};
 use linerate_record::units::bits_per_s;
 
 use super::{Run, Told, worst};
@@ -27,17 +27,17 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let samples = run.samples(point.point);
-    let nics = &run.records.manifest.machine.nics;
+    let nics = &run.records.manifest.machine().nics;
     nics.iter()
         .filter_map(|nic| of_bond(nic, nic.bond.as_ref()?, nics, &samples))
         .max_by(|a, b| a.badness.total_cmp(&b.badness))
 }
 
-fn of_bond(nic: &Nic, bond: &Bond, nics: &[Nic], samples: &[&MachineSample]) -> Option<Told> {
-    let up: Vec<&Nic> = nics.iter().filter(|n| bond.members.contains(&n.name)).collect();
+fn of_bond(nic: &MachineNic, bond: &MachineBond, nics: &[MachineNic], samples: &[&MachineSample]) -> Option<Told> {
+    let up: Vec<&MachineNic> = nics.iter().filter(|n| bond.members.contains(&n.name)).collect();
     let directions: [(&str, Direction); 2] = [("received", |n| n.rx_bytes_per_s), ("sent", |n| n.tx_bytes_per_s)];
     for (verb, direction) in directions {
-        let rate = |member: &Nic| 8.0 * mean_of(samples, &member.name, direction);
+        let rate = |member: &MachineNic| 8.0 * mean_of(samples, &member.name, direction);
         let full = up.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
         let speed = full.speed_bits_per_s? as f64;
         let Some(idle) = up.iter().filter(|n| n.name != full.name).min_by(|a, b| rate(a).total_cmp(&rate(b))) else {
@@ -76,17 +76,22 @@ mod tests {
     use linerate_record::reading::{NicCounters, Reading};
 
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::records;
+    use crate::build::build;
+    use crate::build::tests::records;
 
     /// The finding of a bond of two links of 1 Gb/s that receive so many Mb/s each.
-    fn told(mbits: [u64; 2]) -> Option<Finding> {
+    fn reported(mbits: [u64; 2]) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
-        let link = |name: &str| Nic { name: name.into(), speed_bits_per_s: Some(1_000_000_000), ..Nic::default() };
+        let link = |name: &str| MachineNic {
+            name: name.into(),
+            speed_bits_per_s: Some(1_000_000_000),
+            ..MachineNic::default()
+        };
         let members = vec!["ens1f0".to_owned(), "ens1f1".to_owned()];
-        let bond = Bond { mode: "802.3ad".into(), xmit_hash_policy: Some("layer2".into()), members: members.clone() };
-        let bond = Nic { over: members.clone(), bond: Some(bond), ..link("bond0") };
-        records.manifest.machine.nics = vec![link(&members[0]), link(&members[1]), bond];
+        let bond =
+            MachineBond { mode: "802.3ad".into(), xmit_hash_policy: Some("layer2".into()), members: members.clone() };
+        let bond = MachineNic { over: members.clone(), bond: Some(bond), ..link("bond0") };
+        records.manifest.clients[0].machine.nics = vec![link(&members[0]), link(&members[1]), bond];
         let counters = |i: u64, name: &str, mbits: u64| NicCounters {
             name: name.into(),
             rx_bytes: i * mbits * 12_500,
@@ -102,18 +107,18 @@ mod tests {
 
     #[test]
     fn a_full_member_beside_an_idle_one_is_named_with_the_hash() {
-        let found = told([960, 8]).unwrap();
+        let found = reported([960, 8]).unwrap();
         assert!(found.claim.contains("one of 2 members of bond0"), "{found:?}");
         for part in ["ens1f0 received 960 Mb/s of 1.00 Gb/s", "ens1f1 8.00 Mb/s", "xmit_hash_policy layer2"] {
             assert!(found.evidence.contains(part), "{found:?}");
         }
-        assert!(told([0, 950]).is_some(), "a member that never moved a byte idles too");
+        assert!(reported([0, 950]).is_some(), "a member that never moved a byte idles too");
     }
 
     #[test]
     fn members_that_share_or_have_room_are_no_finding() {
         for mbits in [[960, 940], [700, 8], [0, 0]] {
-            assert_eq!(told(mbits), None, "{mbits:?}");
+            assert_eq!(reported(mbits), None, "{mbits:?}");
         }
     }
 }

@@ -3,16 +3,16 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::Run;
-use crate::view::{Bound, Series};
+use crate::view::{Bottleneck, Series};
 
 /// A series of which the limit is elsewhere.
 pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let limit = series.limit.as_ref()?;
     let kind = match limit.bound {
-        Bound::Client => FindingKind::ClientBound,
-        Bound::Nic => FindingKind::NicBound,
-        Bound::RateCap => FindingKind::RateCapped,
-        Bound::AskedRate | Bound::Disturbed | Bound::Machine | Bound::Target => return None,
+        Bottleneck::Client => FindingKind::ClientBound,
+        Bottleneck::Nic => FindingKind::NicBound,
+        Bottleneck::RateCap => FindingKind::RateCapped,
+        Bottleneck::AskedRate | Bottleneck::Disturbed | Bottleneck::Machine | Bottleneck::Target => return None,
     };
     Some(Finding {
         kind,

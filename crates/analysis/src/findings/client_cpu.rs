@@ -131,12 +131,12 @@ fn softirq_of(run: &Run<'_>, point: &Point) -> Option<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, records};
 
     #[test]
     fn a_lone_full_thread_is_told_and_an_even_load_is_not() {
-        for (threads_ns, told) in [
+        for (threads_ns, reported) in [
             (vec![98_000_000, 30_000_000], true),
             (vec![80_000_000, 80_000_000], false),
             (vec![98_000_000, 97_000_000], false),
@@ -145,12 +145,12 @@ mod tests {
             let mut records = records(&[1, 2], |_| 5);
             records.intervals.iter_mut().for_each(|i| i.thread_cpu_ns.clone_from(&threads_ns));
             let kinds = kinds(&build(&records).unwrap());
-            assert_eq!(kinds.contains(&FindingKind::ThreadFull), told, "{threads_ns:?}: {kinds:?}");
+            assert_eq!(kinds.contains(&FindingKind::ThreadFull), reported, "{threads_ns:?}: {kinds:?}");
         }
     }
 
     /// Findings of a run of which processors spend so many of 100 ms in user code and in software interrupts.
-    fn told(cores: &[(u64, u64)]) -> Vec<FindingKind> {
+    fn reported(cores: &[(u64, u64)]) -> Vec<FindingKind> {
         let mut records = records(&[1, 2], |_| 5);
         let times = |i: u64| {
             let core = |(cpu, &(user, softirq)): (u32, &(u64, u64))| CpuTimes {
@@ -174,13 +174,13 @@ mod tests {
             (vec![(90, 8), (20, 2), (30, 2), (10, 0)], false),
             (vec![(10, 88)], false),
         ] {
-            assert_eq!(told(&cores).contains(&FindingKind::InterruptsOnOneProcessor), expected, "{cores:?}");
+            assert_eq!(reported(&cores).contains(&FindingKind::InterruptsOnOneProcessor), expected, "{cores:?}");
         }
     }
 
     #[test]
     fn much_time_in_software_interrupts_is_told() {
-        assert!(told(&[(20, 45), (20, 45)]).contains(&FindingKind::SoftirqLoad));
-        assert!(!told(&[(60, 30), (60, 30)]).contains(&FindingKind::SoftirqLoad));
+        assert!(reported(&[(20, 45), (20, 45)]).contains(&FindingKind::SoftirqLoad));
+        assert!(!reported(&[(60, 30), (60, 30)]).contains(&FindingKind::SoftirqLoad));
     }
 }

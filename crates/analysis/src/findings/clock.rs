@@ -65,11 +65,11 @@ mod tests {
     use linerate_record::reading::Reading;
 
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::records;
+    use crate::build::build;
+    use crate::build::tests::records;
 
     /// The finding of a run of 100 s whose wall clock is ahead by so many milliseconds after so many seconds.
-    fn told(ahead_ms: fn(u64) -> i64) -> Option<Finding> {
+    fn reported(ahead_ms: fn(u64) -> i64) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         let unix_ms = |s: u64| Some((1_800_000_000_000 + s as i64 * 1_000 + ahead_ms(s)) as u64);
         records.readings =
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn steps_either_way_are_told_with_their_size_and_time() {
-        let back = told(|s| if s < 40 { 0 } else { -1_500 }).unwrap();
+        let back = reported(|s| if s < 40 { 0 } else { -1_500 }).unwrap();
         assert!(back.claim.contains("-1.500 s") && back.evidence.contains("40.0 s into"), "{back:?}");
-        assert!(told(|s| if s == 7 { 60 } else { 0 }).unwrap().evidence.starts_with("2 steps"));
+        assert!(reported(|s| if s == 7 { 60 } else { 0 }).unwrap().evidence.starts_with("2 steps"));
     }
 
     #[test]
     fn a_machine_that_slept_has_no_stepped_clock() {
-        let told = |slept_ms: u64| {
+        let reported = |slept_ms: u64| {
             let mut records = records(&[1, 2], |_| 5);
             let reading = |s: u64| Reading {
                 at_ms: s * 1_000,
@@ -97,14 +97,14 @@ mod tests {
             records.readings = (0..100).map(reading).collect();
             build(&records).unwrap().findings.into_iter().any(|f| f.kind == FindingKind::ClockStep)
         };
-        assert!(told(0) && !told(7_000));
+        assert!(reported(0) && !reported(7_000));
     }
 
     #[test]
     fn a_clock_that_nobody_steers_is_a_note_and_slewing_is_none() {
-        let drift = told(|s| s as i64).unwrap();
+        let drift = reported(|s| s as i64).unwrap();
         assert!(drift.severity == Severity::Note && drift.claim.contains("+1000 ppm"), "{drift:?}");
-        assert_eq!(told(|s| s as i64 / 2), None, "as fast as a time daemon slews");
-        assert_eq!(told(|s| (s % 3) as i64), None, "readings are off by a few milliseconds");
+        assert_eq!(reported(|s| s as i64 / 2), None, "as fast as a time daemon slews");
+        assert_eq!(reported(|s| (s % 3) as i64), None, "readings are off by a few milliseconds");
     }
 }

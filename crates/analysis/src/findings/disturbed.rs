@@ -17,17 +17,17 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let others = disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples)?;
-    let told = others.told();
-    let severity = if others.is_grave() { Severity::Warning } else { Severity::Note };
+    let reported = others.reported();
+    let severity = if others.is_severe() { Severity::Warning } else { Severity::Note };
     let claim = match severity {
         Severity::Note => "other programs ran beside the load",
         _ => "the run was disturbed",
     };
-    (!told.is_empty()).then(|| Told {
+    (!reported.is_empty()).then(|| Told {
         severity,
         confidence: Confidence::Likely,
         badness: others.foreign.unwrap_or_default(),
         claim: claim.to_owned(),
-        evidence: told.join("; "),
+        evidence: reported.join("; "),
     })
 }

@@ -72,18 +72,18 @@ fn change(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
     use crate::long_run::tests::autoregressive;
-    use crate::view::build;
-    use crate::view::tests::records;
 
     #[test]
     fn a_line_is_told_from_a_tenth_on_by_how_much_it_changes() {
         let line = |per_interval: i32| (0..20).map(|i| f64::from(1_000 + per_interval * i + i % 2)).collect::<Vec<_>>();
-        for (per_interval, told) in [(10, Some(0.17)), (-10, Some(-0.21)), (2, None), (0, None)] {
+        for (per_interval, reported) in [(10, Some(0.17)), (-10, Some(-0.21)), (2, None), (0, None)] {
             let found = change(&line(per_interval));
-            assert_eq!(found.is_some(), told.is_some(), "{per_interval}: {found:?}");
+            assert_eq!(found.is_some(), reported.is_some(), "{per_interval}: {found:?}");
             assert!(
-                found.zip(told).is_none_or(|(found, told)| (found - told).abs() < 0.01),
+                found.zip(reported).is_none_or(|(found, reported)| (found - reported).abs() < 0.01),
                 "{per_interval}: {found:?}"
             );
         }
@@ -92,7 +92,7 @@ mod tests {
     /// Of a slow rise the report speaks once: as drift, or as a point that did not settle.
     #[test]
     fn a_point_that_rises_is_told_once() {
-        for (percent, told) in [(2, 1), (0, 0)] {
+        for (percent, reported) in [(2, 1), (0, 0)] {
             let mut records = records(&[4], |_| 100);
             for (interval, i) in records.intervals.iter_mut().zip(0i64..) {
                 for row in &mut interval.rows {
@@ -101,19 +101,19 @@ mod tests {
             }
             let findings = build(&records).unwrap().findings;
             let of_kind = |f: &&Finding| matches!(f.kind, FindingKind::Drift | FindingKind::NotSteady);
-            assert_eq!(findings.iter().filter(of_kind).count(), told, "{findings:?}");
+            assert_eq!(findings.iter().filter(of_kind).count(), reported, "{findings:?}");
         }
     }
 
     #[test]
     fn noise_is_called_drift_in_about_one_point_of_a_hundred_at_most() {
         for correlation in [0.0, 0.6] {
-            let told = (0..1_000).filter(|&seed| {
+            let reported = (0..1_000).filter(|&seed| {
                 let values: Vec<f64> = autoregressive(seed, 20, correlation).iter().map(|x| 100.0 + 10.0 * x).collect();
                 change(&values).is_some()
             });
-            let told = told.count();
-            assert!(told <= 13, "neighbours alike by {correlation}: {told} of 1000");
+            let reported = reported.count();
+            assert!(reported <= 13, "neighbours alike by {correlation}: {reported} of 1000");
         }
     }
 }

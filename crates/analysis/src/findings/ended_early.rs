@@ -3,29 +3,31 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Ended, PointLine};
+use linerate_record::run::{PointLine, StopReason};
 
 use super::{Run, kinds_of};
 use crate::view::Point;
 
 pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
-        Some(Ended::NoSuccess) => (
+        Some(StopReason::NoSuccess) => (
             Severity::Serious,
             "requests failed, and none succeeded for ten seconds",
             "check credentials, bucket and the target's log, then run again",
         ),
-        Some(Ended::ErrorLimit) => (
+        Some(StopReason::ErrorLimit) => (
             Severity::Serious,
             "more requests failed than --error-limit allows",
             "see the kinds of errors of this point, and the target's log",
         ),
-        Some(Ended::ObjectsExhausted) => {
+        Some(StopReason::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
         }
-        Some(Ended::Canary) => (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less"),
-        Some(Ended::Interrupted) => (Severity::Warning, "it was interrupted", ""),
-        Some(Ended::Duration | Ended::Precise) | None => return None,
+        Some(StopReason::Canary) => {
+            (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less")
+        }
+        Some(StopReason::Interrupted) => (Severity::Warning, "it was interrupted", ""),
+        Some(StopReason::Duration | StopReason::Precise) | None => return None,
     };
     Some(Finding {
         kind: FindingKind::EndedEarly,
@@ -40,9 +42,11 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
 
 /// Points that were given up before they had a figure: they are in no series, and must not go untold.
 pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
-    let told = |point: u32| run.view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
+    let reported = |point: u32| run.view.series.iter().flat_map(|s| &s.points).any(|p| p.point == point);
     let given_up = run.records.points.iter().filter_map(|line| match line {
-        PointLine::End(end) if matches!(end.ended, Ended::NoSuccess | Ended::ErrorLimit) && !told(end.point) => {
+        PointLine::End(end)
+            if matches!(end.ended, StopReason::NoSuccess | StopReason::ErrorLimit) && !reported(end.point) =>
+        {
             Some((end.point, end.ended))
         }
         _ => None,
@@ -52,7 +56,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         severity: Severity::Serious,
         confidence: Confidence::Certain,
         points: vec![point],
-        claim: if ended == Ended::ErrorLimit {
+        claim: if ended == StopReason::ErrorLimit {
             format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
         } else {
             format!("point {point} was given up in its warm-up: requests failed, and none succeeded")

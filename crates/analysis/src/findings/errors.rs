@@ -6,10 +6,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::{Run, kinds_of};
-use crate::view::Point;
-
-/// Share of failures from which a point's figures should not be used.
-const SERIOUS_SHARE: f64 = 0.01;
+use crate::view::{Point, too_many_failed};
 
 /// How a body that differs is counted.
 const WRONG_BODY: &str = "wrong body";
@@ -21,11 +18,12 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
     if errors == 0 {
         return None;
     }
-    let share = errors as f64 / (errors + point.requests) as f64;
+    let all = errors + point.requests;
+    let share = errors as f64 / all as f64;
     let wrong = point.errors.keys().any(|k| k == WRONG_BODY);
     Some(Finding {
         kind: if wrong { FindingKind::WrongBody } else { FindingKind::RequestErrors },
-        severity: if wrong || share >= SERIOUS_SHARE { Severity::Serious } else { Severity::Warning },
+        severity: if wrong || too_many_failed(errors, all) { Severity::Serious } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("{:.3} % of requests failed ({label}, {} in flight)", share * 100.0, point.concurrency),
@@ -59,8 +57,8 @@ pub(super) fn wrong_in_warmup(run: &Run<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, records};
 
     #[test]
     fn failures_are_told_by_kind_and_graded_by_their_share() {
@@ -68,8 +66,11 @@ mod tests {
             let mut records = records(&[1, 2], |_| 50);
             records.intervals[3].rows[0].errors.insert("timeout".into(), failed);
             let view = build(&records).unwrap();
-            let told = view.findings.iter().find(|f| f.kind == FindingKind::RequestErrors).unwrap();
-            assert_eq!((told.severity, told.evidence.as_str()), (severity, format!("timeout: {failed}").as_str()));
+            let reported = view.findings.iter().find(|f| f.kind == FindingKind::RequestErrors).unwrap();
+            assert_eq!(
+                (reported.severity, reported.evidence.as_str()),
+                (severity, format!("timeout: {failed}").as_str())
+            );
         }
         assert!(!kinds(&build(&records(&[1, 2], |_| 50)).unwrap()).contains(&FindingKind::RequestErrors));
     }

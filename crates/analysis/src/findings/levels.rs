@@ -88,9 +88,9 @@ pub(super) fn find(values: &[f64]) -> Option<Levels> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::build;
+    use crate::build::tests::{kinds, records};
     use crate::long_run::tests::{autoregressive, noise};
-    use crate::view::build;
-    use crate::view::tests::{kinds, records};
 
     #[test]
     fn two_levels_are_told_and_one_is_not() {
@@ -110,14 +110,14 @@ mod tests {
 
     #[test]
     fn noise_correlated_or_not_and_trends_have_no_levels() {
-        let mut told = 0;
+        let mut reported = 0;
         for seed in 0..1_000 {
             for correlation in [0.0, 0.6] {
                 let values: Vec<f64> = autoregressive(seed, 20, correlation).iter().map(|x| 100.0 + 20.0 * x).collect();
-                told += usize::from(find(&values).is_some());
+                reported += usize::from(find(&values).is_some());
             }
         }
-        assert!(told <= 10, "{told} of 2000");
+        assert!(reported <= 10, "{reported} of 2000");
         let mut gauss = noise(3);
         let trend: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i) * 3.0 + gauss()).collect();
         assert!(find(&trend).is_none());

@@ -7,7 +7,7 @@
 //! from a fifth on, latencies are no longer those of the concurrency that stands beside them.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::Ended;
+use linerate_record::run::StopReason;
 use linerate_record::units::{count, duration_ns};
 
 use super::{Run, Told, worst};
@@ -25,8 +25,13 @@ const REQUESTS_MIN: u64 = 200;
 const REMEDY: &str = "give linerate processors of its own or more --threads; where requests are as short as what \
                       linerate does between two of them, throughput needs more of them in flight";
 
+/// The same where another tool measured: what its threads did is not recorded.
+const IMPORTED_REMEDY: &str = "what that tool did between two requests is not recorded: see how busy the machine was \
+                               on which it ran, and whether it holds requests back";
+
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::LittlesLaw, REMEDY, label, series, |point| of_point(run, point))
+    let remedy = if run.records.manifest.is_imported() { IMPORTED_REMEDY } else { REMEDY };
+    worst(FindingKind::LittlesLaw, remedy, label, series, |point| of_point(run, point))
 }
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
@@ -36,7 +41,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     if point.open.is_some()
         || point.requests < REQUESTS_MIN
         || rested
-        || !matches!(point.ended, Some(Ended::Duration | Ended::Precise))
+        || !matches!(point.ended, Some(StopReason::Duration | StopReason::Precise))
     {
         return None;
     }
@@ -70,19 +75,19 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, records};
 
     /// The finding of two points of 300 requests per interval, with latencies `times` as long as they should be.
-    fn told(times: f64, change: fn(&mut crate::view::Records)) -> Option<Finding> {
+    fn reported(times: f64, change: fn(&mut crate::records::Records)) -> Option<Finding> {
         let mut records = records(&[2, 4], |_| 300);
         for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
-            let mut total = crate::histogram::empty();
-            crate::histogram::add_encoded(&mut total, &row.total).unwrap();
+            let mut total = linerate_record::histogram::empty();
+            linerate_record::histogram::add_encoded(&mut total, &row.total).unwrap();
             let ns = (total.mean() * times) as u64;
             total.clear();
             total.record_n(ns, row.requests).unwrap();
-            row.total = crate::histogram::encode(&total);
+            row.total = linerate_record::histogram::encode(&total);
         }
         change(&mut records);
         let findings = build(&records).unwrap().findings;
@@ -92,19 +97,26 @@ mod tests {
     #[test]
     fn slots_that_idle_are_told_by_how_much() {
         for (times, severity) in [(0.9, Some(Severity::Note)), (0.5, Some(Severity::Warning)), (1.0, None)] {
-            assert_eq!(told(times, |_| ()).map(|f| f.severity), severity, "{times}");
+            assert_eq!(reported(times, |_| ()).map(|f| f.severity), severity, "{times}");
         }
-        let half = told(0.5, |_| ()).unwrap();
+        let half = reported(0.5, |_| ()).unwrap();
         assert!(half.claim.contains("idled 50 %") && half.points == [0, 1], "{half:?}");
-        let more = told(1.5, |_| ()).unwrap();
+        let more = reported(1.5, |_| ()).unwrap();
         assert!(more.severity == Severity::Warning && more.claim.contains("50 % more"), "{more:?}");
     }
 
     #[test]
+    fn who_imports_a_run_is_given_no_advice_about_threads_of_linerate() {
+        let imported = reported(0.5, |records| records.manifest.asked.threads = 0).unwrap();
+        assert!(!imported.remedy.contains("--") && !imported.remedy.contains("linerate"), "{imported:?}");
+        assert!(reported(0.5, |_| ()).unwrap().remedy.contains("--threads"));
+    }
+
+    #[test]
     fn slots_that_rest_on_purpose_are_no_finding() {
-        assert_eq!(told(0.5, |records| records.intervals.iter_mut().for_each(|i| i.held_back = 1)), None);
+        assert_eq!(reported(0.5, |records| records.intervals.iter_mut().for_each(|i| i.held_back = 1)), None);
         assert_eq!(
-            told(0.5, |records| {
+            reported(0.5, |records| {
                 for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
                     row.errors.insert("timeout".into(), 1);
                 }

@@ -21,17 +21,17 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let drops = run.samples.iter().map(sum).sum::<f64>() / run.samples.len().max(1) as f64;
     let (again, segments) = (run.mean(|s| s.retransmits_per_s), run.mean(|s| s.segments_per_s));
     let again = if is_here { 0.0 } else { again };
-    let mut told = Vec::new();
-    told.extend((drops >= 1.0).then(|| format!("{} drops/s", count(drops))));
+    let mut reported = Vec::new();
+    reported.extend((drops >= 1.0).then(|| format!("{} drops/s", count(drops))));
     let is_much = again >= RETRANSMITS_SHARE * segments.max(1_000.0);
-    told.extend(is_much.then(|| format!("{} retransmitted segments/s", count(again))));
-    (!told.is_empty()).then(|| Finding {
+    reported.extend(is_much.then(|| format!("{} retransmitted segments/s", count(again))));
+    (!reported.is_empty()).then(|| Finding {
         kind: FindingKind::PacketLoss,
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "packets were lost while measuring".into(),
-        evidence: format!("{}, mean over the run", told.join(", ")),
+        evidence: format!("{}, mean over the run", reported.join(", ")),
         remedy: "look at the timeline for when, and at the switch and NIC counters for where".into(),
     })
 }
@@ -39,25 +39,25 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, readings, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, readings, records};
 
     #[test]
     fn segments_sent_again_are_told_from_one_in_a_thousand_on() {
-        for (again, told) in [(2, true), (0, false)] {
+        for (again, reported) in [(2, true), (0, false)] {
             let mut records = records(&[1, 2], |_| 5);
             records.readings = readings(0.5, 0);
             for (reading, i) in records.readings.iter_mut().zip(0..) {
                 reading.tcp.out_segments = i * 1_000;
                 reading.tcp.retransmitted_segments = i * again;
             }
-            assert_eq!(kinds(&build(&records).unwrap()).contains(&FindingKind::PacketLoss), told, "{again}");
+            assert_eq!(kinds(&build(&records).unwrap()).contains(&FindingKind::PacketLoss), reported, "{again}");
         }
     }
 
     #[test]
     fn nothing_is_lost_on_the_way_to_a_target_on_this_machine_but_what_its_loopback_drops() {
-        for (name, drops, told) in [("eth0", 500, None), ("lo", 0, None), ("lo", 5, Some("50 drops/s"))] {
+        for (name, drops, reported) in [("eth0", 500, None), ("lo", 0, None), ("lo", 5, Some("50 drops/s"))] {
             let mut records = records(&[1, 2], |_| 5);
             records.manifest.target.on_this_machine = true;
             records.readings = readings(0.5, 1_000);
@@ -67,7 +67,7 @@ mod tests {
             }
             let findings = build(&records).unwrap().findings;
             let found = findings.iter().find(|f| f.kind == FindingKind::PacketLoss);
-            assert_eq!(found.map(|f| f.evidence.split(", mean").next().unwrap()), told, "{name} {drops}");
+            assert_eq!(found.map(|f| f.evidence.split(", mean").next().unwrap()), reported, "{name} {drops}");
         }
     }
 }

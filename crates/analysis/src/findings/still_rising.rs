@@ -3,12 +3,12 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::Run;
-use crate::knee::{Outcome, SHARE};
+use crate::knee::{KneeOutcome, SHARE};
 use crate::view::Series;
 
 /// A series that had not stopped rising.
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    let knee = series.knee.as_ref().filter(|k| k.outcome == Outcome::StillRising)?;
+    let knee = series.knee.as_ref().filter(|k| k.outcome == KneeOutcome::StillRising)?;
     let next = knee.concurrency.saturating_mul(2);
     let remedy = match &run.records.manifest.asked.search {
         Some(search) if search.highest > knee.concurrency => "give a longer --duration: its time was spent".to_owned(),

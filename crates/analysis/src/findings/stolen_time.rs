@@ -29,18 +29,18 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, readings, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, readings, records};
 
     #[test]
     fn a_hypervisor_that_takes_time_is_told() {
-        for (steal_ms, told) in [(5, true), (1, false)] {
+        for (steal_ms, reported) in [(5, true), (1, false)] {
             let mut records = records(&[1, 2], |_| 5);
             records.readings = readings(0.5, 0);
             for (reading, i) in records.readings.iter_mut().zip(0..) {
                 reading.cpus[0].steal_ms = i * steal_ms;
             }
-            assert_eq!(kinds(&build(&records).unwrap()).contains(&FindingKind::StolenTime), told, "{steal_ms}");
+            assert_eq!(kinds(&build(&records).unwrap()).contains(&FindingKind::StolenTime), reported, "{steal_ms}");
         }
     }
 }

@@ -40,17 +40,19 @@ fn of_point(point: &Point) -> Option<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::records;
+    use crate::build::build;
+    use crate::build::tests::records;
 
     #[test]
     fn replies_that_ask_for_less_are_told_beside_other_failures() {
-        for (kind, told) in [("http 503 SlowDown", true), ("http 429", true), ("http 500", false), ("timeout", false)] {
+        for (kind, reported) in
+            [("http 503 SlowDown", true), ("http 429", true), ("http 500", false), ("timeout", false)]
+        {
             let mut records = records(&[1, 2], |_| 50);
             records.intervals[3].rows[0].errors.insert(kind.into(), 5);
             let findings = build(&records).unwrap().findings;
             let found = findings.iter().find(|f| f.kind == FindingKind::Throttled);
-            assert_eq!(found.is_some(), told, "{kind}");
+            assert_eq!(found.is_some(), reported, "{kind}");
             assert!(found.is_none_or(|f| f.evidence == format!("5 attempts; failed: {kind}: 5")), "{found:?}");
         }
     }

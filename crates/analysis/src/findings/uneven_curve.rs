@@ -7,7 +7,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::Run;
-use crate::knee::{Outcome, RisesAgain};
+use crate::knee::{KneeOutcome, RisesAgain};
 use crate::view::Series;
 
 /// A series that rises again.
@@ -15,29 +15,29 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     let knee = series.knee.as_ref()?;
     let RisesAgain { before, low, after, below } = knee.rises_again?;
     let points = series.points.iter().filter(|p| p.concurrency == low).map(|p| p.point).collect();
-    let told = knee.outcome != Outcome::Uneven;
+    let reported = knee.outcome != KneeOutcome::Uneven;
     Some(Finding {
         kind: FindingKind::UnevenCurve,
-        severity: if told { Severity::Note } else { Severity::Warning },
+        severity: if reported { Severity::Note } else { Severity::Warning },
         confidence: Confidence::Likely,
         points,
         claim: format!("throughput does not rise and level off: it rises again beyond {low} in flight ({label})"),
         evidence: format!("{low} in flight lies {:.0} % below the line from {before} to {after}", below * 100.0),
-        remedy: if told { String::new() } else { REMEDY.to_owned() },
+        remedy: if reported { String::new() } else { REMEDY.to_owned() },
     })
 }
 
-const REMEDY: &str = "no knee is told, since what was not measured may be the best: measure more concurrencies about \
-                      the best ones (--concurrent LIST)";
+const REMEDY: &str = "no knee is reported, since what was not measured may be the best: measure more concurrencies \
+                      about the best ones (--concurrent LIST)";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::records;
+    use crate::build::build;
+    use crate::build::tests::records;
 
     /// The finding of a series with these requests in each interval.
-    fn told(curve: &[(u32, u64)]) -> Option<Finding> {
+    fn reported(curve: &[(u32, u64)]) -> Option<Finding> {
         let concurrencies: Vec<u32> = curve.iter().map(|&(concurrency, _)| concurrency).collect();
         let rate = |at: u32| curve.iter().find(|(concurrency, _)| *concurrency == at).map_or(0, |(_, rate)| *rate);
         let records = records(&concurrencies, rate);
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn a_tooth_is_told_by_where_it_is() {
-        let found = told(&[(4, 400), (6, 600), (8, 800), (11, 550), (16, 800)]).unwrap();
+        let found = reported(&[(4, 400), (6, 600), (8, 800), (11, 550), (16, 800)]).unwrap();
         assert!(found.severity == Severity::Note && found.evidence.contains("11 in flight lies 31 %"), "{found:?}");
-        let gap = told(&[(4, 400), (6, 600), (11, 550), (16, 800)]).unwrap();
+        let gap = reported(&[(4, 400), (6, 600), (11, 550), (16, 800)]).unwrap();
         assert!(gap.severity == Severity::Warning && gap.remedy.contains("--concurrent"), "{gap:?}");
     }
 
@@ -59,7 +59,7 @@ mod tests {
             [(4, 400), (8, 800), (11, 600), (16, 590)],
             [(4, 400), (8, 700), (11, 850), (16, 1_000)],
         ] {
-            assert_eq!(told(&curve), None, "{curve:?}");
+            assert_eq!(reported(&curve), None, "{curve:?}");
         }
     }
 }

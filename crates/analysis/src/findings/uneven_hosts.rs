@@ -6,12 +6,12 @@
 //! even share out. Three standard errors: there are many hosts to choose the worst from.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::Row;
+use linerate_record::run::{IntervalRow, merged};
 use linerate_record::units::duration_ns;
 
 use super::{Run, Told, worst};
 use crate::view::{HostFigures, Point, Series};
-use crate::{histogram, long_run, quantile, student};
+use crate::{long_run, quantile, student};
 
 /// How many times the median host's latency is uneven.
 const SLOWER: f64 = 1.5;
@@ -49,12 +49,12 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
     if times <= SLOWER {
         return None;
     }
-    let rows: Vec<Vec<&Row>> = run
+    let rows: Vec<Vec<&IntervalRow>> = run
         .measured(point.point)
         .into_iter()
         .map(|i| i.whole_rows().filter(|r| r.host as usize == number).collect())
         .collect();
-    let merged = histogram::merged(rows.iter().flatten().copied()).ok()?;
+    let merged = merged(rows.iter().flatten().copied()).ok()?;
     let [median] = quantile::of(&merged, &rows, [0.5]).ok()?;
     let spread = median?.spread?;
     let low = times * (-student::quantile(1.0 - BEYOND, spread.df) * spread.variance.sqrt()).exp();
@@ -98,11 +98,11 @@ fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{records, row};
+    use crate::build::build;
+    use crate::build::tests::{records, row};
 
     /// The finding of a host that takes `requests` per interval beside one that takes 50, `times` as long.
-    fn told(times: u64, requests: u64, select: &str) -> Option<Finding> {
+    fn reported(times: u64, requests: u64, select: &str) -> Option<Finding> {
         let mut records = records(&[8], |_| 50);
         for interval in &mut records.intervals {
             interval.rows = vec![row(0, 50, 1 << 20, 1_000_000), row(1, requests, 1 << 20, 1_000_000 * times / 10)];
@@ -113,17 +113,17 @@ mod tests {
 
     #[test]
     fn a_slow_host_is_named_with_how_slow_it_is() {
-        let found = told(30, 50, "round-robin").unwrap();
+        let found = reported(30, 50, "round-robin").unwrap();
         assert!(found.severity == Severity::Warning && found.claim.contains("b:9000 took 3.0 times"), "{found:?}");
-        assert_eq!(told(13, 50, "round-robin"), None, "30 % slower is within what hosts differ by");
-        assert_eq!(told(30, 1, "round-robin"), None, "ten requests are too few to say");
+        assert_eq!(reported(13, 50, "round-robin"), None, "30 % slower is within what hosts differ by");
+        assert_eq!(reported(30, 1, "round-robin"), None, "ten requests are too few to say");
     }
 
     #[test]
     fn a_host_that_takes_another_share_is_a_note_where_shares_are_free() {
-        let found = told(10, 90, "least-outstanding").unwrap();
+        let found = reported(10, 90, "least-outstanding").unwrap();
         assert!(found.severity == Severity::Note && found.claim.contains('%'), "{found:?}");
-        assert_eq!(told(10, 55, "least-outstanding"), None);
-        assert_eq!(told(10, 90, "round-robin"), None, "a host that is given its turn says nothing by it");
+        assert_eq!(reported(10, 55, "least-outstanding"), None);
+        assert_eq!(reported(10, 90, "round-robin"), None, "a host that is given its turn says nothing by it");
     }
 }

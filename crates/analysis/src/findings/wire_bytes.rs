@@ -2,7 +2,10 @@
 //!
 //! Bodies cannot have moved without an interface having carried them: where fewer bytes were carried, the figures are
 //! wrong, or the target was reached by a way that was not looked at. Readings from before the point began to after it
-//! had ended hold every one of its bytes, so that a twentieth is left only for what lay in sockets at either end.
+//! had ended hold every one of its bytes. A reading is before the point where its last counter was read before it: on a
+//! full machine that is some time after its instant. What a point moved before such a reading was done is not counted,
+//! and neither is what it had sent of requests that nobody answered, which may have stayed in the sockets' buffers. A
+//! twentieth is left for counters that are not quite those of one instant.
 //! Frames, headers and TLS add less than a tenth to bodies of 64 KiB or more; from 30 % on, segments are sent again, or
 //! others share the interfaces. An interface that stands on others (a bond, a VLAN, a bridge) counts their bytes again
 //! and is left out.
@@ -52,11 +55,13 @@ fn missing_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     let (begin, end) = bounds(run, point.point)?;
     let readings = &run.records.readings;
     // Some drivers count a second or two late: one reading more on either side.
-    let before = readings.iter().rposition(|r| r.at_ms <= begin)?.saturating_sub(1);
+    let first = readings.iter().rposition(|r| r.at_ms <= begin)?.saturating_sub(1);
+    let before = readings[..=first].iter().rposition(|r| read_by_ms(r) <= begin).unwrap_or(first);
     let after = (readings.iter().position(|r| r.at_ms >= end)? + 1).min(readings.len() - 1);
     let carried = carried(run, &readings[before], &readings[after])?;
     let of_point: Vec<&Interval> = run.records.intervals.iter().filter(|i| i.point == point.point).collect();
-    let bodies = bodies(&of_point, 0.0, f64::INFINITY);
+    let mut bodies = surely_between(&of_point, read_by_ms(&readings[before]));
+    bodies.out -= unanswered_bytes(&of_point);
     let check = |bodies: f64, carried: f64, verb: &str| {
         (bodies >= BODIES_MIN && carried < bodies * (1.0 - MISSING)).then(|| Told {
             severity: Severity::Serious,
@@ -87,6 +92,23 @@ fn overhead_of(run: &Run<'_>, point: &Point) -> Option<Told> {
         })
     };
     check(bodies.into, carried.into, "received").or_else(|| check(bodies.out, carried.out, "sent"))
+}
+
+/// When the last counter of a reading was read.
+const fn read_by_ms(reading: &Reading) -> u64 {
+    reading.at_ms.saturating_add(reading.took_ms)
+}
+
+/// Body bytes of the intervals that begin at this instant or later.
+fn surely_between(intervals: &[&Interval], from_ms: u64) -> Moved {
+    let whole: Vec<&Interval> = intervals.iter().filter(|i| i.from_ms >= from_ms).copied().collect();
+    bodies(&whole, 0.0, f64::INFINITY)
+}
+
+/// What was sent of requests that were not answered while they were counted.
+fn unanswered_bytes(intervals: &[&Interval]) -> f64 {
+    let rows = intervals.iter().flat_map(|i| i.whole_rows()).filter(|row| matches!(row.op, Op::Put | Op::Multipart));
+    rows.map(|row| row.moved_bytes as f64 - row.bytes as f64).sum::<f64>().max(0.0)
 }
 
 /// When a point began and ended, its warm-up and its last writes included.
@@ -126,7 +148,7 @@ fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> Moved {
 fn carried(run: &Run<'_>, from: &Reading, to: &Reading) -> Option<Moved> {
     let here = run.records.manifest.target.on_this_machine;
     let stands_on_others =
-        |name: &str| run.records.manifest.machine.nics.iter().any(|nic| nic.name == name && !nic.over.is_empty());
+        |name: &str| run.records.manifest.machine().nics.iter().any(|nic| nic.name == name && !nic.over.is_empty());
     let (mut moved, mut any) = (Moved { into: 0.0, out: 0.0 }, false);
     for nic in to.nics.iter().filter(|n| (n.name == "lo") == here && !stands_on_others(&n.name)) {
         let Some(before) = from.nics.iter().find(|n| n.name == nic.name) else { continue };
@@ -139,15 +161,15 @@ fn carried(run: &Run<'_>, from: &Reading, to: &Reading) -> Option<Moved> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::machine::Nic;
+    use linerate_record::machine::MachineNic;
     use linerate_record::reading::NicCounters;
 
     use super::*;
-    use crate::view::build;
-    use crate::view::tests::{kinds, readings, records};
+    use crate::build::build;
+    use crate::build::tests::{kinds, readings, records};
 
     /// Findings of GETs of 100 MiB/s, `times` of which interfaces received; on each interface alike.
-    fn told(times: f64, interfaces: &[&str], change: fn(&mut crate::view::Records)) -> Vec<FindingKind> {
+    fn reported(times: f64, interfaces: &[&str], change: fn(&mut crate::records::Records)) -> Vec<FindingKind> {
         let mut records = records(&[1, 2], |_| 5);
         records.readings = readings(0.2, 0);
         for (reading, i) in records.readings.iter_mut().zip(0u32..) {
@@ -168,38 +190,79 @@ mod tests {
             (1.1, vec![]),
             (1.6, vec![FindingKind::WireOverhead]),
         ] {
-            assert_eq!(told(times, &["eth0"], |_| ()), expected, "{times}");
+            assert_eq!(reported(times, &["eth0"], |_| ()), expected, "{times}");
         }
     }
 
     #[test]
+    fn a_reading_that_was_done_late_is_no_evidence_of_what_moved_before() {
+        // The first reading is of the instant at which the point began, and was done half of a second later: what was
+        // received until then is in it already.
+        let late = |records: &mut crate::records::Records| {
+            let then = records.readings[5].nics.clone();
+            records.readings.drain(1..=5);
+            (records.readings[0].took_ms, records.readings[0].nics) = (500, then);
+        };
+        assert_eq!(reported(1.0, &["eth0"], late), []);
+        assert_eq!(reported(0.5, &["eth0"], late), [FindingKind::BytesUnaccounted], "a count that is double");
+        let hidden = |records: &mut crate::records::Records| {
+            let then = records.readings[5].nics.clone();
+            records.readings.drain(1..=5);
+            records.readings[0].nics = then;
+        };
+        assert_eq!(reported(1.0, &["eth0"], hidden), [FindingKind::BytesUnaccounted], "nobody knows of such readings");
+    }
+
+    #[test]
+    fn what_nobody_answered_may_have_stayed_in_sockets() {
+        let put = |answered: f64| {
+            let mut records = records(&[1, 2], |_| 5);
+            records.readings = readings(0.2, 0);
+            for (reading, i) in records.readings.iter_mut().zip(0u64..) {
+                let tx_bytes = (i * 5) << 20;
+                reading.nics = vec![NicCounters { name: "eth0".into(), tx_bytes, ..NicCounters::default() }];
+            }
+            for row in records.intervals.iter_mut().flat_map(|interval| &mut interval.rows) {
+                row.op = Op::Put;
+                row.bytes = (row.moved_bytes as f64 * answered) as u64;
+            }
+            let reported = kinds(&build(&records).unwrap());
+            reported.into_iter().filter(|kind| *kind == FindingKind::BytesUnaccounted).count()
+        };
+        assert_eq!((put(0.5), put(1.0)), (0, 1), "half of it was sent");
+    }
+
+    #[test]
     fn loopback_counts_where_the_target_is_on_this_machine_and_only_there() {
-        assert_eq!(told(1.0, &["lo"], |r| r.manifest.target.on_this_machine = true), []);
-        assert_eq!(told(0.1, &["lo"], |r| r.manifest.target.on_this_machine = true), [FindingKind::BytesUnaccounted]);
-        assert_eq!(told(1.0, &["lo"], |_| ()), [], "no interface on the way is known");
+        assert_eq!(reported(1.0, &["lo"], |r| r.manifest.target.on_this_machine = true), []);
+        assert_eq!(
+            reported(0.1, &["lo"], |r| r.manifest.target.on_this_machine = true),
+            [FindingKind::BytesUnaccounted]
+        );
+        assert_eq!(reported(1.0, &["lo"], |_| ()), [], "no interface on the way is known");
     }
 
     #[test]
     fn bonds_and_vlans_do_not_count_what_they_stand_on_twice() {
-        let stacked = |records: &mut crate::view::Records| {
-            let over = |name: &str, over: &[&str]| Nic {
+        let stacked = |records: &mut crate::records::Records| {
+            let over = |name: &str, over: &[&str]| MachineNic {
                 name: name.into(),
                 over: over.iter().map(|n| (*n).into()).collect(),
-                ..Nic::default()
+                ..MachineNic::default()
             };
-            records.manifest.machine.nics =
+            records.manifest.clients[0].machine.nics =
                 vec![over("ens1", &[]), over("ens2", &[]), over("bond0", &["ens1", "ens2"]), over("vlan", &["bond0"])];
         };
-        assert_eq!(told(0.5, &["ens1", "ens2", "bond0", "vlan"], stacked), []);
-        assert_eq!(told(0.5, &["ens1", "ens2", "bond0", "vlan"], |_| ()), [FindingKind::WireOverhead]);
+        assert_eq!(reported(0.5, &["ens1", "ens2", "bond0", "vlan"], stacked), []);
+        assert_eq!(reported(0.5, &["ens1", "ens2", "bond0", "vlan"], |_| ()), [FindingKind::WireOverhead]);
     }
 
     #[test]
     fn counters_that_went_backwards_say_nothing() {
-        let restarted = |records: &mut crate::view::Records| {
+        let restarted = |records: &mut crate::records::Records| {
             let at_restart = records.readings[15].nics[0].rx_bytes;
             records.readings.iter_mut().skip(15).for_each(|r| r.nics[0].rx_bytes -= at_restart);
         };
-        assert!(!told(1.0, &["eth0"], restarted).contains(&FindingKind::BytesUnaccounted));
+        assert!(!reported(1.0, &["eth0"], restarted).contains(&FindingKind::BytesUnaccounted));
     }
 }

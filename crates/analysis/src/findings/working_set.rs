@@ -38,7 +38,7 @@ pub(super) fn unknown(run: &Run<'_>) -> Option<Finding> {
         points: sets.iter().map(|(point, _)| *point).collect(),
         claim: "what was read may have come from the target's memory".into(),
         evidence: format!("reads chose from {} or less; the target's memory is not known", bytes_iec(largest as f64)),
-        remedy: "tell it with --target-memory, or read a set that no memory holds (--objects)".into(),
+        remedy: "state it with --target-memory, or read a set that no memory holds (--objects)".into(),
     })
 }
 
@@ -47,7 +47,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     if manifest.target.kind == "null" || point.moved_bytes <= 0 {
         return None;
     }
-    let told = |severity, confidence, memory_bytes: u64, seen: &str| Told {
+    let reported = |severity, confidence, memory_bytes: u64, seen: &str| Told {
         severity,
         confidence,
         badness: memory_bytes as f64 / set_bytes.max(1) as f64,
@@ -59,15 +59,15 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         ),
     };
     if manifest.target.on_this_machine {
-        let (memory_bytes, (read, served)) = (manifest.machine.memory_bytes, read_and_served(run, point)?);
+        let (memory_bytes, (read, served)) = (manifest.machine().memory_bytes, read_and_served(run, point)?);
         let own = manifest.target.kind != "s3";
         let severity = if own { Severity::Note } else { Severity::Warning };
         let seen = format!("; its drives read {} of {} served", bytes_iec(read), bytes_iec(served));
         return (read < FROM_DRIVES * served && set_bytes < memory_bytes)
-            .then(|| told(severity, Confidence::Certain, memory_bytes, &seen));
+            .then(|| reported(severity, Confidence::Certain, memory_bytes, &seen));
     }
     let memory_bytes = manifest.asked.target_memory_bytes?.saturating_mul(manifest.target.hosts.len() as u64);
-    (set_bytes < memory_bytes).then(|| told(Severity::Warning, Confidence::Likely, memory_bytes, ""))
+    (set_bytes < memory_bytes).then(|| reported(Severity::Warning, Confidence::Likely, memory_bytes, ""))
 }
 
 /// Bytes of the objects that a point's reads chose from.
@@ -98,11 +98,12 @@ mod tests {
     use linerate_record::reading::{DiskCounters, Reading};
 
     use super::*;
-    use crate::view::tests::records;
-    use crate::view::{Records, build};
+    use crate::build::build;
+    use crate::build::tests::records;
+    use crate::records::Records;
 
     /// The finding of reads of 100 MiB/s from a set of 10 MiB.
-    fn told(change: impl Fn(&mut Records)) -> Option<Finding> {
+    fn reported(change: impl Fn(&mut Records)) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         for line in &mut records.points {
             if let PointLine::Begin(begin) = line {
@@ -116,7 +117,7 @@ mod tests {
     /// A target on this machine, of 64 GiB, whose drive reads so many MiB/s.
     fn here(records: &mut Records, mib_per_s: u64) {
         records.manifest.target.on_this_machine = true;
-        records.manifest.machine.memory_bytes = 64 << 30;
+        records.manifest.clients[0].machine.memory_bytes = 64 << 30;
         let disk = |i: u64| DiskCounters {
             name: "nvme0n1".into(),
             read_bytes: i * mib_per_s * (1 << 20) / 10,
@@ -128,14 +129,14 @@ mod tests {
 
     #[test]
     fn drives_that_read_nothing_give_the_page_cache_away() {
-        let found = told(|r| here(r, 1)).unwrap();
+        let found = reported(|r| here(r, 1)).unwrap();
         assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain));
         assert!(
             found.claim.contains("came from the target's memory") && found.evidence.contains("10.0 MiB"),
             "{found:?}"
         );
-        assert_eq!(told(|r| here(r, 90)), None, "drives read what was served");
-        let own = told(|r| {
+        assert_eq!(reported(|r| here(r, 90)), None, "drives read what was served");
+        let own = reported(|r| {
             here(r, 1);
             r.manifest.target.kind = "embedded".into();
         });
@@ -144,12 +145,12 @@ mod tests {
 
     #[test]
     fn elsewhere_the_memory_told_decides_and_is_asked_for() {
-        let asked = told(|_| ()).unwrap();
+        let asked = reported(|_| ()).unwrap();
         assert!(asked.severity == Severity::Note && asked.remedy.contains("--target-memory"), "{asked:?}");
-        let fits = told(|r| r.manifest.asked.target_memory_bytes = Some(64 << 30)).unwrap();
+        let fits = reported(|r| r.manifest.asked.target_memory_bytes = Some(64 << 30)).unwrap();
         assert_eq!((fits.severity, fits.points.as_slice()), (Severity::Warning, [0, 1].as_slice()));
         assert!(fits.evidence.contains("128 GiB"), "of both hosts: {fits:?}");
-        assert_eq!(told(|r| r.manifest.asked.target_memory_bytes = Some(4 << 20)), None);
+        assert_eq!(reported(|r| r.manifest.asked.target_memory_bytes = Some(4 << 20)), None);
     }
 
     #[test]
@@ -161,6 +162,6 @@ mod tests {
                 }
             }
         };
-        assert_eq!(told(writes), None);
+        assert_eq!(reported(writes), None);
     }
 }

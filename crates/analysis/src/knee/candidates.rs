@@ -85,8 +85,8 @@ fn shape(rungs: &[Rung], grid: &[u32]) -> Option<Shape> {
     let bound = SHARE * line.reached[line.best].exp();
     let least_error = line.error(line.best.saturating_sub(1).max(shape.from)) * bound;
     let is_below = |r: &Rung| r.throughput.mean + SURE * r.error.hypot(least_error) < bound;
-    let is_told = before.iter().all(is_below);
-    is_told.then_some(shape)
+    let is_reported = before.iter().all(is_below);
+    is_reported.then_some(shape)
 }
 
 /// A curve held against 95 % of its maximum, over the grid up to the last rung.
@@ -134,7 +134,7 @@ impl<'a> Line<'a> {
 /// The candidates where no shape is assumed.
 fn one_by_one(rungs: &[Rung], grid: &[u32], z: f64) -> Candidates {
     let last = rungs.last().map_or(grid.len().saturating_sub(1), |r| r.index);
-    let costs: Vec<f64> = (0..=last).map(|index| cost(rungs, &Place::of(rungs, grid, index))).collect();
+    let costs: Vec<f64> = (0..=last).map(|index| cost(rungs, &KneeCandidate::of(rungs, grid, index))).collect();
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
     if !least.is_finite() {
         return Candidates { lowest: last, median: last, highest: last, is_concave: true };
@@ -153,28 +153,28 @@ fn one_by_one(rungs: &[Rung], grid: &[u32], z: f64) -> Candidates {
 }
 
 /// A place for the knee.
-struct Place {
+struct KneeCandidate {
     index: usize,
     /// Where it was not measured: the nearest rung below, and what share of the throughput at the place must be there.
     leans_on: Option<(usize, f64)>,
 }
 
-impl Place {
+impl KneeCandidate {
     fn of(rungs: &[Rung], grid: &[u32], index: usize) -> Self {
         let below = rungs.iter().rev().find(|r| r.index <= index).filter(|r| r.index < index);
         let share = |r: &Rung| f64::from(r.concurrency) / f64::from(grid[index]);
-        Place { index, leans_on: below.map(|r| (r.index, share(r))) }
+        KneeCandidate { index, leans_on: below.map(|r| (r.index, share(r))) }
     }
 }
 
 /// The least cost of a place, over the rungs that can be the best.
-fn cost(rungs: &[Rung], knee: &Place) -> f64 {
+fn cost(rungs: &[Rung], knee: &KneeCandidate) -> f64 {
     let best = rungs.iter().filter(|r| r.index >= knee.index && r.throughput.mean > 0.0);
     best.map(|p| least_cost(rungs, knee, p)).fold(f64::INFINITY, f64::min)
 }
 
 /// The least over `M` of a sum of convex pieces, by Newton's steps, which end where no piece changes.
-fn least_cost(rungs: &[Rung], knee: &Place, best: &Rung) -> f64 {
+fn least_cost(rungs: &[Rung], knee: &KneeCandidate, best: &Rung) -> f64 {
     let mut maximum = best.throughput.mean;
     let mut least = f64::INFINITY;
     for _ in 0..12 {
@@ -200,7 +200,7 @@ fn least_cost(rungs: &[Rung], knee: &Place, best: &Rung) -> f64 {
 }
 
 /// By how much a rung's mean must be moved, and how that changes with the maximum.
-fn moved(rung: &Rung, knee: &Place, best: usize, maximum: f64) -> (f64, f64) {
+fn moved(rung: &Rung, knee: &KneeCandidate, best: usize, maximum: f64) -> (f64, f64) {
     let mean = rung.throughput.mean;
     let above = |share: f64| if mean > share * maximum { (mean - share * maximum, -share) } else { (0.0, 0.0) };
     let least = match knee.leans_on {

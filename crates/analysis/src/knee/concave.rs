@@ -22,7 +22,7 @@ pub(super) struct Concave {
 }
 
 /// A point: logarithms of concurrency and throughput, and the relative standard error.
-struct Place {
+struct LogPoint {
     x: f64,
     y: f64,
     weight: f64,
@@ -62,9 +62,9 @@ impl Concave {
 pub(super) fn fit(rungs: &[Rung]) -> Option<Concave> {
     let place = |r: &Rung| {
         let relative = r.error / r.throughput.mean;
-        Place { x: f64::from(r.concurrency).ln(), y: r.throughput.mean.ln(), weight: relative.powi(-2) }
+        LogPoint { x: f64::from(r.concurrency).ln(), y: r.throughput.mean.ln(), weight: relative.powi(-2) }
     };
-    let places: Vec<Place> = rungs.iter().filter(|r| r.throughput.mean > 0.0 && r.error > 0.0).map(place).collect();
+    let places: Vec<LogPoint> = rungs.iter().filter(|r| r.throughput.mean > 0.0 && r.error > 0.0).map(place).collect();
     if places.len() < 2 {
         return None;
     }
@@ -91,7 +91,7 @@ pub(super) fn fit(rungs: &[Rung]) -> Option<Concave> {
         }
     }
     let (coefficients, covariance) = solve(&places, &knots)?;
-    let residual = |p: &Place| p.y - product(&columns(p.x, &knots), &coefficients);
+    let residual = |p: &LogPoint| p.y - product(&columns(p.x, &knots), &coefficients);
     let chi_square = places.iter().map(|p| residual(p).powi(2) * p.weight).sum();
     let degrees = places.len().saturating_sub(coefficients.len());
     let visits: f64 = rungs.iter().map(|r| f64::from(r.visits.max(1))).sum();
@@ -100,7 +100,7 @@ pub(super) fn fit(rungs: &[Rung]) -> Option<Concave> {
 }
 
 /// The place where another knot would better the fit most; `None` where none would.
-fn wanting(places: &[Place], knots: &[f64], coefficients: &[f64]) -> Option<f64> {
+fn wanting(places: &[LogPoint], knots: &[f64], coefficients: &[f64]) -> Option<f64> {
     let off: Vec<f64> = places.iter().map(|p| p.y - product(&columns(p.x, knots), coefficients)).collect();
     let pull = |knot: f64| -> f64 {
         let (mut along, mut length) = (0.0, 0.0);
@@ -127,7 +127,7 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
 
 /// Weighted least squares: coefficients and their covariance, by Gauss and Jordan on the normal equations beside the
 /// unit matrix. `None` where the columns depend on each other.
-fn solve(places: &[Place], knots: &[f64]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+fn solve(places: &[LogPoint], knots: &[f64]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
     let size = knots.len() + 2;
     let mut rows = vec![vec![0.0; 2 * size]; size];
     let mut right = vec![0.0; size];
@@ -163,7 +163,7 @@ fn solve(places: &[Place], knots: &[f64]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Estimate;
+    use crate::estimate::Estimate;
 
     fn rungs(points: &[(u32, f64)], relative: f64) -> Vec<Rung> {
         let rung = |(index, &(concurrency, mean)): (usize, &(u32, f64))| Rung {

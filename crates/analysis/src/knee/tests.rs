@@ -1,13 +1,13 @@
 use super::*;
 
-fn visit(concurrency: u32, mean: f64, relative_half_width: f64) -> Measured {
+fn visit(concurrency: u32, mean: f64, relative_half_width: f64) -> KneeMeasurement {
     let half_width_95 = Some(mean * relative_half_width);
     let throughput = Estimate { mean, half_width_95, intervals: 40, effective: 30.0 };
-    Measured { concurrency, throughput, p50_ns: 1_000, p99_ns: 9_000, spent_ms: 5_000 }
+    KneeMeasurement { concurrency, throughput, p50_ns: 1_000, p99_ns: 9_000, spent_ms: 5_000 }
 }
 
 fn curve(points: &[(u32, f64)], half_width: f64) -> Knee {
-    let visits: Vec<Measured> = points.iter().map(|&(c, x)| visit(c, x, half_width)).collect();
+    let visits: Vec<KneeMeasurement> = points.iter().map(|&(c, x)| visit(c, x, half_width)).collect();
     judge(&visits, points[0].0, points[points.len() - 1].0)
 }
 
@@ -23,12 +23,12 @@ fn the_grid_steps_by_the_root_of_two_and_holds_both_ends() {
 fn the_knee_is_the_least_concurrency_near_the_best() {
     let minio = [(1, 761.0), (2, 1098.0), (3, 1240.0), (4, 1320.0), (8, 1315.0), (16, 1289.0), (32, 1281.0)];
     let knee = curve(&minio, 0.01);
-    assert_eq!((knee.outcome, knee.concurrency, knee.best_concurrency), (Outcome::Found, 4, 4));
+    assert_eq!((knee.outcome, knee.concurrency, knee.best_concurrency), (KneeOutcome::Found, 4, 4));
     assert!(knee.lowest >= 3 && knee.highest <= 4, "{knee:?}");
     let rising = curve(&[(1, 10.0), (2, 20.0), (3, 30.0), (4, 40.0)], 0.02);
-    assert_eq!((rising.outcome, rising.concurrency), (Outcome::StillRising, 4));
+    assert_eq!((rising.outcome, rising.concurrency), (KneeOutcome::StillRising, 4));
     let falling = curve(&[(4, 103.0), (6, 95.0), (8, 89.0), (16, 83.0), (32, 69.0)], 0.02);
-    assert_eq!((falling.outcome, falling.concurrency, falling.lowest), (Outcome::Retrograde, 4, 4));
+    assert_eq!((falling.outcome, falling.concurrency, falling.lowest), (KneeOutcome::Retrograde, 4, 4));
 }
 
 #[test]
@@ -47,11 +47,11 @@ const TEETH: [(u32, f64); 9] =
 fn of_a_saw_tooth_a_knee_is_told_where_all_that_may_be_the_best_was_measured() {
     let knee = curve(&TEETH, 0.01);
     let rise = knee.rises_again.unwrap();
-    assert_eq!((knee.outcome, knee.concurrency, knee.lowest, knee.highest), (Outcome::Found, 8, 8, 8), "{knee:?}");
+    assert_eq!((knee.outcome, knee.concurrency, knee.lowest, knee.highest), (KneeOutcome::Found, 8, 8, 8), "{knee:?}");
     assert_eq!((rise.low, (0.3..0.33).contains(&rise.below)), (11, true), "{rise:?}");
     // Without 8 in flight, nobody knows that it gives as much as 16.
     let gap: Vec<(u32, f64)> = TEETH.iter().copied().filter(|(c, _)| *c != 8).collect();
-    assert_eq!(curve(&gap, 0.01).outcome, Outcome::Uneven);
+    assert_eq!(curve(&gap, 0.01).outcome, KneeOutcome::Uneven);
 }
 
 #[test]
@@ -61,20 +61,36 @@ fn visits_of_one_concurrency_that_lie_apart_tell_no_knee() {
         let of = |&(c, x): &(u32, f64)| [visit(c, x, 0.01), visit(c, x * (1.0 + apart), 0.01)];
         judge(&rising.iter().flat_map(of).collect::<Vec<_>>(), 1, 16).outcome
     };
-    assert_eq!((knee(0.04), knee(0.12)), (Outcome::Found, Outcome::Unsteady));
+    assert_eq!((knee(0.04), knee(0.12)), (KneeOutcome::Found, KneeOutcome::Unsteady));
+}
+
+#[test]
+fn what_is_too_unsteady_for_a_knee_is_the_concurrency_that_is_and_no_visits_are_told_of_one() {
+    let visits = [visit(1, 10.0, 0.01), visit(2, 20.0, 0.01), visit(4, 30.0, 0.02), visit(8, 40.0, 1.98)];
+    let knee = judge(&visits, 1, 8);
+    let one = knee.unsteady;
+    let reported = one.map(|one| (one.concurrency, one.visits, one.throughput.half_width_95));
+    assert_eq!(knee.outcome, KneeOutcome::Unsteady, "{knee:?}");
+    assert_eq!(reported, Some((8, 1, Some(79.2))));
+    // Several visits that each look steady.
+    let apart = |&(c, x): &(u32, f64)| [visit(c, x, 0.01), visit(c, x * if c == 4 { 1.4 } else { 1.12 }, 0.01)];
+    let rising = [(1, 10.0), (2, 20.0), (4, 40.0), (8, 41.0), (16, 41.0)];
+    let reported = judge(&rising.iter().flat_map(apart).collect::<Vec<_>>(), 1, 16).unsteady;
+    assert_eq!(reported.map(|one| (one.concurrency, one.visits)), Some((4, 2)));
+    assert_eq!(curve(&rising, 0.01).unsteady, None);
 }
 
 /// What a search measures of a curve, and what it tells.
 fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32>, Knee) {
-    let mut search = Search::new(Limits::new(1, 256));
+    let mut search = KneeSearch::new(KneeLimits::new(1, 256));
     let mut asked = Vec::new();
     loop {
         match search.next() {
-            Step::Done(knee) => return (asked, knee),
-            Step::Measure(Ask { concurrency, at_most_ms, .. }) => {
+            KneeStep::Done(knee) => return (asked, knee),
+            KneeStep::Measure(KneeProbe { concurrency, at_most_ms, .. }) => {
                 asked.push(concurrency);
                 let one = visit(concurrency, curve(concurrency), 0.01);
-                search.observe(Measured { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
+                search.observe(KneeMeasurement { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
             }
         }
     }
@@ -84,7 +100,11 @@ fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32
 fn a_second_rise_beyond_the_climb_is_found() {
     let shelf = |c: u32| f64::from(c.min(4)) * if c > 64 { 25.0 } else { 15.0 };
     let (_, knee) = searched(shelf, |_| 1_000_000);
-    assert_eq!((knee.outcome, knee.concurrency, knee.lowest, knee.highest), (Outcome::Found, 91, 91, 91), "{knee:?}");
+    assert_eq!(
+        (knee.outcome, knee.concurrency, knee.lowest, knee.highest),
+        (KneeOutcome::Found, 91, 91, 91),
+        "{knee:?}"
+    );
     assert!(knee.rises_again.is_some());
 }
 

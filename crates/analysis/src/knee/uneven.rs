@@ -27,7 +27,7 @@ pub struct RisesAgain {
 
 /// The clearest rise after a level or a fall, where it is beyond doubt and matters to a knee.
 pub(super) fn rises_again(rungs: &[Rung]) -> Option<RisesAgain> {
-    hollows(rungs).max_by(|a, b| a.errors.total_cmp(&b.errors)).map(|h| h.told)
+    hollows(rungs).max_by(|a, b| a.errors.total_cmp(&b.errors)).map(|h| h.reported)
 }
 
 /// The last rung, as an index of the grid, behind which throughput rises again.
@@ -40,7 +40,7 @@ struct Hollow {
     index: usize,
     /// By how many standard errors it lies below.
     errors: f64,
-    told: RisesAgain,
+    reported: RisesAgain,
 }
 
 fn hollows(rungs: &[Rung]) -> impl Iterator<Item = Hollow> {
@@ -62,13 +62,13 @@ fn hollow([before, at, after]: [&Rung; 3]) -> Option<Hollow> {
     let error = e1.hypot((1.0 - part) * e0).hypot(part * e2);
     let matters = -SHARE.ln();
     let is_clear = below > (SURE * error).max(matters) && rise > (SURE * e1.hypot(e2)).max(matters);
-    let told = RisesAgain {
+    let reported = RisesAgain {
         before: before.concurrency,
         low: at.concurrency,
         after: after.concurrency,
         below: 1.0 - (-below).exp(),
     };
-    is_clear.then(|| Hollow { index: at.index, errors: below / error, told })
+    is_clear.then(|| Hollow { index: at.index, errors: below / error, reported })
 }
 
 /// Concurrencies of the grid, up to the highest measured, that were not measured and may give nearly the best.

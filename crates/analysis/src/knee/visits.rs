@@ -1,8 +1,7 @@
 //! Visits of the same concurrency, put together.
 
-use super::Measured;
-use crate::estimate::{freedom, student_t_975};
-use crate::view::Estimate;
+use super::KneeMeasurement;
+use crate::estimate::{Estimate, freedom, student_t_975};
 
 /// Least standard error of a visit, as a share of its mean: what passes between two visits is not in their ±.
 const ERROR_FLOOR: f64 = 0.004;
@@ -28,7 +27,7 @@ pub(super) struct Rung {
 }
 
 /// The rungs that were visited, by rising concurrency. Visits off the grid are left out.
-pub(super) fn rungs(visits: &[Measured], grid: &[u32]) -> Vec<Rung> {
+pub(super) fn rungs(visits: &[KneeMeasurement], grid: &[u32]) -> Vec<Rung> {
     let usual = usual(visits);
     let groups = groups(visits, grid);
     // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
@@ -38,19 +37,30 @@ pub(super) fn rungs(visits: &[Measured], grid: &[u32]) -> Vec<Rung> {
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
 }
 
-fn groups<'a>(visits: &'a [Measured], grid: &[u32]) -> Vec<Vec<&'a Measured>> {
+fn groups<'a>(visits: &'a [KneeMeasurement], grid: &[u32]) -> Vec<Vec<&'a KneeMeasurement>> {
     grid.iter().map(|&concurrency| visits.iter().filter(|v| v.concurrency == concurrency).collect()).collect()
 }
 
 /// By how much visits of the same concurrency differ beyond what their own ± explain: standard deviation as a share of
 /// the mean.
-pub(super) fn apart(visits: &[Measured], grid: &[u32]) -> f64 {
+pub(super) fn apart(visits: &[KneeMeasurement], grid: &[u32]) -> f64 {
     between_visits(&groups(visits, grid), usual(visits)).sqrt()
+}
+
+/// Of the concurrencies that were visited again, the one whose visits lie farthest apart, as a share of their mean.
+pub(super) fn widest_apart(visits: &[KneeMeasurement], rungs: &[Rung]) -> Option<Rung> {
+    let spread = |rung: &Rung| {
+        let means = visits.iter().filter(|v| v.concurrency == rung.concurrency).map(|v| v.throughput.mean);
+        let (low, high) = means.fold((f64::MAX, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
+        (high - low) / rung.throughput.mean
+    };
+    let again = rungs.iter().filter(|rung| rung.visits > 1);
+    again.max_by(|a, b| spread(a).total_cmp(&spread(b))).cloned()
 }
 
 /// Variance of one interval as a share of the squared mean, times what its neighbours' resemblance makes of it, and
 /// the degrees of freedom behind that; `None` where a visit was too short to tell.
-fn scatter(visit: &Measured) -> Option<(f64, f64)> {
+fn scatter(visit: &KneeMeasurement) -> Option<(f64, f64)> {
     let Estimate { mean, half_width_95, intervals, .. } = visit.throughput;
     let freedom = freedom(intervals as usize);
     let error = half_width_95? / student_t_975(freedom) / mean;
@@ -58,15 +68,15 @@ fn scatter(visit: &Measured) -> Option<(f64, f64)> {
 }
 
 /// The scatter of all visits together.
-fn usual(visits: &[Measured]) -> Option<f64> {
-    let told = || visits.iter().filter_map(scatter);
-    let freedom: f64 = told().map(|s| s.1).sum();
-    (freedom > 0.0).then(|| told().map(|(scatter, freedom)| scatter * freedom).sum::<f64>() / freedom)
+fn usual(visits: &[KneeMeasurement]) -> Option<f64> {
+    let reported = || visits.iter().filter_map(scatter);
+    let freedom: f64 = reported().map(|s| s.1).sum();
+    (freedom > 0.0).then(|| reported().map(|(scatter, freedom)| scatter * freedom).sum::<f64>() / freedom)
 }
 
 /// Standard error of one visit's mean. A visit that ended as soon as it looked precise looks more precise than it is,
 /// so its scatter is drawn towards that of all, and is not taken to be less.
-fn error_within(visit: &Measured, usual: Option<f64>) -> f64 {
+fn error_within(visit: &KneeMeasurement, usual: Option<f64>) -> f64 {
     let own = scatter(visit);
     let scatter = match (own, usual) {
         (Some((own, freedom)), Some(usual)) => ((own * freedom + usual * SHRINK) / (freedom + SHRINK)).max(usual),
@@ -78,19 +88,19 @@ fn error_within(visit: &Measured, usual: Option<f64>) -> f64 {
 
 /// Weight of each visit: its share of the intervals. Weights by the visits' own variances would favour one that is
 /// calm by chance.
-fn weights(group: &[&Measured]) -> Vec<f64> {
-    let intervals = |v: &Measured| f64::from(v.throughput.intervals.max(1));
+fn weights(group: &[&KneeMeasurement]) -> Vec<f64> {
+    let intervals = |v: &KneeMeasurement| f64::from(v.throughput.intervals.max(1));
     let total: f64 = group.iter().map(|v| intervals(v)).sum();
     group.iter().map(|v| intervals(v) / total).collect()
 }
 
-fn weighted_mean(group: &[&Measured]) -> f64 {
+fn weighted_mean(group: &[&KneeMeasurement]) -> f64 {
     group.iter().zip(weights(group)).map(|(v, w)| w * v.throughput.mean).sum()
 }
 
 /// Variance between visits beyond what their own ± explain, relative to the mean, over all concurrencies that were
 /// visited again: the moment estimator of random effects (DerSimonian and Laird 1986).
-fn between_visits(groups: &[Vec<&Measured>], usual: Option<f64>) -> f64 {
+fn between_visits(groups: &[Vec<&KneeMeasurement>], usual: Option<f64>) -> f64 {
     let (mut excess, mut scale) = (0.0, 0.0);
     for group in groups.iter().filter(|g| g.len() > 1) {
         let mean = weighted_mean(group);
@@ -108,19 +118,19 @@ fn between_visits(groups: &[Vec<&Measured>], usual: Option<f64>) -> f64 {
     if scale > 0.0 { (excess / scale).max(0.0) } else { 0.0 }
 }
 
-fn pooled(index: usize, group: &[&Measured], usual: Option<f64>, between: f64) -> Rung {
+fn pooled(index: usize, group: &[&KneeMeasurement], usual: Option<f64>, between: f64) -> Rung {
     let weights = weights(group);
     let mean = weighted_mean(group);
     let variance: f64 =
         group.iter().zip(&weights).map(|(v, w)| w * w * (error_within(v, usual).powi(2) + between * mean * mean)).sum();
     let error = variance.sqrt();
     let heaviest = group.iter().max_by_key(|v| v.throughput.intervals);
-    let told = group.iter().any(|v| v.throughput.half_width_95.is_some());
+    let reported = group.iter().any(|v| v.throughput.half_width_95.is_some());
     let throughput = match group {
         [one] if between == 0.0 => one.throughput,
         _ => Estimate {
             mean,
-            half_width_95: told.then_some(1.96 * error),
+            half_width_95: reported.then_some(1.96 * error),
             intervals: group.iter().map(|v| v.throughput.intervals).sum(),
             effective: group.iter().map(|v| v.throughput.effective).sum(),
         },

@@ -1,10 +1,10 @@
 //! Worlds with a curve of throughput against concurrency, seen through noise.
 
 use linerate_analysis::estimate::mean_with_interval;
-use linerate_analysis::knee::{self, Ask, Measured};
-use linerate_analysis::precision::{Rule, Watch};
+use linerate_analysis::knee::{self, KneeMeasurement, KneeProbe};
+use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_analysis::usl;
-use linerate_record::run::{Interval, Op, Row};
+use linerate_record::run::{Interval, IntervalRow, Op};
 
 use crate::chance::Chance;
 
@@ -125,11 +125,11 @@ impl World {
     }
 
     /// Measures a point as asked, with the warm-up, the stop rule and the estimate of a real one.
-    pub(crate) fn measure(&mut self, ask: Ask) -> Measured {
+    pub(crate) fn measure(&mut self, ask: KneeProbe) -> KneeMeasurement {
         let steady = self.scale * self.curve.at(ask.concurrency) * (1.0 + self.drift * self.chance.normal());
         let mut noise = self.chance.normal();
         let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
-        let (mut watch, mut values) = (Watch::new(rule), Vec::new());
+        let (mut watch, mut values) = (PrecisionWatch::new(rule), Vec::new());
         for number in 0..ask.at_most_ms / INTERVAL_MS {
             let rate = self.interval(steady, (number * INTERVAL_MS) as f64, &mut noise);
             values.push(rate);
@@ -140,7 +140,13 @@ impl World {
         let throughput = mean_with_interval(&values[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
         let spent_ms = values.len() as u64 * INTERVAL_MS;
         let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
-        Measured { concurrency: ask.concurrency, throughput, p50_ns: latency_ns, p99_ns: 3 * latency_ns, spent_ms }
+        KneeMeasurement {
+            concurrency: ask.concurrency,
+            throughput,
+            p50_ns: latency_ns,
+            p99_ns: 3 * latency_ns,
+            spent_ms,
+        }
     }
 
     fn interval(&mut self, steady: f64, at_ms: f64, noise: &mut f64) -> f64 {
@@ -160,6 +166,6 @@ impl World {
 /// An interval as a run folder has it.
 fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
     let requests = (requests_per_s * INTERVAL_MS as f64 / 1e3).round() as u64;
-    let rows = vec![Row { requests, ..Row::none(0, Op::Stat) }];
+    let rows = vec![IntervalRow { requests, ..IntervalRow::none(0, Op::Stat) }];
     Interval { from_ms, to_ms: from_ms + INTERVAL_MS, rows, ..Interval::default() }
 }

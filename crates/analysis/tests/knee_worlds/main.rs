@@ -5,8 +5,8 @@
 use std::sync::OnceLock;
 use std::thread;
 
-use linerate_analysis::knee::{Limits, Outcome, Search, Step};
-use linerate_worlds::Share;
+use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeSearch, KneeStep};
+use linerate_worlds::HeldShare;
 
 mod chance;
 mod curve;
@@ -29,7 +29,7 @@ struct Searched {
     found: usize,
     lowest: usize,
     highest: usize,
-    outcome: Outcome,
+    outcome: KneeOutcome,
     spent_ms: u64,
 }
 
@@ -47,11 +47,11 @@ fn search(kind: Kind, seed: u64) -> Searched {
     let mut world = World::new(kind, seed);
     let grid = curve::grid();
     let index = |concurrency: u32| grid.iter().position(|&c| c == concurrency).expect("a rung of the grid");
-    let mut search = Search::new(Limits::new(1, HIGHEST));
+    let mut search = KneeSearch::new(KneeLimits::new(1, HIGHEST));
     loop {
         match search.next() {
-            Step::Measure(ask) => search.observe(world.measure(ask)),
-            Step::Done(knee) => {
+            KneeStep::Measure(ask) => search.observe(world.measure(ask)),
+            KneeStep::Done(knee) => {
                 return Searched {
                     kind,
                     seed,
@@ -90,18 +90,18 @@ fn share(searched: &[&Searched], holds: impl Fn(&Searched) -> bool) -> f64 {
 
 /// What came of searches, as a row of a table.
 fn row(name: &str, searched: &[&Searched]) -> Vec<String> {
-    let (mut near, mut covers) = (Share::default(), Share::default());
+    let (mut near, mut covers) = (HeldShare::default(), HeldShare::default());
     for one in searched {
         near.add(one.within_a_step());
         covers.add(one.covers());
     }
-    vec![name.to_owned(), near.told(), covers.told(), format!("{:.0}", mean_ms(searched) / 1e3)]
+    vec![name.to_owned(), near.reported(), covers.reported(), format!("{:.0}", mean_ms(searched) / 1e3)]
 }
 
 /// Searches of which something does not hold, for a message: kind, seed, truth, found.
 fn failed(searched: &[&Searched], holds: impl Fn(&Searched) -> bool) -> String {
-    let told = |s: &&&Searched| format!("{:?} {}: {} found {}", s.kind, s.seed, s.truth, s.found);
-    searched.iter().filter(|s| !holds(s)).map(|s| told(&s)).collect::<Vec<_>>().join(", ")
+    let reported = |s: &&&Searched| format!("{:?} {}: {} found {}", s.kind, s.seed, s.truth, s.found);
+    searched.iter().filter(|s| !holds(s)).map(|s| reported(&s)).collect::<Vec<_>>().join(", ")
 }
 
 fn mean_ms(searched: &[&Searched]) -> f64 {
@@ -135,9 +135,9 @@ fn the_knee_is_found_within_a_step_in_a_quarter_of_the_time_of_a_sweep() {
 fn a_curve_that_rises_to_the_end_is_told_as_rising_and_no_other() {
     let searched = searches();
     let rising: Vec<&Searched> = searched.iter().filter(|s| s.kind == Kind::Rising).collect();
-    let told = |s: &Searched| s.outcome == Outcome::StillRising;
-    assert!(share(&rising, told) >= 0.99, "{}", failed(&rising, told));
+    let reported = |s: &Searched| s.outcome == KneeOutcome::StillRising;
+    assert!(share(&rising, reported) >= 0.99, "{}", failed(&rising, reported));
     let last = curve::grid().len() - 1;
     let others: Vec<&Searched> = searched.iter().filter(|s| s.truth + 1 < last).collect();
-    assert!(share(&others, |s| !told(s)) >= 0.98, "{}", failed(&others, |s| !told(s)));
+    assert!(share(&others, |s| !reported(s)) >= 0.98, "{}", failed(&others, |s| !reported(s)));
 }

@@ -1,7 +1,7 @@
 //! Worlds with a queue before servers of which each takes one request at a time (M/M/c).
 
-use linerate_analysis::slo::{self, Ask, Limits, Measured, Search, Step, Sustained};
-use linerate_worlds::{Share, table};
+use linerate_analysis::slo::{self, SloLimits, SloMeasurement, SloProbe, SloSearch, SloStep, Sustained};
+use linerate_worlds::{HeldShare, table};
 
 use crate::chance::Chance;
 
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Drives a point: arrivals as chance has them, each to the server that is free first.
-    fn measure(&mut self, ask: Ask) -> Measured {
+    fn measure(&mut self, ask: SloProbe) -> SloMeasurement {
         let end_s = (ask.at_most_ms as f64 / 1e3).min(WARM_UP_S + ask.requests as f64 / ask.rate_per_s);
         let mut free_s = vec![0.0_f64; self.servers];
         let mut intervals = vec![(0_u64, 0_u64); ((end_s - WARM_UP_S) / INTERVAL_S).ceil() as usize];
@@ -77,7 +77,7 @@ impl Queue {
                 interval.1 += u64::from(*server - at_s > self.bound_s);
             }
         }
-        Measured {
+        SloMeasurement {
             rate_per_s: ask.rate_per_s,
             achieved_per_s: ended as f64 / (end_s - WARM_UP_S),
             count: intervals.iter().map(|i| i.0).sum(),
@@ -98,11 +98,11 @@ struct Searched {
 
 fn search(seed: u64) -> Searched {
     let mut queue = Queue::new(seed);
-    let mut search = Search::new(Limits::new(vec![0.01]));
+    let mut search = SloSearch::new(SloLimits::new(vec![0.01]));
     loop {
         match search.next() {
-            Step::Measure(ask) => search.observe(queue.measure(ask)),
-            Step::Done(found) => return Searched { seed, truth: queue.truth(), found },
+            SloStep::Measure(ask) => search.observe(queue.measure(ask)),
+            SloStep::Done(found) => return Searched { seed, truth: queue.truth(), found },
         }
     }
 }
@@ -117,14 +117,14 @@ fn the_highest_rate_of_a_queue_lies_between_what_holds_and_what_misses() {
     let near = |s: &Searched| s.found.rate_per_s.is_some_and(|r| (r / s.truth).ln().abs() < 0.25);
     let share = |holds: &dyn Fn(&Searched) -> bool| all.iter().filter(|s| holds(s)).count() as f64 / all.len() as f64;
     let failed = |holds: &dyn Fn(&Searched) -> bool| {
-        let told = |s: &Searched| format!("{}: {:.0} found {:?}", s.seed, s.truth, s.found.rate_per_s);
-        all.iter().filter(|s| !holds(s)).map(told).collect::<Vec<_>>().join(", ")
+        let reported = |s: &Searched| format!("{}: {:.0} found {:?}", s.seed, s.truth, s.found.rate_per_s);
+        all.iter().filter(|s| !holds(s)).map(reported).collect::<Vec<_>>().join(", ")
     };
     let mean_s = all.iter().map(|s| s.found.spent_ms).sum::<u64>() as f64 / SEEDS as f64 / 1e3;
-    let told = |holds: &dyn Fn(&Searched) -> bool| {
-        Share { count: SEEDS, held: all.iter().filter(|s| holds(s)).count() as u64 }.told()
+    let reported = |holds: &dyn Fn(&Searched) -> bool| {
+        HeldShare { count: SEEDS, held: all.iter().filter(|s| holds(s)).count() as u64 }.reported()
     };
-    let row = vec![told(&near), told(&covers), format!("{mean_s:.0}")];
+    let row = vec![reported(&near), reported(&covers), format!("{mean_s:.0}")];
     let columns = ["within a quarter of the truth, %", "between what holds and what misses, %", "time, s"];
     println!("{}", table("rate-search", "The search for the highest rate, in queues", &columns, &[row]));
     assert!(share(&covers) >= 0.85, "{}", failed(&covers));

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use linerate_analysis::canary::Watch;
+use linerate_analysis::canary::CanaryWatch;
 use linerate_record::canary::{AbortRules, CanaryLine};
-use linerate_worlds::{Arrivals, Dice, Open, Request, WORLDS, World, open};
+use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, open};
 
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// How long a run is: a canary sends five requests a second.
 const RUN_MS: u64 = 3_600_000;
 
 /// A target that does what others want of it too, so that a request of the canary finds a server that is free.
 const CANARY: Open =
-    Open { rate_per_s: 5.0, arrivals: Arrivals::Constant, servers: 8, service_ms: 20.0, tail: Some(2.5) };
+    Open { rate_per_s: 5.0, arrivals: ArrivalSpacing::Constant, servers: 8, service_ms: 20.0, tail: Some(2.5) };
 
 fn took_ns(request: &Request) -> u64 {
     (request.ended_ns - request.due_ns).max(1)
@@ -22,7 +22,7 @@ fn took_ns(request: &Request) -> u64 {
 /// When a canary ends the run, in milliseconds, with this bound on p99.
 fn ended(requests: &[Request], bound_ns: u64) -> Option<u64> {
     let rules: AbortRules = format!("p99>{}us", bound_ns / 1_000).parse().expect("a bound");
-    let mut watch = Watch::new(rules);
+    let mut watch = CanaryWatch::new(rules);
     requests.iter().find_map(|request| {
         let at_ms = request.ended_ns / 1_000_000;
         let line = CanaryLine { at_ms, loaded: true, total_ns: vec![took_ns(request)], errors: BTreeMap::new() };
@@ -32,10 +32,10 @@ fn ended(requests: &[Request], bound_ns: u64) -> Option<u64> {
 
 #[derive(Default)]
 struct Came {
-    at_the_edge: Share,
-    within: Share,
-    beyond: Share,
-    soon: Share,
+    at_the_edge: HeldShare,
+    within: HeldShare,
+    beyond: HeldShare,
+    soon: HeldShare,
 }
 
 fn tried(world: &World, runs: u64) -> Came {
@@ -64,11 +64,11 @@ fn a_canary_ends_runs_that_exceed_its_bound_and_few_others() {
     for world in &WORLDS {
         let came = tried(world, tries(5).min(200));
         if world.name == "stationary" {
-            assert!(came.at_the_edge.interval().0 <= 0.1, "{}", came.at_the_edge.told());
-            assert!(came.beyond.interval().1 >= 0.95, "{}", came.beyond.told());
+            assert!(came.at_the_edge.interval().0 <= 0.1, "{}", came.at_the_edge.reported());
+            assert!(came.beyond.interval().1 >= 0.95, "{}", came.beyond.reported());
         }
-        let told = [came.at_the_edge, came.within, came.beyond, came.soon].map(Share::told);
-        rows.push([world.name.to_owned()].into_iter().chain(told).collect());
+        let reported = [came.at_the_edge, came.within, came.beyond, came.soon].map(HeldShare::reported);
+        rows.push([world.name.to_owned()].into_iter().chain(reported).collect());
     }
     let columns = [
         "world",

@@ -1,12 +1,12 @@
 //! The search for the knee: curves of all kinds, seen through targets that are disturbed.
 
 use linerate_analysis::estimate::mean_with_interval;
-use linerate_analysis::knee::{Ask, Limits, Measured, Outcome, SHARE, Search, Step, grid};
-use linerate_analysis::precision::{Rule, Watch};
-use linerate_worlds::{CURVES, Closed, Curve, Dice, Target, WORLDS};
+use linerate_analysis::knee::{KneeLimits, KneeMeasurement, KneeOutcome, KneeProbe, KneeSearch, KneeStep, SHARE, grid};
+use linerate_analysis::precision::{PrecisionWatch, Rule};
+use linerate_worlds::{CURVES, Closed, Dice, WORLDS, WorldCurve, WorldTarget};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 const HIGHEST: u32 = 256;
 
@@ -27,11 +27,11 @@ const NOT_SERVED: [(&str, &str); 3] =
 /// one is far off by chance.
 const EACH_FROM: u64 = 200;
 
-fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measured {
+fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, dice: &mut Dice) -> KneeMeasurement {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
     let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
     let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
-    let (mut watch, mut rates) = (Watch::new(rule), Vec::new());
+    let (mut watch, mut rates) = (PrecisionWatch::new(rule), Vec::new());
     for number in 0..ask.at_most_ms / INTERVAL_MS {
         let requests = seen.next().map_or(0, |s| s.ended);
         rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64);
@@ -43,41 +43,42 @@ fn measured(curve: &Curve, target: &Target, ask: Ask, dice: &mut Dice) -> Measur
     // Of what has not settled a report tells no interval, and a search is told none.
     throughput.half_width_95 = throughput.half_width_95.filter(|_| watch.settled());
     let spent_ms = rates.len() as u64 * INTERVAL_MS;
-    Measured { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
+    KneeMeasurement { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
 }
 
 #[test]
 fn a_knee_is_told_where_it_is_or_not_at_all() {
     let rungs = grid(1, HIGHEST);
     let index = |concurrency: u32| rungs.iter().position(|&c| c == concurrency).expect("a rung of the grid");
-    let (mut rows, mut served, mut mistaken) = (Vec::new(), Share::default(), Share::default());
+    let (mut rows, mut served, mut mistaken) = (Vec::new(), HeldShare::default(), HeldShare::default());
     for name in DISTURBED_BY {
         let world = WORLDS.iter().find(|w| w.name == name).expect("a world");
         for kind in &CURVES {
-            let (mut near, mut covers, mut told) = (Share::default(), Share::default(), Share::default());
-            let (mut uneven, mut ms) = (Share::default(), 0);
+            let (mut near, mut covers, mut reported) =
+                (HeldShare::default(), HeldShare::default(), HeldShare::default());
+            let (mut uneven, mut ms) = (HeldShare::default(), 0);
             let runs = tries(20);
             for seed in 0..runs {
                 let mut dice = Dice::new(seed, 31);
                 let (curve, target) = ((kind.draw)(&mut dice), (world.draw)(&mut dice));
                 let truth = curve.knee(&rungs, SHARE);
-                let mut search = Search::new(Limits::new(1, HIGHEST));
+                let mut search = KneeSearch::new(KneeLimits::new(1, HIGHEST));
                 let knee = loop {
                     match search.next() {
-                        Step::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut dice)),
-                        Step::Done(knee) => break knee,
+                        KneeStep::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut dice)),
+                        KneeStep::Done(knee) => break knee,
                     }
                 };
                 ms += knee.spent_ms;
-                let is_told = !matches!(knee.outcome, Outcome::Unsteady | Outcome::Uneven);
-                told.add(is_told);
+                let is_reported = !matches!(knee.outcome, KneeOutcome::Unsteady | KneeOutcome::Uneven);
+                reported.add(is_reported);
                 uneven.add(knee.rises_again.is_some());
-                if is_told {
+                if is_reported {
                     near.add(index(knee.concurrency).abs_diff(truth) <= 1);
                     covers.add((index(knee.lowest)..=index(knee.highest)).contains(&truth));
                 }
             }
-            let case = format!("{name}, {}: {}, {}", kind.name, covers.told(), uneven.told());
+            let case = format!("{name}, {}: {}, {}", kind.name, covers.reported(), uneven.reported());
             let is_served = !NOT_SERVED.contains(&(name, kind.name));
             served.count += if is_served { covers.count } else { 0 };
             served.held += if is_served { covers.held } else { 0 };
@@ -87,12 +88,12 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             mistaken.count += if may_look_uneven { 0 } else { uneven.count };
             mistaken.held += if may_look_uneven { 0 } else { uneven.held };
             let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
-            let shares = [near, covers, told, uneven].map(Share::told);
+            let shares = [near, covers, reported, uneven].map(HeldShare::reported);
             rows.push([name, kind.name].map(str::to_owned).into_iter().chain(shares).chain([seconds]).collect());
         }
     }
-    assert!(served.interval().1 >= 0.93, "{}", served.told());
-    assert!(mistaken.interval().0 < 0.05, "{}", mistaken.told());
+    assert!(served.interval().1 >= 0.93, "{}", served.reported());
+    assert!(mistaken.interval().0 < 0.05, "{}", mistaken.reported());
     let columns = [
         "world",
         "curve",

@@ -1,13 +1,13 @@
 //! The throughput of a point: its interval, and when it ends.
 
 use linerate_analysis::estimate::{REACH, mean_with_interval};
-use linerate_analysis::precision::{Rule, Watch, told};
+use linerate_analysis::precision::{PrecisionWatch, Rule, reported};
 use linerate_analysis::view::Estimate;
-use linerate_record::run::Ended;
+use linerate_record::run::StopReason;
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;
@@ -29,10 +29,10 @@ pub(crate) const HOWS: [How; 3] = [
 /// What came of points of one world.
 #[derive(Default)]
 struct Came {
-    early: Share,
-    told: Share,
-    within: Share,
-    beyond: Share,
+    early: HeldShare,
+    reported: HeldShare,
+    within: HeldShare,
+    beyond: HeldShare,
     bias: f64,
     width: f64,
     seconds: f64,
@@ -51,20 +51,20 @@ pub(crate) struct Point {
 
 /// One point over the requests that ended in interval after interval, in rates of `unit` requests per second.
 pub(crate) fn point(how: How, concurrency: u32, unit: f64, requests: impl Iterator<Item = u64>) -> Point {
-    let mut watch = Watch::new(Rule { warmup_ms: None, precision: how.precision, concurrency });
-    let (mut rates, mut ended) = (Vec::new(), Ended::Duration);
+    let mut watch = PrecisionWatch::new(Rule { warmup_ms: None, precision: how.precision, concurrency });
+    let (mut rates, mut ended) = (Vec::new(), StopReason::Duration);
     for (number, requests) in (0..how.at_most_ms / INTERVAL_MS).zip(requests) {
         rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64 / unit);
         if watch.push(&interval(number, requests)) {
-            ended = Ended::Precise;
+            ended = StopReason::Precise;
             break;
         }
     }
     let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
     let measured_ms = measured.len() as u64 * INTERVAL_MS;
     Point {
-        estimate: told(mean_with_interval(measured), Some(ended), measured_ms, how.precision),
-        early: ended == Ended::Precise,
+        estimate: reported(mean_with_interval(measured), Some(ended), measured_ms, how.precision),
+        early: ended == StopReason::Precise,
         settled: watch.settled(),
         measured_ms,
         spent_ms: rates.len() as u64 * INTERVAL_MS,
@@ -82,7 +82,7 @@ fn tried(world: &World, how: How, runs: u64) -> Came {
         let Point { estimate, early, settled, measured_ms, spent_ms } = point(how, 8, RATE_PER_S, requests);
         came.early.add(early);
         came.seconds += spent_ms as f64 / 1e3 / runs as f64;
-        came.told.add(settled);
+        came.reported.add(settled);
         came.bias += (estimate.mean / target.mean - 1.0) / runs as f64;
         if let Some(half) = estimate.half_width_95.filter(|_| settled) {
             let covers = (estimate.mean - target.mean).abs() <= half;
@@ -113,17 +113,17 @@ fn what_is_told_of_a_point_holds_for_what_comes_back_within_a_quarter_of_its_tim
             rows.push(vec![
                 world.name.to_owned(),
                 how.name.to_owned(),
-                came.within.told(),
-                came.beyond.told(),
-                came.told.told(),
-                came.early.told(),
+                came.within.reported(),
+                came.beyond.reported(),
+                came.reported.reported(),
+                came.early.reported(),
                 percent(came.bias),
                 percent(came.width),
                 format!("{:.1}", came.seconds),
             ]);
             let least = if NOT_SERVED.contains(&world.name) { 0.75 } else { 0.93 };
             let (_, high) = came.within.interval();
-            let case = format!("{} {}: {}", world.name, how.name, came.within.told());
+            let case = format!("{} {}: {}", world.name, how.name, came.within.reported());
             assert!(came.within.count == 0 || high >= least, "{case}");
         }
     }

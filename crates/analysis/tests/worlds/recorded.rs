@@ -1,9 +1,9 @@
 //! What a world shows, as a run folder has it.
 
-use linerate_analysis::histogram::{empty, encode};
-use linerate_analysis::view::Records;
+use linerate_analysis::records::Records;
+use linerate_record::histogram::{empty, encode};
 use linerate_record::run::{
-    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row,
+    Interval, IntervalRow, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason,
 };
 use linerate_worlds::Request;
 use serde_json::json;
@@ -13,7 +13,7 @@ pub(crate) const INTERVAL_MS: u64 = 100;
 
 /// An interval in which so many requests without a body ended.
 pub(crate) fn interval(number: u64, requests: u64) -> Interval {
-    let rows = vec![Row { requests, ..Row::none(0, Op::Stat) }];
+    let rows = vec![IntervalRow { requests, ..IntervalRow::none(0, Op::Stat) }];
     Interval { from_ms: number * INTERVAL_MS, to_ms: (number + 1) * INTERVAL_MS, rows, ..Interval::default() }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
     let at_ms = intervals.last().map_or(0, |i| i.to_ms);
     let spec = PointSpec { workload: "stat".into(), size: "0B".into(), concurrency: 64, rate_per_s };
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
-    let end = PointEnd { point: 0, at_ms, ended: Ended::Duration, connections: 64, warmup_ms: Some(0) };
+    let end = PointEnd { point: 0, at_ms, ended: StopReason::Duration, connections: 64, warmup_ms: Some(0) };
     Records {
         manifest: manifest(at_ms),
         points: vec![PointLine::Begin(begin), PointLine::End(end)],

@@ -6,11 +6,11 @@ mod hours;
 
 use hours::hours;
 use linerate_analysis::estimate::REACH;
-use linerate_worlds::{Dice, Series};
+use linerate_worlds::{Dice, RecordedSeries};
 
 use crate::means::{HOWS, How, Point, point};
 use crate::recorded::INTERVAL_MS;
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// One point, from a time of the hour on.
 struct Seen {
@@ -22,13 +22,13 @@ struct Seen {
     spent_ms: u64,
 }
 
-fn seen(hour: &Series, how: How, from_ms: u64) -> Seen {
+fn seen(hour: &RecordedSeries, how: How, from_ms: u64) -> Seen {
     let Point { estimate, early, settled, spent_ms, .. } = point(how, 4, 1.0, hour.intervals(from_ms, INTERVAL_MS));
     Seen { mean: estimate.mean, half: estimate.half_width_95.filter(|_| settled), early, from_ms, spent_ms }
 }
 
 /// Requests per second in the stretch of `REACH` times a point's own length about it.
-fn around(hour: &Series, seen: &Seen) -> f64 {
+fn around(hour: &RecordedSeries, seen: &Seen) -> f64 {
     let stretch_ms = (REACH * seen.spent_ms).min(hour.length_ms());
     let middle_ms = seen.from_ms + seen.spent_ms / 2;
     let from_ms = middle_ms.saturating_sub(stretch_ms / 2).min(hour.length_ms() - stretch_ms);
@@ -47,14 +47,15 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
     for (name, hour) in &hours {
         let truth = hour.rate_per_s();
         for how in HOWS {
-            let (mut of_hour, mut near, mut was_told, mut early) = <(Share, Share, Share, Share)>::default();
+            let (mut of_hour, mut near, mut was_reported, mut early) =
+                <(HeldShare, HeldShare, HeldShare, HeldShare)>::default();
             let (mut bias, mut width, mut spent_s) = (0.0, 0.0, 0.0);
             let n = tries(FEW);
             for seed in 0..n {
                 let latest_ms = hour.length_ms() - how.at_most_ms;
                 let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;
                 let seen = seen(hour, how, from_ms);
-                was_told.add(seen.half.is_some());
+                was_reported.add(seen.half.is_some());
                 early.add(seen.early);
                 bias += (seen.mean / truth - 1.0) / n as f64;
                 spent_s += seen.spent_ms as f64 / 1e3 / n as f64;
@@ -69,10 +70,10 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
             rows.push(vec![
                 name.clone(),
                 how.name.to_owned(),
-                of_hour.told(),
-                near.told(),
-                was_told.told(),
-                early.told(),
+                of_hour.reported(),
+                near.reported(),
+                was_reported.reported(),
+                early.reported(),
                 percent(bias),
                 percent(width / of_hour.count.max(1) as f64),
                 format!("{spent_s:.1}"),

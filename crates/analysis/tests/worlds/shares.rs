@@ -1,14 +1,15 @@
 //! Bounds on latencies in an open loop: what a point counts, and how far its share is known.
 
+use linerate_analysis::build::build;
 use linerate_analysis::estimate::REACH;
 use linerate_analysis::open_loop::{Measuring, bound_figures};
-use linerate_analysis::view::{self, BoundFigures};
+use linerate_analysis::view::BoundFigures;
 use linerate_record::run::Interval;
 use linerate_record::slo::LatencyBound;
-use linerate_worlds::{Arrivals, Dice, Open, Request, Target, WORLDS, World, open};
+use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, WorldTarget, open};
 
 use crate::recorded::{open_intervals, run};
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// How long a point is.
 const POINT_MS: u64 = 20_000;
@@ -16,7 +17,7 @@ const POINT_MS: u64 = 20_000;
 /// How long a truth is looked for.
 const LONG_MS: u64 = 600_000;
 
-fn loop_of(arrivals: Arrivals) -> Open {
+fn loop_of(arrivals: ArrivalSpacing) -> Open {
     Open { rate_per_s: 80.0, arrivals, servers: 8, service_ms: 20.0, tail: None }
 }
 
@@ -28,11 +29,11 @@ fn took_ns(request: &Request) -> u64 {
     request.ended_ns - request.due_ns
 }
 
-fn point(target: &Target, arrivals: Arrivals, dice: &mut Dice) -> (Vec<Request>, BoundFigures) {
+fn point(target: &WorldTarget, arrivals: ArrivalSpacing, dice: &mut Dice) -> (Vec<Request>, BoundFigures) {
     let requests = open(&mut target.visit(dice), &loop_of(arrivals), POINT_MS);
     let intervals = open_intervals(&requests, POINT_MS);
     let measured: Vec<&Interval> = intervals.iter().collect();
-    let at_random = arrivals == Arrivals::Poisson;
+    let at_random = arrivals == ArrivalSpacing::Poisson;
     let of = Measuring { asked_per_s: loop_of(arrivals).rate_per_s, at_random, before: None, measured: &measured };
     let figures = bound_figures(bound(), &of).expect("histograms are whole");
     (requests, figures)
@@ -44,14 +45,14 @@ fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
         for seed in 0..tries(20).min(300) {
             let mut dice = Dice::new(seed, 23);
             let target = (world.draw)(&mut dice);
-            let (requests, figures) = point(&target, Arrivals::Constant, &mut dice);
+            let (requests, figures) = point(&target, ArrivalSpacing::Constant, &mut dice);
             let (bound_ns, end_ns) = (bound().bound_ns, POINT_MS * 1_000_000);
             let known = |r: &&Request| r.ended_ns.min(r.due_ns + bound_ns) < end_ns;
             let count = requests.iter().filter(known).count() as u64;
             let over = requests.iter().filter(known).filter(|r| took_ns(r) > bound_ns).count() as u64;
             // A latency may lie on either side of the bound within its bucket.
             let near = requests.iter().filter(|r| took_ns(r).abs_diff(bound_ns) < bound_ns / 50).count() as u64 + 2;
-            let case = format!("{} {}: {figures:?} against {over} of {count}", world.name, target.told);
+            let case = format!("{} {}: {figures:?} against {over} of {count}", world.name, target.reported);
             assert!(figures.over.abs_diff(over) <= near && figures.count.abs_diff(count) <= near, "{case}");
         }
     }
@@ -60,12 +61,12 @@ fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
 /// What came of points in one world: what comes back within a quarter of their time, and what does so more seldom.
 #[derive(Default)]
 struct Came {
-    within: Share,
-    beyond: Share,
-    falsely: Share,
-    p99: Share,
-    p99_beyond: Share,
-    p99_told: Share,
+    within: HeldShare,
+    beyond: HeldShare,
+    falsely: HeldShare,
+    p99: HeldShare,
+    p99_beyond: HeldShare,
+    p99_reported: HeldShare,
     widths: Vec<f64>,
 }
 
@@ -74,7 +75,7 @@ fn tried(world: &World, runs: u64) -> Came {
     for seed in 0..runs {
         let mut dice = Dice::new(seed, 29);
         let target = (world.draw)(&mut dice);
-        let arrivals = if dice.happens(0.5) { Arrivals::Constant } else { Arrivals::Poisson };
+        let arrivals = if dice.happens(0.5) { ArrivalSpacing::Constant } else { ArrivalSpacing::Poisson };
         let long = open(&mut target.visit(&mut dice), &loop_of(arrivals), LONG_MS);
         let mut took: Vec<u64> = long.iter().map(took_ns).collect();
         took.sort_unstable();
@@ -95,9 +96,9 @@ fn tried(world: &World, runs: u64) -> Came {
             }
         }
         let records = run(open_intervals(&requests, POINT_MS), Some(loop_of(arrivals).rate_per_s));
-        let view = view::build(&records).expect("histograms are whole");
+        let view = build(&records).expect("histograms are whole");
         let open = view.series[0].points[0].open.as_ref().expect("an open loop");
-        came.p99_told.add(open.total_intended.p99_95_ns.is_some());
+        came.p99_reported.add(open.total_intended.p99_95_ns.is_some());
         if let Some([low, high]) = open.total_intended.p99_95_ns {
             let covers = (low..=high).contains(&true_p99_ns);
             if is_within {
@@ -122,13 +123,13 @@ fn a_share_over_a_bound_and_a_p99_are_known_as_far_as_their_intervals_say() {
         let least = if NOT_SERVED.contains(&world.name) { 0.7 } else { 0.9 };
         for share in [came.within, came.p99] {
             let (_, most) = share.interval();
-            assert!(share.count == 0 || most >= least, "{}: {}", world.name, share.told());
+            assert!(share.count == 0 || most >= least, "{}: {}", world.name, share.reported());
         }
         came.widths.sort_by(f64::total_cmp);
         let width = came.widths.get(came.widths.len() / 2).map_or("none".to_owned(), |w| format!("{w:.2}"));
-        let shares = [came.within, came.beyond, came.falsely, came.p99, came.p99_beyond, came.p99_told];
-        let told = shares.map(Share::told);
-        rows.push([world.name.to_owned()].into_iter().chain(told).chain([width]).collect());
+        let shares = [came.within, came.beyond, came.falsely, came.p99, came.p99_beyond, came.p99_reported];
+        let reported = shares.map(HeldShare::reported);
+        rows.push([world.name.to_owned()].into_iter().chain(reported).chain([width]).collect());
     }
     let columns = [
         "world",

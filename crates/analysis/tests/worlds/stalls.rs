@@ -1,12 +1,13 @@
 //! Series whose means rest on a few stalls: how often a report says so.
 
-use linerate_analysis::view::{Records, build};
+use linerate_analysis::build::build;
+use linerate_analysis::records::Records;
 use linerate_record::finding::FindingKind;
 use linerate_record::run::PointLine;
-use linerate_worlds::{Closed, Dice, Target, WORLDS, World};
+use linerate_worlds::{Closed, Dice, WORLDS, World, WorldTarget};
 
 use crate::recorded::{INTERVAL_MS, interval, run};
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// Points of a series: visits of one target.
 const POINTS: u32 = 6;
@@ -23,14 +24,14 @@ const STALLED: [&str; 5] = ["heavy tails", "pauses", "slow phases", "stalls", "s
 /// What came of series of one world.
 #[derive(Default)]
 struct Came {
-    told: Share,
-    covers: Share,
-    covers_where_told: Share,
-    covers_elsewhere: Share,
+    reported: HeldShare,
+    covers: HeldShare,
+    covers_where_reported: HeldShare,
+    covers_elsewhere: HeldShare,
 }
 
 /// A run of several points of a target, one after the other.
-fn visited(target: &Target, length_ms: u64, dispersion: f64, dice: &mut Dice) -> Records {
+fn visited(target: &WorldTarget, length_ms: u64, dispersion: f64, dice: &mut Dice) -> Records {
     let mut whole: Option<Records> = None;
     for point in 0..POINTS {
         let seen = Closed::new(target.visit(dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
@@ -63,15 +64,15 @@ fn tried(world: &World, length_ms: u64, runs: u64) -> Came {
         let target = (world.draw)(&mut dice);
         let dispersion = dice.between(0.1, 1.0);
         let view = build(&visited(&target, length_ms, dispersion, &mut dice)).expect("histograms are whole");
-        let told = view.findings.iter().any(|f| f.kind == FindingKind::FewStalls);
-        came.told.add(told);
+        let reported = view.findings.iter().any(|f| f.kind == FindingKind::FewStalls);
+        came.reported.add(reported);
         for point in &view.series[0].points {
             let throughput = point.requests_per_s;
             let Some(half) = throughput.half_width_95 else { continue };
             let covers = (throughput.mean / RATE_PER_S - target.mean).abs() <= half / RATE_PER_S;
             came.covers.add(covers);
-            let where_told = if told { &mut came.covers_where_told } else { &mut came.covers_elsewhere };
-            where_told.add(covers);
+            let where_reported = if reported { &mut came.covers_where_reported } else { &mut came.covers_elsewhere };
+            where_reported.add(covers);
         }
     }
     came
@@ -83,11 +84,12 @@ fn a_mean_that_rests_on_few_stalls_is_told_and_noise_is_not() {
     for world in &WORLDS {
         for length_ms in LENGTHS_MS {
             let came = tried(world, length_ms, tries(30));
-            let cells = [came.told, came.covers, came.covers_where_told, came.covers_elsewhere].map(Share::told);
+            let cells = [came.reported, came.covers, came.covers_where_reported, came.covers_elsewhere]
+                .map(HeldShare::reported);
             let point = format!("{} s", length_ms / 1000);
             rows.push([world.name.to_owned(), point].into_iter().chain(cells).collect());
-            let (low, _) = came.told.interval();
-            assert!(STALLED.contains(&world.name) || low < 0.05, "{} {}", world.name, came.told.told());
+            let (low, _) = came.reported.interval();
+            assert!(STALLED.contains(&world.name) || low < 0.05, "{} {}", world.name, came.reported.reported());
         }
     }
     let columns = [

@@ -1,6 +1,6 @@
 //! Where tables go.
 
-pub(crate) use linerate_worlds::{Share, tries};
+pub(crate) use linerate_worlds::{HeldShare, tries};
 
 /// Prints a table, which `cargo xtask worlds` finds by its name.
 pub(crate) fn publish(name: &str, heading: &str, columns: &[&str], rows: &[Vec<String>]) {

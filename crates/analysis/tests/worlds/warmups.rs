@@ -1,10 +1,10 @@
 //! The warm-up of a point: found where there is one, and not where a target is slow again and again.
 
-use linerate_analysis::precision::{Rule, Watch};
+use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
 use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{Share, publish, tries};
+use crate::table::{HeldShare, publish, tries};
 
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;
@@ -28,8 +28,8 @@ const PLANTED: [Planted; 3] = [
 
 #[derive(Default)]
 struct Came {
-    cut: Share,
-    settled: Share,
+    cut: HeldShare,
+    settled: HeldShare,
     /// Of the mean of what is measured, and of all, against what the visit has behind the warm-up.
     off: f64,
     off_uncut: f64,
@@ -44,7 +44,7 @@ fn tried(world: &World, planted: Planted, runs: u64) -> Came {
         let seen = Closed::new(target.visit(&mut dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
         let cold = |number: u64| if number * INTERVAL_MS < planted.ms { planted.left } else { 1.0 };
         let counts: Vec<f64> = (0..POINT_MS / INTERVAL_MS).zip(seen).map(|(n, s)| cold(n) * s.ended as f64).collect();
-        let mut watch = Watch::new(Rule { warmup_ms: None, precision: None, concurrency: 8 });
+        let mut watch = PrecisionWatch::new(Rule { warmup_ms: None, precision: None, concurrency: 8 });
         for (number, count) in (0..).zip(&counts) {
             watch.push(&interval(number, *count as u64));
         }
@@ -65,7 +65,7 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
     for world in &WORLDS {
         for planted in PLANTED {
             let came = tried(world, planted, tries(100));
-            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.told());
+            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.reported());
             if planted.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
                 assert!(came.cut.interval().0 <= 0.1, "{case}");
             }
@@ -75,10 +75,10 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
             rows.push(vec![
                 world.name.to_owned(),
                 planted.name.to_owned(),
-                came.cut.told(),
+                came.cut.reported(),
                 format!("{:+.2}", 100.0 * came.off),
                 format!("{:+.2}", 100.0 * came.off_uncut),
-                came.settled.told(),
+                came.settled.reported(),
             ]);
         }
     }

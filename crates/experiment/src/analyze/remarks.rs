@@ -5,23 +5,24 @@ use std::collections::BTreeMap;
 use linerate_record::experiment::{Remark, RemarkKind};
 use linerate_record::units::{bits_per_s, count};
 
-use super::{Asked, Stratum, arms, figures};
-use crate::table::{Row, Table};
+use super::{AnalysisOptions, Stratum, arms, figures};
+use crate::table::{Table, TableRow};
 use crate::{drift, modality};
 
 /// What one series hides or cannot be.
-pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &Asked) -> Vec<Remark> {
-    let told = |value: f64| if bits { bits_per_s(value) } else { count(value) };
+pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &AnalysisOptions) -> Vec<Remark> {
+    let reported = |value: f64| if bits { bits_per_s(value) } else { count(value) };
     let about = if stratum.label.is_empty() { "the table" } else { stratum.label.as_str() };
     let remark = |kind, sentence: String| Remark { kind, about: about.to_owned(), sentence };
-    let run = |row: &Row| if row.run.is_empty() { row.arm.clone() } else { format!("{} (run {})", row.arm, row.run) };
+    let run =
+        |row: &TableRow| if row.run.is_empty() { row.arm.clone() } else { format!("{} (run {})", row.arm, row.run) };
     let mut found = Vec::new();
     for row in &stratum.cells.refused {
         let link = asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
         let sentence = format!(
             "line {}: {} of {} is above the link's {link}: left out, with whatever was compared with it",
             row.line,
-            told(row.value),
+            reported(row.value),
             run(row)
         );
         found.push(remark(RemarkKind::Impossible, sentence));
@@ -34,14 +35,17 @@ pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &Asked) -> Ve
             format!(
                 "two kinds of runs whatever the arm: {low} around {}, {high} around {}; find what switches between \
                  them before comparing arms, a mean hides both",
-                told(at_low.exp()),
-                told(at_high.exp())
+                reported(at_low.exp()),
+                reported(at_high.exp())
             ),
         ));
     }
     for i in modality::outlying(&values, asked.seed) {
         let row = stratum.cells.rows[i];
-        found.push(remark(RemarkKind::Outlying, format!("{} of {} is far from the others", told(row.value), run(row))));
+        found.push(remark(
+            RemarkKind::Outlying,
+            format!("{} of {} is far from the others", reported(row.value), run(row)),
+        ));
     }
     found
 }
@@ -93,7 +97,7 @@ pub(super) fn always_rising(table: &Table) -> Option<Remark> {
         about: "concurrency".to_owned(),
         sentence: format!(
             "concurrency {way} with time in all {} sweeps: what concurrency does and what time does (caches, thermal \
-             limits, what earlier steps left behind) cannot be told apart; draw its order",
+             limits, what earlier steps left behind) cannot be separated; draw its order",
             all.len()
         ),
     })

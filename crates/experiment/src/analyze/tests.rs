@@ -3,8 +3,8 @@
 use super::*;
 use crate::table::read;
 
-fn asked() -> Asked {
-    Asked { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: 1, drawn: true }
+fn asked() -> AnalysisOptions {
+    AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: 1, drawn: true }
 }
 
 fn of(text: &str) -> TableReport {
@@ -40,7 +40,7 @@ fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
 #[test]
 fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
     let text = blocks(12, 0.05, 0.01, "block");
-    let undrawn = analyze(&read(&text).unwrap(), &Asked { drawn: false, ..asked() }).unwrap();
+    let undrawn = analyze(&read(&text).unwrap(), &AnalysisOptions { drawn: false, ..asked() }).unwrap();
     let effect = &undrawn.series[0].effects[0];
     assert_eq!(effect.decision, Decision::Association, "{effect:?}");
     assert!(effect.sentence.starts_with("association: 5.0 % higher than default"), "{effect:?}");
@@ -129,7 +129,7 @@ fn of_many_series_what_is_beyond_chance_by_itself_is_told_so_and_large_effects_a
 
 #[test]
 fn a_real_effect_is_not_two_kinds_of_runs_whatever_the_arm_and_two_kinds_are() {
-    let told = |text: &str, kind| of(text).remarks.iter().any(|remark| remark.kind == kind);
+    let reported = |text: &str, kind| of(text).remarks.iter().any(|remark| remark.kind == kind);
     let row = |i: u32, share: f64, mode: f64| {
         let away = |k: u32| 1.0 + 0.004 * (f64::from(i * 7 + k).sin());
         let high = if i.is_multiple_of(3) { 1.0 + mode } else { 1.0 };
@@ -140,9 +140,9 @@ fn a_real_effect_is_not_two_kinds_of_runs_whatever_the_arm_and_two_kinds_are() {
     for n in [3, 6, 16] {
         let rows = |share: f64, mode: f64| (0..n).map(|i| row(i, share, mode)).collect::<String>();
         let effect = format!("arm,run,order,value\n{}", rows(0.3, 0.0));
-        assert!(!told(&effect, RemarkKind::Bimodal) && !told(&effect, RemarkKind::Outlying), "{n}: {effect}");
+        assert!(!reported(&effect, RemarkKind::Bimodal) && !reported(&effect, RemarkKind::Outlying), "{n}: {effect}");
         let modes = format!("arm,run,order,value\n{}", rows(0.0, 0.2));
-        assert!(n < 6 || told(&modes, RemarkKind::Bimodal), "{n}: {modes}");
+        assert!(n < 6 || reported(&modes, RemarkKind::Bimodal), "{n}: {modes}");
     }
 }
 
@@ -160,6 +160,6 @@ fn nothing_to_compare_is_an_error() {
     let table = |text: &str| read(text).unwrap();
     assert_eq!(analyze(&table("arm,value\n"), &asked()), Err(AnalyzeError::Empty));
     assert_eq!(analyze(&table("arm,value\na,1\na,2\n"), &asked()), Err(AnalyzeError::OneArm("a".to_owned())));
-    let link = Asked { link_bits_per_s: Some(1e9), ..asked() };
+    let link = AnalysisOptions { link_bits_per_s: Some(1e9), ..asked() };
     assert_eq!(analyze(&table("arm,value\na,1\nb,2\n"), &link), Err(AnalyzeError::NoUnit));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, Place, Space};
+use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingPlace, Space};
 
 use super::{TuneError, machine_hash};
 use crate::root::Root;
@@ -21,7 +21,7 @@ const CHANGES_MAX: usize = 20_000;
 pub fn refusal(
     root: &Root,
     find: &dyn Fn(&str) -> Option<&'static Knob>,
-    place: &Place,
+    place: &SettingPlace,
     value: &str,
 ) -> Result<&'static Knob, String> {
     let knob = find(&place.knob).ok_or_else(|| format!("no knob is called {:?}: see linerate knobs", place.knob))?;

@@ -4,15 +4,12 @@
 use std::io;
 
 use linerate_record::journal::{By, Device, DeviceKind, Line, Undo};
-use linerate_record::knob::{Place, same};
+use linerate_record::knob::{SettingPlace, same};
 
-use super::{Ground, Step, TuneError, has_booted, lock, now_ms, since_boot_ms};
+use super::{ApplyStep, Ground, TuneError, has_booted, lock, now_ms, since_boot_ms};
 use crate::journal::{Journal, Made, Told};
 use crate::setting::{self, Gone, Target};
-use crate::waiting;
-
-/// How long after the time to confirm is over a watch may still be at work, or be started again by systemd.
-pub(crate) const WATCH_MS_MAX: u64 = 120_000;
+use crate::waiting::{self, WATCH_MS_MAX};
 
 /// What came of taking an application back.
 #[derive(Clone, Debug)]
@@ -20,7 +17,7 @@ pub struct Rolled {
     /// Its name.
     pub id: String,
     /// What came of each change, the last first.
-    pub undone: Vec<(Place, Undo)>,
+    pub undone: Vec<(SettingPlace, Undo)>,
     /// Whether the machine has booted since, so that there was nothing to take back.
     pub after_reboot: bool,
     /// Whether what was not there is not tried again unless it is asked for by its name.
@@ -52,28 +49,28 @@ pub fn rollback(
     ground: &Ground<'_>,
     id: Option<&str>,
     force: bool,
-    step: &mut dyn FnMut(Step),
+    step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Rolled, TuneError> {
     let _lock = lock(ground)?;
-    let told = match id {
+    let reported = match id {
         Some(id) => ground.state.read(id)?,
         None => {
             settle(ground)?;
             match ground.state.newest(Told::is_unsettled)? {
-                Some(told) => told,
+                Some(reported) => reported,
                 None => return Err(nothing_waits(ground)?),
             }
         }
     };
-    take_back(ground, &told, By::Command, force, step)
+    take_back(ground, &reported, By::Command, force, step)
 }
 
 fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
-    let kept = ground.state.newest_open()?.filter(|told| !has_booted(ground.root, &told.begin));
+    let kept = ground.state.newest_open()?.filter(|reported| !has_booted(ground.root, &reported.begin));
     let why = kept.map_or_else(
         || "there is nothing to take back".to_owned(),
-        |told| {
-            let id = told.begin.id;
+        |reported| {
+            let id = reported.begin.id;
             format!("nothing waits to be taken back; {id} was confirmed: linerate tune rollback {id}, or --kept")
         },
     );
@@ -84,10 +81,10 @@ fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
 /// before its first change leaves that. Under the lock, so that none is at it.
 pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
-        Some(told) if told.is_pending() && told.has_changed_nothing() => {
+        Some(reported) if reported.is_pending() && reported.has_changed_nothing() => {
             let closed = Line::Closed { by: By::Unchanged, at_ms: now_ms(), left: 0 };
-            Journal::resume(ground.state, &told.begin.id)?.append(&closed)?;
-            waiting::end(ground, &told.begin.id);
+            Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
+            waiting::end(ground, &reported.begin.id);
             Ok(())
         }
         _ => Ok(()),
@@ -98,12 +95,12 @@ pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
 /// refused something is not closed: the watch tries that again when its time comes.
 pub(crate) fn take_back(
     ground: &Ground<'_>,
-    told: &Told,
+    reported: &Told,
     by: By,
     force: bool,
-    step: &mut dyn FnMut(Step),
+    step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Rolled, TuneError> {
-    let id = told.begin.id.clone();
+    let id = reported.begin.id.clone();
     let mut journal = Journal::resume(ground.state, &id);
     let mut rolled = Rolled { id, undone: Vec::new(), after_reboot: false, has_given_up: false, unrecorded: None };
     // A journal that cannot be written must not keep settings from being restored.
@@ -114,7 +111,7 @@ pub(crate) fn take_back(
         };
         rolled.unrecorded = recorded.err();
     };
-    if has_booted(ground.root, &told.begin) {
+    if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
         record(&[Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }], &mut rolled);
         return Ok(rolled);
@@ -122,24 +119,24 @@ pub(crate) fn take_back(
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
     // keep the next setting from being restored.
     let mut last = Vec::new();
-    for made in told.made.iter().rev() {
+    for made in reported.made.iter().rev() {
         if let Some(done @ (Undo::Restored | Undo::Already)) = &made.undone {
             rolled.undone.push((made.change.place.clone(), done.clone()));
             continue;
         }
-        step(Step::Undoing);
+        step(ApplyStep::Undoing);
         let outcome = one(ground, made, force);
-        step(Step::Undone);
+        step(ApplyStep::Undone);
         rolled.undone.push((made.change.place.clone(), outcome.clone()));
         last.push(Line::Undone { number: made.number, outcome });
         if by != By::Lapse {
             record(&last, &mut rolled);
             last.clear();
-            step(Step::UndoRecorded);
+            step(ApplyStep::UndoRecorded);
         }
     }
     let is_watched =
-        told.is_pending() && since_boot_ms() < told.begin.deadline_since_boot_ms.saturating_add(WATCH_MS_MAX);
+        reported.is_pending() && since_boot_ms() < reported.begin.deadline_since_boot_ms.saturating_add(WATCH_MS_MAX);
     if by != By::Lapse && is_watched && rolled.has_failed() {
         return Ok(rolled);
     }
@@ -150,16 +147,16 @@ pub(crate) fn take_back(
     last.push(Line::Closed { by, at_ms: now_ms(), left });
     record(&last, &mut rolled);
     waiting::end(ground, &rolled.id);
-    step(Step::Closed);
+    step(ApplyStep::Closed);
     Ok(rolled)
 }
 
 /// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
-pub(crate) fn anew(mut told: Told) -> Told {
-    for made in &mut told.made {
+pub(crate) fn anew(mut reported: Told) -> Told {
+    for made in &mut reported.made {
         made.undone = None;
     }
-    told
+    reported
 }
 
 fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
@@ -216,7 +213,7 @@ fn is_gone(error: &io::Error) -> bool {
 
 /// A setting that was changed, where it is by now, and what it is; none where it cannot be read.
 #[must_use]
-pub fn present(ground: &Ground<'_>, made: &Made) -> Option<(Place, String)> {
+pub fn present(ground: &Ground<'_>, made: &Made) -> Option<(SettingPlace, String)> {
     let place = &made.change.place;
     let knob = (ground.find)(&place.knob)?;
     let target = Target { root: ground.root, knob, place, net: made.net, devices: &made.devices };

@@ -77,7 +77,7 @@ fn from_table(table: &str, host: Ipv4Addr) -> Option<String> {
 }
 
 /// What is said of each.
-pub(super) fn told(root: &Root, interfaces: &Interfaces) -> Vec<(String, String)> {
+pub(super) fn reported(root: &Root, interfaces: &Interfaces) -> Vec<(String, String)> {
     let routes: Vec<&str> = interfaces.routes.iter().map(String::as_str).collect();
     let mut rows = vec![("interfaces".to_owned(), if routes.is_empty() { "none".into() } else { routes.join(", ") })];
     for name in &interfaces.all {

@@ -1,6 +1,6 @@
 //! Who else has this machine's processors while a load goes on: from look to look, by the rules of a fingerprint.
 
-use linerate_record::reading::{Look, ProgramTime, QuotaPeriods};
+use linerate_record::reading::{ProcessorLook, ProgramTime, QuotaPeriods};
 
 use super::known::{Everybody, everybody};
 use super::share::{Quotas, Times, hot, quotas, times};
@@ -49,7 +49,7 @@ impl Neighbours {
 
     /// Looks. Reads a file per process, and two per processor where heat is counted; the first look gives nothing, nor
     /// does one at the instant of the look before.
-    pub fn look(&mut self, root: &Root, at_ms: u64) -> Option<Look> {
+    pub fn look(&mut self, root: &Root, at_ms: u64) -> Option<ProcessorLook> {
         let now = self.counters(root, at_ms);
         let then = self.then.replace(now)?;
         since(&then, self.then.as_ref()?, self.target)
@@ -73,7 +73,7 @@ impl Neighbours {
     }
 }
 
-fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<Look> {
+fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<ProcessorLook> {
     let over_ms = now.at_ms.checked_sub(then.at_ms).filter(|&ms| ms > 0)?;
     let ms = |ticks: u64| ticks.saturating_mul(MS_PER_TICK);
     let (own, by_name) = now.everybody.since(&then.everybody);
@@ -84,7 +84,7 @@ fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<Look> {
     let mut programs: Vec<ProgramTime> = by_name.into_iter().map(of_program).collect();
     programs.sort_by(|a, b| b.cpu_ms.cmp(&a.cpu_ms).then_with(|| a.name.cmp(&b.name)));
     programs.truncate(MOST_PROGRAMS);
-    Some(Look {
+    Some(ProcessorLook {
         over_ms,
         used_ms,
         own_ms: (target != TargetHere::Unknown).then(|| ms(own)),

@@ -1,19 +1,14 @@
-//! What happens during a cell, from counters at both ends of it: heat, quotas, and who had the processors.
+//! What happens during a cell, from counters at both ends of it: heat, quotas, and who had the processors. How much of
+//! that is much, is for others to say.
 
 use std::collections::BTreeMap;
 
+use linerate_record::reading::{Meanwhile, ProcessorShares, QuotaPeriods};
+
+use super::count;
 use super::known::{Known, known};
 use super::standing::cpu_cgroups;
-use super::{NOT_STATED, count};
 use crate::root::{Root, names, text};
-
-/// Of processor time. Hosts with room to spare steal below 1 %, crowded ones tens of per cent.
-const MUCH_STOLEN: f64 = 0.05;
-/// Of the time of all processors. Daemons stay far below it, a build, a scrub or another load test far above; what is
-/// between is rare, so that the value does not flap.
-const MUCH_FOREIGN: f64 = 0.25;
-/// Of the periods of a quota (100 ms mostly) in which there was something to run. A burst as threads start may cut one.
-const MUCH_THROTTLED: f64 = 0.01;
 
 /// Counters at one end.
 #[derive(Clone, Debug, Default)]
@@ -63,47 +58,34 @@ pub(super) fn shares(root: &Root, target_pid: Option<u32>) -> Shares {
     }
 }
 
-pub(super) fn told(then: &Shares, now: &Shares) -> BTreeMap<String, String> {
-    let (stolen, foreign) = match (then.times, now.times) {
-        (Some(then_times), Some(now_times)) => of_times(then_times, now_times, now.known.ticks_since(&then.known)),
-        _ => ("unreadable: proc/stat".to_owned(), "unreadable: proc/stat".to_owned()),
-    };
-    let hot = match (then.hot, now.hot) {
-        (Some(then), Some(now)) => if now > then { "yes" } else { "no" }.to_owned(),
-        _ => NOT_STATED.to_owned(),
-    };
-    let mut rows = BTreeMap::from([
-        ("stolen".to_owned(), stolen),
-        ("foreign_load".to_owned(), foreign),
-        ("throttled".to_owned(), hot),
-        ("cgroup.throttled".to_owned(), of_quotas(&then.client_quotas, &now.client_quotas)),
-    ]);
-    if now.has_target {
-        rows.insert("target.cgroup.throttled".to_owned(), of_quotas(&then.target_quotas, &now.target_quotas));
+pub(super) fn meanwhile(then: &Shares, now: &Shares) -> Meanwhile {
+    let processors = then.times.zip(now.times);
+    let target_quotas = now.has_target.then(|| since(&then.target_quotas, &now.target_quotas));
+    Meanwhile {
+        processors: processors
+            .map(|(at_first, at_last)| of_times(at_first, at_last, now.known.ticks_since(&then.known))),
+        slowed: then.hot.zip(now.hot).map(|(then, now)| now > then),
+        client_quotas: since(&then.client_quotas, &now.client_quotas),
+        target_quotas,
     }
-    rows
 }
 
 /// Of times at both ends, and of what is known to be of the measurement.
-fn of_times(then: Times, now: Times, known: u64) -> (String, String) {
+fn of_times(then: Times, now: Times, known: u64) -> ProcessorShares {
     let all = now.all.saturating_sub(then.all).max(1) as f64;
     let stolen = now.stolen.saturating_sub(then.stolen) as f64 / all;
     let foreign = now.used.saturating_sub(then.used).saturating_sub(known) as f64 / all;
-    let side = |share: f64, bound: f64| {
-        let percent = bound * 100.0;
-        if share < bound { format!("below {percent:.0} %") } else { format!("{percent:.0} % or more") }
-    };
-    (side(stolen, MUCH_STOLEN), side(foreign, MUCH_FOREIGN))
+    ProcessorShares { stolen, foreign }
 }
 
-/// Where there is no quota, nothing is held back by one.
-fn of_quotas(then: &Quotas, now: &Quotas) -> String {
-    let is_much = |(folder, now): (&String, &Periods)| {
+/// The periods of each quota between two looks.
+fn since(then: &Quotas, now: &Quotas) -> Vec<QuotaPeriods> {
+    let of = |(folder, now): (&String, &Periods)| {
         let then = then.get(folder).copied().unwrap_or_default();
-        let throttled = now.throttled.saturating_sub(then.throttled);
-        throttled > 0 && throttled as f64 >= MUCH_THROTTLED * now.all.saturating_sub(then.all) as f64
+        let (periods, throttled) = (now.all.saturating_sub(then.all), now.throttled.saturating_sub(then.throttled));
+        QuotaPeriods { periods, throttled }
     };
-    if now.iter().any(is_much) { "yes" } else { "no" }.to_owned()
+    now.iter().map(of).collect()
 }
 
 /// The sum over processors: `cpu  user nice system idle iowait irq softirq steal`.
@@ -149,44 +131,33 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn shares_have_two_values_and_a_threshold_each() {
+    fn what_is_known_of_the_measurement_is_not_foreign() {
         let then = Times { all: 1000, stolen: 10, used: 500 };
-        let now =
-            |stolen: u64, used: u64, known: u64| (Times { all: 2000, stolen: 10 + stolen, used: 500 + used }, known);
-        for ((end, known), stolen, foreign) in [
-            (now(0, 0, 0), "below 5 %", "below 25 %"),
-            (now(49, 249, 0), "below 5 %", "below 25 %"),
-            (now(50, 250, 0), "5 % or more", "25 % or more"),
-            (now(0, 900, 800), "below 5 %", "below 25 %"),
-            (now(0, 900, 600), "below 5 %", "25 % or more"),
+        for (stolen, used, known, expected) in [
+            (0, 0, 0, (0.0, 0.0)),
+            (49, 249, 0, (0.049, 0.249)),
+            (0, 900, 800, (0.0, 0.1)),
             // Clocks of processes and of processors are not the same.
-            (now(0, 100, 110), "below 5 %", "below 25 %"),
+            (0, 100, 110, (0.0, 0.0)),
         ] {
-            assert_eq!(of_times(then, end, known), (stolen.to_owned(), foreign.to_owned()), "{end:?}");
+            let now = Times { all: 2000, stolen: 10 + stolen, used: 500 + used };
+            let ProcessorShares { stolen, foreign } = of_times(then, now, known);
+            assert!((stolen - expected.0).abs() < 1e-9 && (foreign - expected.1).abs() < 1e-9, "{now:?}");
         }
     }
 
     #[test]
-    fn a_quota_holds_back_from_one_period_in_a_hundred_on() {
+    fn each_quota_has_its_own_periods_since_the_first_look() {
         let quotas = |all: &[(&str, u64, u64)]| -> Quotas {
             all.iter()
                 .map(|(folder, all, cut)| ((*folder).to_owned(), Periods { all: *all, throttled: *cut }))
                 .collect()
         };
-        type Rows<'a> = &'a [(&'a str, u64, u64)];
-        let cases: [(Rows, Rows, &str); 7] = [
-            (&[], &[], "no"),
-            (&[("a", 0, 0)], &[("a", 1000, 9)], "no"),
-            (&[("a", 0, 0)], &[("a", 1000, 10)], "yes"),
-            (&[("a", 500, 400)], &[("a", 600, 400)], "no"),
-            (&[("a", 500, 400)], &[("a", 500, 400)], "no"),
-            (&[("a", 500, 400)], &[("a", 510, 401)], "yes"),
-            // Each by itself: what a cgroup above was cut before is not what this one is cut now.
-            (&[("a", 500, 400), ("a/b", 10, 5)], &[("a", 500, 400), ("a/b", 20, 9)], "yes"),
-        ];
-        for (then, now, expected) in cases {
-            assert_eq!(of_quotas(&quotas(then), &quotas(now)), expected, "{then:?} {now:?}");
-        }
+        let then = quotas(&[("a", 500, 400), ("a/b", 10, 5), ("gone", 3, 3)]);
+        let now = quotas(&[("a", 500, 400), ("a/b", 20, 9), ("new", 7, 1)]);
+        let reported: Vec<(u64, u64)> =
+            since(&then, &now).iter().map(|quota| (quota.periods, quota.throttled)).collect();
+        assert_eq!(reported, [(0, 0), (10, 4), (7, 1)]);
     }
 
     #[test]

@@ -22,6 +22,12 @@ const TWINS: [(&str, &str); 3] = [
     ("vm/overcommit_kbytes", "vm/overcommit_ratio"),
 ];
 
+/// Whether two sysctls are such.
+pub(super) fn are_twins(one: &str, other: &str) -> bool {
+    let (one, other) = (one.replace('.', "/"), other.replace('.', "/"));
+    TWINS.iter().any(|(a, b)| (*a, *b) == (&one, &other) || (*b, *a) == (&one, &other))
+}
+
 /// Settings of the queues of an interface, which go with a queue, and which drivers set anew with their rings.
 const OF_QUEUES: [&str; 8] = [
     "rx-*/rps_cpus",
@@ -195,7 +201,7 @@ pub(super) fn put_back(inside: &Inside<'_>, besides: &[&Beside]) -> io::Result<(
     }
     let odd = besides.iter().find_map(|beside| {
         let now = value(inside, &beside.address)?;
-        (!is_same(beside, &now, &beside.value)).then(|| (told(&beside.address), now, &beside.value))
+        (!is_same(beside, &now, &beside.value)).then(|| (reported(&beside.address), now, &beside.value))
     });
     match odd {
         None => Ok(()),
@@ -217,7 +223,7 @@ fn is_same(beside: &Beside, one: &str, other: &str) -> bool {
 
 /// Where a setting beside another lives, for people.
 #[must_use]
-pub fn told(address: &Address) -> String {
+pub fn reported(address: &Address) -> String {
     match address {
         Address::Sysctl(name) => name.clone(),
         Address::Sysfs(path) => format!("/sys/{path}"),

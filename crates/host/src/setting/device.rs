@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use linerate_record::journal::{Address, Beside, Device, DeviceKind};
-use linerate_record::knob::{DeviceClass, Knob, Locator, Place};
+use linerate_record::knob::{DeviceClass, Knob, Locator, SettingPlace};
 
 use super::file::{self, Links, names};
 use super::space::{Inside, own_sysfs};
@@ -43,7 +43,7 @@ const LOOPBACK: u64 = 1;
 
 /// The devices that a setting and what moves with it are of, and the loopback interface of its network namespace. One
 /// that has no number here is left out, and goes by its name.
-pub(super) fn of(inside: &Inside<'_>, knob: &Knob, place: &Place, beside: &[Beside]) -> Vec<Device> {
+pub(super) fn of(inside: &Inside<'_>, knob: &Knob, place: &SettingPlace, beside: &[Beside]) -> Vec<Device> {
     let own = place.device.clone().and_then(|name| Some((kind(knob)?, name)));
     let others = beside.iter().filter_map(|beside| named(&beside.address));
     let mut wanted: Vec<(DeviceKind, String)> = Vec::new();
@@ -144,12 +144,12 @@ impl<'d> Now<'d> {
     }
 
     /// Where a setting is by now.
-    pub(super) fn place(&self, knob: &Knob, place: &Place) -> Result<Place, Gone> {
+    pub(super) fn place(&self, knob: &Knob, place: &SettingPlace) -> Result<SettingPlace, Gone> {
         let device = match (&place.device, kind(knob)) {
             (Some(name), Some(kind)) => Some(self.name(kind, name)?),
             (device, _) => device.clone(),
         };
-        Ok(Place { device, ..place.clone() })
+        Ok(SettingPlace { device, ..place.clone() })
     }
 
     /// What moved besides, where it is by now; what is gone with its device is left out.
@@ -251,7 +251,7 @@ fn number(tree: &OwnedFd, path: &str) -> Option<u64> {
 }
 
 /// Where a setting is by now, as a spot.
-pub(super) fn spot_now(now: &Now<'_>, knob: &Knob, place: &Place) -> io::Result<Spot> {
+pub(super) fn spot_now(now: &Now<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Spot> {
     let place = now.place(knob, place)?;
     spot::spot(&knob.locator, place.device.as_deref())
 }

@@ -72,7 +72,8 @@ fn follows(link: &Link, prior: u32, new: u32) -> bool {
 /// Why the MTU of interfaces, by their indices, must not go from one value to another: what it would move elsewhere.
 /// What cannot be looked into is a reason where `is_strict`.
 pub(super) fn refusal(on_top: &OnTop, prior: u32, new: u32, is_strict: bool) -> Option<String> {
-    let moved: Vec<String> = on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(told).collect();
+    let moved: Vec<String> =
+        on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(reported).collect();
     if !moved.is_empty() {
         return Some(format!(
             "the kernel moves with it the MTU of {}, and undoing does not bring that back: set it there by hand first, \
@@ -92,7 +93,7 @@ pub(super) fn stands_elsewhere(link: &Link) -> bool {
     link.space_of_below.is_some() && !ON_THEIR_OWN.contains(&link.kind.as_str())
 }
 
-fn told(upper: &Upper) -> String {
+fn reported(upper: &Upper) -> String {
     let Upper { link, space, .. } = upper;
     format!("{} {} (now {}) in {space}", link.kind, link.name, link.mtu)
 }
@@ -103,7 +104,7 @@ pub(super) fn moved(before: &OnTop, after: &OnTop) -> Option<String> {
         let is_it = |now: &&Upper| (now.inode, now.link.index) == (then.inode, then.link.index);
         after.uppers.iter().find(is_it).filter(|now| now.link.mtu != then.link.mtu)
     };
-    let all = before.uppers.iter().filter_map(|then| Some(format!("{}, was {}", told(now(then)?), then.link.mtu)));
+    let all = before.uppers.iter().filter_map(|then| Some(format!("{}, was {}", reported(now(then)?), then.link.mtu)));
     let all: Vec<String> = all.collect();
     (!all.is_empty()).then(|| format!("the kernel moved with it the MTU of {}: set it back there", all.join("; ")))
 }
@@ -136,12 +137,12 @@ fn once(indices: &[u32]) -> io::Result<OnTop> {
             numbered.extend(number);
             looked_into(&file, &own).or_else(|error| asked_of(number.ok_or(error)?, &own))
         });
-        on_top.add(seen, (Some(space.inode), &space.told), indices);
+        on_top.add(seen, (Some(space.inode), &space.reported), indices);
     }
     // Those that are found by nothing but the number that this namespace gives them.
     for number in netlink::numbers_of_spaces()?.into_iter().filter(|number| !numbered.contains(number)) {
-        let told = format!("network namespace {number} of ip netns list-id");
-        on_top.add(asked_of(number, &own), (None, &told), indices);
+        let reported = format!("network namespace {number} of ip netns list-id");
+        on_top.add(asked_of(number, &own), (None, &reported), indices);
     }
     Ok(on_top)
 }
@@ -154,13 +155,13 @@ fn opened(space: &NetSpace) -> io::Result<File> {
 }
 
 impl OnTop {
-    fn add(&mut self, seen: io::Result<Seen>, (inode, told): (Option<u64>, &str), indices: &[u32]) {
+    fn add(&mut self, seen: io::Result<Seen>, (inode, reported): (Option<u64>, &str), indices: &[u32]) {
         let Ok((links, number)) = seen else {
-            self.unseen.push(told.to_owned());
+            self.unseen.push(reported.to_owned());
             return;
         };
         let uppers = links.into_iter().filter(|link| stands_on(link, number, indices));
-        self.uppers.extend(uppers.map(|link| Upper { link, inode, space: told.to_owned() }));
+        self.uppers.extend(uppers.map(|link| Upper { link, inode, space: reported.to_owned() }));
     }
 }
 

@@ -163,11 +163,11 @@ pub(super) fn channels(device: &str) -> io::Result<Found> {
 /// The fields of UDP over IPv4 that choose a receive queue, in letters of ethtool; `none` where there are none.
 /// `release` is the kernel's: an older one answers as one does whose driver has no such thing.
 pub(super) fn receive_hash(device: &str, release: &str) -> io::Result<String> {
-    let told = ask(device, RECEIVE_SIDE_SCALING_GET).and_then(|reply| udp_fields(&reply));
-    told.map_err(|error| match error.kind() {
+    let reported = ask(device, RECEIVE_SIDE_SCALING_GET).and_then(|reply| udp_fields(&reply));
+    reported.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if is_older(release, FLOW_HASH_SINCE) => io::Error::other(format!(
-            "Linux tells it without an ioctl from 6.17 on, and this is {release}: see ethtool -n {device} rx-flow-hash \
-             udp4"
+            "Linux reports it without an ioctl from 6.17 on, and this is {release}: see ethtool -n {device} \
+             rx-flow-hash udp4"
         )),
         _ => error,
     })

@@ -296,14 +296,14 @@ pub(super) fn call(socket: &OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::
 
 /// Asks for all of a kind, and tells each; gives whether these are all.
 fn dump(kind: u16, body: &[u8], tell: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-    let (mut told, mut is_whole) = dump_once(kind, body)?;
+    let (mut reported, mut is_whole) = dump_once(kind, body)?;
     for _ in 1..DUMPS {
         if is_whole {
             break;
         }
-        (told, is_whole) = dump_once(kind, body)?;
+        (reported, is_whole) = dump_once(kind, body)?;
     }
-    told.iter().for_each(|message| tell(message));
+    reported.iter().for_each(|message| tell(message));
     Ok(is_whole)
 }
 
@@ -311,7 +311,7 @@ fn dump_once(kind: u16, body: &[u8]) -> io::Result<(Vec<Vec<u8>>, bool)> {
     let socket = open(None)?;
     ask(&socket, kind, REQUEST | DUMP, body)?;
     let mut buffer = vec![0; REPLY_BYTES];
-    let (mut told, mut is_whole) = (Vec::new(), true);
+    let (mut reported, mut is_whole) = (Vec::new(), true);
     loop {
         let (received, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
         let mut rest = &buffer[..received];
@@ -320,8 +320,8 @@ fn dump_once(kind: u16, body: &[u8]) -> io::Result<(Vec<Vec<u8>>, bool)> {
             rest = after;
             match kind {
                 // A dump that fails says so here.
-                DONE | ERROR => return acknowledged(content).map(|()| (told, is_whole)),
-                _ => told.push(content.to_vec()),
+                DONE | ERROR => return acknowledged(content).map(|()| (reported, is_whole)),
+                _ => reported.push(content.to_vec()),
             }
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn refusal(inside: &Inside<'_>, spot: &Spot, prior: &str, new: &str) 
     let moving = beside::read(inside, spot);
     let of_moving = moving.iter().find_map(|beside| {
         let why = unwritable(&spot::of_address(&beside.address).ok()?, &beside.value)?;
-        Some(format!("{} moves with it: {why}", beside::told(&beside.address)))
+        Some(format!("{} moves with it: {why}", beside::reported(&beside.address)))
     });
     unwritable(spot, prior).or(of_moving).or_else(|| match spot {
         Spot::Mtu(device) => of_mtu(inside, device, prior.parse().ok()?, new.trim().parse().ok()?),
@@ -240,8 +240,8 @@ mod tests {
         ];
         for (spot, prior, expected) in cases {
             let why = unwritable(spot, &prior);
-            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
-            assert!(why.is_some() == expected.is_some() && is_told, "{spot:?} {expected:?}: {why:?}");
+            let is_reported = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_reported, "{spot:?} {expected:?}: {why:?}");
         }
     }
 
@@ -283,8 +283,8 @@ mod tests {
             ("br0", 9000, Some("bridge br0 takes its MTU from its ports")),
         ] {
             let why = ask(device, new);
-            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
-            assert!(why.is_some() == expected.is_some() && is_told, "{device} {new}: {why:?}");
+            let is_reported = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_reported, "{device} {new}: {why:?}");
         }
     }
 
@@ -306,8 +306,8 @@ mod tests {
             let path = "block/sda/queue/discard_max_bytes";
             let why = within(&root, &Default::default(), None, |inside| Ok(of_discards(inside, path, prior, new)));
             let why = why.unwrap();
-            let is_told = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
-            assert!(why.is_some() == expected.is_some() && is_told, "{granularity} {prior} {new}: {why:?}");
+            let is_reported = expected.is_none_or(|part| why.as_ref().is_some_and(|why| why.contains(part)));
+            assert!(why.is_some() == expected.is_some() && is_reported, "{granularity} {prior} {new}: {why:?}");
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) struct NetSpace {
     /// A file that is it, as long as what it was found by lasts.
     pub(super) path: PathBuf,
     /// What people call it.
-    pub(super) told: String,
+    pub(super) reported: String,
 }
 
 /// All that are found, and, in words, those of processes that are none of these and not to be seen.
@@ -56,10 +56,10 @@ impl Search {
 
     fn process(&mut self, pid: u32) {
         let folder = PathBuf::from(format!("/proc/{pid}"));
-        let told = || format!("the network namespace of process {pid}");
+        let reported = || format!("the network namespace of process {pid}");
         match std::fs::read_link(folder.join("ns/net")) {
             Ok(link) => {
-                self.linked(&link, folder.join("ns/net"), told);
+                self.linked(&link, folder.join("ns/net"), reported);
                 self.known.extend(node(pid).ok());
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -107,14 +107,14 @@ impl Search {
         self.denied.iter().filter(is_unseen).map(|pid| format!("the network namespace of process {pid}")).collect()
     }
 
-    fn linked(&mut self, link: &Path, path: PathBuf, told: impl Fn() -> String) {
+    fn linked(&mut self, link: &Path, path: PathBuf, reported: impl Fn() -> String) {
         if let Some(inode) = link.to_str().and_then(inode_of) {
-            self.add(inode, path, told);
+            self.add(inode, path, reported);
         }
     }
 
-    fn add(&mut self, inode: u64, path: PathBuf, told: impl Fn() -> String) {
-        self.found.entry(inode).or_insert_with(|| NetSpace { inode, path, told: told() });
+    fn add(&mut self, inode: u64, path: PathBuf, reported: impl Fn() -> String) {
+        self.found.entry(inode).or_insert_with(|| NetSpace { inode, path, reported: reported() });
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
         let (all, _) = all();
         let it = all.iter().find(|one| Some(one.inode) == own.to_str().and_then(inode_of)).unwrap();
-        assert!(it.told.contains("network namespace"), "{it:?}");
+        assert!(it.reported.contains("network namespace"), "{it:?}");
         let mut search = Search { denied: vec![std::process::id()], ..Search::default() };
         assert_eq!(search.unseen().len(), 1, "nothing tells that it is one of those found");
         search.known.extend(node(std::process::id()).ok());

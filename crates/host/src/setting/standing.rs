@@ -2,7 +2,7 @@
 
 use std::io;
 
-use linerate_record::knob::{Space, Standing};
+use linerate_record::knob::{Space, SpaceIdentity};
 
 use super::device::node_of_space;
 use super::space::{identity, within};
@@ -13,7 +13,7 @@ use crate::root::{Root, text};
 ///
 /// # Errors
 /// Where there is no such process or namespace.
-pub fn standing(root: &Root, space: &Space) -> io::Result<Option<Standing>> {
+pub fn standing(root: &Root, space: &Space) -> io::Result<Option<SpaceIdentity>> {
     let Some(net) = identity(root, space)? else { return Ok(None) };
     let started_ticks = match space {
         Space::Pid(pid) => Some(owner::of(*pid)?.started_ticks),
@@ -21,7 +21,7 @@ pub fn standing(root: &Root, space: &Space) -> io::Result<Option<Standing>> {
     };
     let boot = text(root, "proc/sys/kernel/random/boot_id", &mut Vec::new())?.trim().to_owned();
     let node = within(root, space, Some(net), |_| Ok(node_of_space())).ok().flatten();
-    Ok(Some(Standing { space: space.clone(), net, node, started_ticks, boot }))
+    Ok(Some(SpaceIdentity { space: space.clone(), net, node, started_ticks, boot }))
 }
 
 /// The inode of the network namespace of a space, where it is the one that was meant: among what stood there, or, of
@@ -29,7 +29,7 @@ pub fn standing(root: &Root, space: &Space) -> io::Result<Option<Standing>> {
 ///
 /// # Errors
 /// Where it is another's, or nobody has said what was meant.
-pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[Standing]) -> io::Result<Option<u64>> {
+pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[SpaceIdentity]) -> io::Result<Option<u64>> {
     let Some(now) = standing(root, space)? else { return Ok(None) };
     let why = match (meant.iter().find(|then| then.space == *space), space) {
         (Some(then), _) => differs(then, &now),
@@ -42,7 +42,7 @@ pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[Standing]) 
     }
 }
 
-fn differs(then: &Standing, now: &Standing) -> Option<&'static str> {
+fn differs(then: &SpaceIdentity, now: &SpaceIdentity) -> Option<&'static str> {
     let is_same_boot = then.boot == now.boot;
     let is_same_net = then.net == now.net && (then.node == now.node || then.node.is_none() || now.node.is_none());
     match &now.space {
@@ -69,25 +69,27 @@ mod tests {
         let root = Root::live();
         let pid = Space::Pid(std::process::id());
         let now = standing(&root, &pid).unwrap().unwrap();
-        let told = |space: &Space, meant: &[Standing]| {
+        let reported = |space: &Space, meant: &[SpaceIdentity]| {
             identity_as_meant(&root, space, meant).map_err(|error| error.to_string())
         };
-        assert_eq!(told(&pid, std::slice::from_ref(&now)), Ok(Some(now.net)));
+        assert_eq!(reported(&pid, std::slice::from_ref(&now)), Ok(Some(now.net)));
         let started_ticks = now.started_ticks.map(|ticks| ticks - 1);
-        let host = Standing { space: Space::Host, started_ticks: None, ..now.clone() };
+        let host = SpaceIdentity { space: Space::Host, started_ticks: None, ..now.clone() };
         for (then, part) in [
-            (Standing { started_ticks, ..now.clone() }, "another process has that number"),
-            (Standing { boot: "another".to_owned(), ..now.clone() }, "another process has that number"),
-            (Standing { net: now.net + 1, ..now.clone() }, "in another network namespace than when"),
+            (SpaceIdentity { started_ticks, ..now.clone() }, "another process has that number"),
+            (SpaceIdentity { boot: "another".to_owned(), ..now.clone() }, "another process has that number"),
+            (SpaceIdentity { net: now.net + 1, ..now.clone() }, "in another network namespace than when"),
             (host.clone(), "does not say which namespace"),
         ] {
-            assert!(told(&pid, &[then]).unwrap_err().contains(part), "{part}");
+            assert!(reported(&pid, &[then]).unwrap_err().contains(part), "{part}");
         }
-        let elsewhere = Standing { net: host.net + 1, ..host.clone() };
-        assert!(told(&Space::Host, std::slice::from_ref(&elsewhere)).unwrap_err().contains("than this process is in"));
-        let before_a_boot = Standing { boot: "another".to_owned(), ..elsewhere };
+        let elsewhere = SpaceIdentity { net: host.net + 1, ..host.clone() };
+        assert!(
+            reported(&Space::Host, std::slice::from_ref(&elsewhere)).unwrap_err().contains("than this process is in")
+        );
+        let before_a_boot = SpaceIdentity { boot: "another".to_owned(), ..elsewhere };
         for meant in [vec![], vec![host], vec![before_a_boot]] {
-            assert_eq!(told(&Space::Host, &meant), Ok(Some(now.net)), "{meant:?}");
+            assert_eq!(reported(&Space::Host, &meant), Ok(Some(now.net)), "{meant:?}");
         }
         assert_eq!(identity_as_meant(&Root::captured("/none"), &Space::Pid(1), &[]).unwrap(), None);
     }
@@ -96,11 +98,11 @@ mod tests {
     fn a_name_given_again_is_another_namespace() {
         let of = |net, boot: &str| {
             let space = Space::Netns("lab".to_owned());
-            Standing { space, net, node: Some(70), started_ticks: None, boot: boot.to_owned() }
+            SpaceIdentity { space, net, node: Some(70), started_ticks: None, boot: boot.to_owned() }
         };
-        let anew = Standing { node: Some(71), ..of(7, "b") };
+        let anew = SpaceIdentity { node: Some(71), ..of(7, "b") };
         assert!(differs(&of(7, "b"), &anew).is_some_and(|why| why.contains("has that name")), "its inode too");
-        assert_eq!(differs(&Standing { node: None, ..of(7, "b") }, &anew), None, "a file of an earlier version");
+        assert_eq!(differs(&SpaceIdentity { node: None, ..of(7, "b") }, &anew), None, "a file of an earlier version");
         assert_eq!(differs(&of(7, "b"), &of(7, "b")), None);
         for now in [of(8, "b"), of(7, "c")] {
             assert!(differs(&of(7, "b"), &now).is_some_and(|why| why.contains("has that name")), "{now:?}");

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use linerate_record::knob::{DeviceClass, same_in};
+use linerate_record::knob::{DeviceClass, as_grouped, same_in};
 
 use super::file::{self, Links, names};
 use super::space::Inside;
@@ -115,7 +115,7 @@ fn chosen(path: &str, text: &str) -> Found {
 fn as_kernel_would(text: &str, value: &str) -> io::Result<String> {
     let (_, choices) = chosen("", text);
     if choices.is_empty() {
-        return Ok(value.to_owned());
+        return Ok(as_grouped(text, value).unwrap_or_else(|| value.to_owned()));
     }
     if !choices.iter().any(|choice| choice == value) {
         return Err(invalid(format!("{value:?} is none of {}", choices.join(", "))));
@@ -205,5 +205,6 @@ mod tests {
         assert_eq!(as_kernel_would("[none] mq-deadline", "mq-deadline").unwrap(), "none [mq-deadline]");
         assert_eq!(as_kernel_would("128", "4096").unwrap(), "4096");
         assert!(as_kernel_would("[none] mq-deadline", "bfq").is_err());
+        assert_eq!(as_kernel_would("00000000,00000000\n", "ff").unwrap(), "00000000,000000ff");
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of captured machines and of the machine on which the tests run.
 
-use linerate_record::knob::{Layer, TakesEffect};
+use linerate_record::knob::{Domain, Layer, TakesEffect};
 
 use super::*;
 
@@ -12,6 +12,7 @@ fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
         locator,
         scope,
         takes_effect: TakesEffect::AtOnce,
+        takes: Domain::Text("a value"),
         default: "",
         summary: "",
         why: "",
@@ -25,8 +26,8 @@ fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
     }
 }
 
-fn place(knob: &Knob, device: Option<&str>) -> Place {
-    Place { knob: knob.id.to_owned(), device: device.map(str::to_owned), space: Space::Host }
+fn place(knob: &Knob, device: Option<&str>) -> SettingPlace {
+    SettingPlace { knob: knob.id.to_owned(), device: device.map(str::to_owned), space: Space::Host }
 }
 
 const RMEM: Locator = Locator::Sysctl { name: "net.ipv4.tcp_rmem" };
@@ -93,10 +94,10 @@ fn settings_are_read_of_every_device_and_what_is_missing_says_why() {
         knob("gro", Locator::Offload { feature: "rx-gro" }, Scope::Device),
     ];
     let all = read_all(&root, &Space::Host, &knobs);
-    let told: Vec<String> =
+    let reported: Vec<String> =
         all.iter().map(|s| format!("{} {:?}", s.place, s.value.as_deref().unwrap_or("-"))).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "scheduler of sda \"none\"",
             "mtu of eth0 \"9000\"",
@@ -151,7 +152,7 @@ fn what_the_cni_owns_is_known_by_its_row_its_name_and_its_namespace() {
     for (space, owned) in
         [(Space::Pid(1), true), (Space::Netns("cni-1234".to_owned()), true), (Space::Netns("lab".to_owned()), false)]
     {
-        let place = Place { space, ..place(&mtu, Some("eth0")) };
+        let place = SettingPlace { space, ..place(&mtu, Some("eth0")) };
         assert_eq!(owner(&root, &mtu, &place).is_some(), owned, "{place}");
     }
 }
@@ -175,8 +176,8 @@ fn this_machine_reads_as_its_files_say() {
     let stated = std::fs::read_to_string("/proc/sys/vm/swappiness").unwrap();
     assert_eq!(read(&root, &swappiness, &place(&swappiness, None)).value.unwrap(), stated.trim());
     let limit = knob("limits.nofile", Locator::Limit { name: "Max open files" }, Scope::Process);
-    let own = Place { space: Space::Pid(std::process::id()), ..place(&limit, None) };
+    let own = SettingPlace { space: Space::Pid(std::process::id()), ..place(&limit, None) };
     assert!(read(&root, &limit, &own).value.is_some());
-    let gone = Place { space: Space::Netns("none-such".to_owned()), ..place(&swappiness, None) };
+    let gone = SettingPlace { space: Space::Netns("none-such".to_owned()), ..place(&swappiness, None) };
     assert_eq!(read(&root, &swappiness, &gone).missing, Some(Missing::Absent));
 }

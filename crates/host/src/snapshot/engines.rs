@@ -85,9 +85,9 @@ mod tests {
         process(folder.path(), "12", "s3d", "s3d", None);
         let mut pass = Pass::default();
         let found = engines(&Root::captured(folder.path()), &[12, 99], &mut pass);
-        let told: Vec<(u32, &str, bool)> =
+        let reported: Vec<(u32, &str, bool)> =
             found.iter().map(|engine| (engine.pid, engine.program.as_str(), engine.own_network)).collect();
-        assert_eq!(told, [(7, "minio", true), (9, "rustfs", false), (12, "s3d", false)]);
+        assert_eq!(reported, [(7, "minio", true), (9, "rustfs", false), (12, "s3d", false)]);
         let missing: Vec<String> = pass.unreadable.iter().map(|part| part.path.clone()).collect();
         assert_eq!(missing, ["proc/12/ns/net", "proc/99"]);
     }

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use linerate_host::apply::{Step, rollback};
+use linerate_host::apply::{ApplyStep, rollback};
 use linerate_host::watch::watch;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -28,7 +28,7 @@ fn a_process_that_is_killed() {
         std::env::var(AT).expect("the machine is the test's own").parse().expect("the machine is the test's own");
     let machine = Machine::at(Path::new(&folder));
     let mut passed = 0;
-    let mut step = |_: Step| {
+    let mut step = |_: ApplyStep| {
         passed += 1;
         if passed == at {
             kill_process(getpid(), Signal::KILL).expect("the machine is the test's own");
@@ -73,8 +73,8 @@ fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
 }
 
 fn by_rollback(machine: &Machine) {
-    if let Some(told) = machine.state.newest_open().expect("the machine is the test's own") {
-        let rolled = rollback(&machine.ground(), Some(&told.begin.id), false, &mut |_| ())
+    if let Some(reported) = machine.state.newest_open().expect("the machine is the test's own") {
+        let rolled = rollback(&machine.ground(), Some(&reported.begin.id), false, &mut |_| ())
             .expect("the machine is the test's own");
         assert_eq!(rolled.left(), 0, "{rolled:?}");
     }

@@ -7,7 +7,7 @@ use linerate_record::journal::{By, Line, Owner, Watcher};
 
 use crate::machine::{Machine, scratch};
 
-fn nothing(_: linerate_host::apply::Step) {}
+fn nothing(_: linerate_host::apply::ApplyStep) {}
 
 #[test]
 fn a_watch_that_holds_on_to_journals_acts_though_they_are_moved_or_removed() {
@@ -64,19 +64,19 @@ fn what_is_over_and_has_no_watch_is_taken_back_and_what_has_one_or_may_have_is_n
     let ended = process(Owner { started_ticks: own.started_ticks - 1, ..own });
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     let after = machine.files();
-    let told = || machine.state.read("1").unwrap();
+    let reported = || machine.state.read("1").unwrap();
     watched_by(&machine, vec![ended.clone()]);
-    assert_eq!(is_watched(&told()), Some(false));
-    assert!(overdue(&ground, &told()).unwrap().is_none(), "it is not over");
+    assert_eq!(is_watched(&reported()), Some(false));
+    assert!(overdue(&ground, &reported()).unwrap().is_none(), "it is not over");
     machine.let_time_pass("1");
     for (by, lives) in [(vec![], None), (vec![ended.clone(), process(own)], Some(true))] {
         watched_by(&machine, by);
-        assert_eq!(is_watched(&told()), lives);
-        assert!(overdue(&ground, &told()).unwrap().is_none(), "{lives:?}");
+        assert_eq!(is_watched(&reported()), lives);
+        assert!(overdue(&ground, &reported()).unwrap().is_none(), "{lives:?}");
         assert_eq!(machine.files(), after, "{lives:?}");
     }
     watched_by(&machine, vec![ended]);
-    assert_eq!(overdue(&ground, &told()).unwrap().map(|rolled| rolled.left()), Some(0));
+    assert_eq!(overdue(&ground, &reported()).unwrap().map(|rolled| rolled.left()), Some(0));
     assert_eq!(machine.files(), before);
     assert!(rollback(&ground, None, false, &mut nothing).is_err(), "nothing is left to take back");
 }

@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use linerate_host::Root;
-use linerate_host::apply::{Applied, Ground, Step, Terms, TuneError, apply, machine_hash};
-use linerate_host::journal::State;
+use linerate_host::apply::{Applied, ApplyStep, Ground, Terms, TuneError, apply, machine_hash};
+use linerate_host::journal::JournalFolder;
+use linerate_record::knob::domain::number;
 use linerate_record::knob::{
-    CHANGES_SCHEMA, Change, ChangeSet, Knob, Layer, Locator, Place, Scope, Space, TakesEffect,
+    CHANGES_SCHEMA, Change, ChangeSet, Domain, Knob, Layer, Locator, Scope, SettingPlace, Space, TakesEffect,
 };
 
 /// Id, locator, device, file, prior text, new value.
@@ -30,7 +31,7 @@ const AFFINITY: Locator = sysfs("block/{disk}/queue/rq_affinity");
 const GOVERNOR: Locator = sysfs("devices/system/cpu/{cpu}/cpufreq/scaling_governor");
 const THP: Locator = sysfs("kernel/mm/transparent_hugepage/enabled");
 
-pub(crate) const ROWS: [Row; 30] = [
+pub(crate) const ROWS: [Row; 31] = [
     ("vm.swappiness", sysctl("vm.swappiness"), None, "proc/sys/vm/swappiness", "60", "10"),
     ("vm.max_map_count", sysctl("vm.max_map_count"), None, "proc/sys/vm/max_map_count", "65530", "262144"),
     ("vm.min_free_kbytes", sysctl("vm.min_free_kbytes"), None, "proc/sys/vm/min_free_kbytes", "67584", "131072"),
@@ -110,6 +111,15 @@ pub(crate) const ROWS: [Row; 30] = [
         "0",
         "20000",
     ),
+    // As on `captures/many-processors-6.1`, which groups what it is given.
+    (
+        "nic.rps",
+        sysfs("class/net/{nic}/queues/rx-*/rps_cpus"),
+        Some("eth0"),
+        "sys/class/net/eth0/queues/rx-0/rps_cpus",
+        "00000000,00000000",
+        "ff",
+    ),
 ];
 
 static KNOBS: LazyLock<Vec<Knob>> = LazyLock::new(|| {
@@ -126,6 +136,7 @@ fn knob(id: &'static str, locator: Locator, owned_by: Option<&'static str>) -> K
         locator,
         scope: if locator.device_class().is_some() { Scope::Device } else { Scope::Host },
         takes_effect: TakesEffect::AtOnce,
+        takes: if locator == Locator::Mtu { number(68, 65_535) } else { Domain::Text("a value") },
         default: "",
         summary: "",
         why: "",
@@ -152,7 +163,7 @@ pub(crate) fn scratch() -> tempfile::TempDir {
 pub(crate) struct Machine {
     folder: PathBuf,
     pub(crate) root: Root,
-    pub(crate) state: State,
+    pub(crate) state: JournalFolder,
 }
 
 impl Machine {
@@ -180,7 +191,7 @@ impl Machine {
         Machine {
             folder: folder.to_owned(),
             root,
-            state: State::open(folder.join("state")).expect("the machine is the test's own"),
+            state: JournalFolder::open(folder.join("state")).expect("the machine is the test's own"),
         }
     }
 
@@ -231,7 +242,7 @@ impl Machine {
         let change = |&(id, _, device, _, prior, new): &Row| {
             let chosen = prior.split(' ').find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
             Change {
-                place: Place { knob: id.to_owned(), device: device.map(str::to_owned), space: Space::Host },
+                place: SettingPlace { knob: id.to_owned(), device: device.map(str::to_owned), space: Space::Host },
                 prior: chosen.unwrap_or(prior).to_owned(),
                 new: new.to_owned(),
                 scope: Scope::Host,
@@ -250,7 +261,12 @@ impl Machine {
     }
 
     /// Applies changes under a name, for an hour.
-    pub(crate) fn apply(&self, set: &ChangeSet, id: &str, step: &mut dyn FnMut(Step)) -> Result<Applied, TuneError> {
+    pub(crate) fn apply(
+        &self,
+        set: &ChangeSet,
+        id: &str,
+        step: &mut dyn FnMut(ApplyStep),
+    ) -> Result<Applied, TuneError> {
         let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None };
         apply(&self.ground(), set, &terms, &mut |_| Ok(Vec::new()), step)
     }

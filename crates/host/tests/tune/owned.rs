@@ -23,8 +23,8 @@ fn applied(machine: &Machine, owner: Owner) {
     let terms = Terms { id: "1".to_owned(), root: None, within, owner: Some(owner) };
     apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut |_| ())
         .expect("the machine is the test's own");
-    let told = machine.state.read("1").expect("it was begun");
-    assert_eq!(told.begin.owner, Some(owner), "the journal has it");
+    let reported = machine.state.read("1").expect("it was begun");
+    assert_eq!(reported.begin.owner, Some(owner), "the journal has it");
 }
 
 fn watched(machine: &Machine) -> Option<Rolled> {

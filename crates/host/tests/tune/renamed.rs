@@ -10,7 +10,7 @@ use linerate_record::knob::ChangeSet;
 
 use crate::machine::{Machine, scratch};
 
-fn nothing(_: linerate_host::apply::Step) {}
+fn nothing(_: linerate_host::apply::ApplyStep) {}
 
 /// A machine whose devices have numbers.
 fn made() -> (tempfile::TempDir, Machine) {
@@ -198,7 +198,7 @@ fn what_has_another_name_between_reading_and_writing_is_not_written_to() {
     let mut is_moved = false;
     let applied = machine
         .apply(&set, "1", &mut |step| {
-            if step == linerate_host::apply::Step::Announced && !is_moved {
+            if step == linerate_host::apply::ApplyStep::Announced && !is_moved {
                 is_moved = true;
                 moved(dir.path(), "sys/class/net/eth0", "sys/class/net/eth9");
                 machine.set_new("sys/class/net/eth0/mtu", "1500");
@@ -207,7 +207,8 @@ fn what_has_another_name_between_reading_and_writing_is_not_written_to() {
         })
         .unwrap();
     assert!(
-        matches!(&applied.outcomes[..], [linerate_host::apply::Outcome::Failed(why)] if why.contains("eth9 by now")),
+        matches!(&applied.outcomes[..], [linerate_host::apply::ChangeOutcome::Failed(why)]
+            if why.contains("eth9 by now")),
         "{applied:?}"
     );
     for name in ["eth0", "eth9"] {

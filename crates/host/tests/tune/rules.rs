@@ -1,13 +1,13 @@
 //! What is applied, what is refused, whose value stays.
 
-use linerate_host::apply::{Outcome, Step, TuneError, apply, confirm, rollback};
+use linerate_host::apply::{ApplyStep, ChangeOutcome, TuneError, apply, confirm, rollback};
 use linerate_host::watch::{trial, watch};
 use linerate_record::journal::{By, Undo};
-use linerate_record::knob::{Change, Place, Space};
+use linerate_record::knob::{Change, SettingPlace, Space};
 
 use crate::machine::{Machine, ROWS, scratch};
 
-fn nothing(_: linerate_host::apply::Step) {}
+fn nothing(_: linerate_host::apply::ApplyStep) {}
 
 fn made() -> (tempfile::TempDir, Machine) {
     let dir = scratch();
@@ -20,15 +20,16 @@ fn what_is_confirmed_stays_and_can_still_be_taken_back() {
     let (_dir, machine) = made();
     let before = machine.files();
     let applied = machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
-    assert!(applied.outcomes.iter().all(|outcome| *outcome == Outcome::Made), "{applied:?}");
+    assert!(applied.outcomes.iter().all(|outcome| *outcome == ChangeOutcome::Made), "{applied:?}");
     assert!(applied.overridden.is_empty());
     confirm(&machine.ground()).unwrap();
     machine.let_time_pass("1");
     assert!(watch(&machine.ground(), "1", &mut nothing).unwrap().is_none(), "it is not needed any more");
     assert_eq!(machine.text("sys/block/sda/queue/scheduler"), "none [mq-deadline]");
+    assert_eq!(machine.text("sys/class/net/eth0/queues/rx-0/rps_cpus"), "00000000,000000ff");
     assert!(confirm(&machine.ground()).is_err(), "once is enough");
     let again = machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
-    assert!(again.outcomes.iter().all(|outcome| *outcome == Outcome::Already));
+    assert!(again.outcomes.iter().all(|outcome| *outcome == ChangeOutcome::Already));
     assert!(!again.is_pending, "nothing was changed, so nothing waits");
     let kept = machine.files();
     let why = rollback(&machine.ground(), None, false, &mut nothing).unwrap_err().to_string();
@@ -70,7 +71,7 @@ fn an_application_of_no_change_waits_for_nobody() {
     for (id, set) in [("1", &none), ("2", &failing)] {
         // Modules of schedulers go between the look and the change.
         let go = |step| {
-            if step == Step::Begun {
+            if step == ApplyStep::Begun {
                 schedulers("[none]", "[bfq] kyber")
             }
         };
@@ -136,7 +137,7 @@ fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
     let before = machine.files();
     let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
     for part in
-        ["2 of 30 changes cannot be made", "vm.swappiness: it is \"30\" and was \"60\"", "\n  net.ipv4.tcp_sack"]
+        ["2 of 31 changes cannot be made", "vm.swappiness: it is \"30\" and was \"60\"", "\n  net.ipv4.tcp_sack"]
     {
         assert!(error.contains(part), "{part}: {error}");
     }
@@ -146,13 +147,13 @@ fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
     machine.set("proc/sys/net/ipv4/tcp_sack", "1");
     let applied = machine
         .apply(&changes, "2", &mut |step| {
-            if step == linerate_host::apply::Step::Armed {
+            if step == linerate_host::apply::ApplyStep::Armed {
                 machine.set("proc/sys/vm/swappiness", "30");
             }
         })
         .unwrap();
-    assert!(matches!(&applied.outcomes[0], Outcome::Refused(why) if why.contains("\"30\" and")), "{applied:?}");
-    assert_eq!(applied.outcomes.iter().filter(|outcome| **outcome == Outcome::Made).count(), ROWS.len() - 1);
+    assert!(matches!(&applied.outcomes[0], ChangeOutcome::Refused(why) if why.contains("\"30\" and")), "{applied:?}");
+    assert_eq!(applied.outcomes.iter().filter(|outcome| **outcome == ChangeOutcome::Made).count(), ROWS.len() - 1);
     assert_eq!(machine.text("proc/sys/vm/swappiness"), "30");
 }
 
@@ -161,7 +162,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
     let (_dir, machine) = made();
     let mut changes = machine.changes();
     let change = |knob: &str, device: Option<&str>, space: Space, new: &str| Change {
-        place: Place { knob: knob.to_owned(), device: device.map(str::to_owned), space },
+        place: SettingPlace { knob: knob.to_owned(), device: device.map(str::to_owned), space },
         prior: "1".to_owned(),
         new: new.to_owned(),
         ..changes.changes[0].clone()
@@ -179,7 +180,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
         (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "no name of a device"),
         (change("../../etc/passwd", None, Space::Host, "0"), "no knob is called"),
         (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are taken"),
-        (change("nic.mtu", Some("eth0"), Space::Host, "abc"), "no whole number"),
+        (change("nic.mtu", Some("eth0"), Space::Host, "abc"), "not a whole number"),
         (change("nic.flush", Some("eth7"), Space::Host, "1"), "cannot be read"),
     ];
     let before = machine.files();
@@ -216,15 +217,16 @@ fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let place = changes.iter().position(|change| change.place.knob == "block.scheduler").unwrap();
     let mut announced = 0;
     let mut go = |step| {
-        announced += usize::from(step == Step::Announced);
-        if step == Step::Announced && announced == place + 1 {
+        announced += usize::from(step == ApplyStep::Announced);
+        if step == ApplyStep::Announced && announced == place + 1 {
             machine.set(PATH, "[none]");
         }
     };
     let applied = machine.apply(&machine.changes(), "1", &mut go).unwrap();
-    let failed: Vec<&Outcome> = applied.outcomes.iter().filter(|outcome| **outcome != Outcome::Made).collect();
+    let failed: Vec<&ChangeOutcome> =
+        applied.outcomes.iter().filter(|outcome| **outcome != ChangeOutcome::Made).collect();
     assert!(
-        matches!(failed[..], [Outcome::Failed(why)] if why.contains("\"mq-deadline\" is none of none")),
+        matches!(failed[..], [ChangeOutcome::Failed(why)] if why.contains("\"mq-deadline\" is none of none")),
         "{failed:?}"
     );
     assert_eq!(machine.text(PATH), "[none]");
@@ -289,7 +291,7 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
 #[test]
 fn one_machine_is_changed_by_one_at_a_time_whatever_its_journals() {
     let (dir, machine) = made();
-    let other = linerate_host::journal::State::open(dir.path().join("other")).unwrap();
+    let other = linerate_host::journal::JournalFolder::open(dir.path().join("other")).unwrap();
     let ground = linerate_host::apply::Ground { state: &other, ..machine.ground() };
     let within = std::time::Duration::from_secs(60);
     let terms = linerate_host::apply::Terms { id: "2".to_owned(), root: None, within, owner: None };

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use linerate_host::apply::{Step, Terms, TuneError, apply, rollback};
+use linerate_host::apply::{ApplyStep, Terms, TuneError, apply, rollback};
 use linerate_host::watch::watch;
 use linerate_record::journal::By;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
@@ -25,7 +25,7 @@ fn a_process_that_is_stopped() {
     let at: u32 = std::env::var(AT).expect("the test says so").parse().expect("the test says so");
     let machine = Machine::at(Path::new(&folder));
     let mut passed = 0;
-    let mut step = |_: Step| {
+    let mut step = |_: ApplyStep| {
         passed += 1;
         if passed == at {
             kill_process(getpid(), Signal::STOP).expect("it may stop itself");
@@ -87,17 +87,17 @@ fn a_process_stopped_at_any_step_changes_nothing_after_its_watch() {
 }
 
 /// Applies within so many milliseconds, with a step that may take longer.
-fn applied_within(machine: &Machine, ms: u64, step: &mut dyn FnMut(Step)) -> Result<(), TuneError> {
+fn applied_within(machine: &Machine, ms: u64, step: &mut dyn FnMut(ApplyStep)) -> Result<(), TuneError> {
     let terms = Terms { id: ID.to_owned(), root: None, within: Duration::from_millis(ms), owner: None };
     apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), step).map(drop)
 }
 
 #[test]
 fn an_application_that_a_disk_outlasts_at_any_step_takes_itself_back_and_tells_no_success() {
-    let last = u32::try_from(ROWS.len()).expect("30");
-    let cases =
-        [Step::Announcing, Step::Announced, Step::Written, Step::Recorded].map(|step| [(step, 1), (step, last)]);
-    let single = [(Step::Begun, 1), (Step::Armed, 1), (Step::Applied, 1)];
+    let last = u32::try_from(ROWS.len()).expect("few");
+    let cases = [ApplyStep::Announcing, ApplyStep::Announced, ApplyStep::Written, ApplyStep::Recorded]
+        .map(|step| [(step, 1), (step, last)]);
+    let single = [(ApplyStep::Begun, 1), (ApplyStep::Armed, 1), (ApplyStep::Applied, 1)];
     for (slow, times) in single.into_iter().chain(cases.into_iter().flatten()) {
         let dir = scratch();
         let machine = Machine::make(dir.path());
@@ -128,8 +128,8 @@ fn a_holder_of_the_lock_that_cannot_be_ended_neither_keeps_the_watch_nor_outlive
         let applying = scope.spawn(move || {
             let mut written = 0;
             applied_within(machine, 3_000, &mut |step| {
-                written += u32::from(step == Step::Written);
-                if step == Step::Written && written == 10 {
+                written += u32::from(step == ApplyStep::Written);
+                if step == ApplyStep::Written && written == 10 {
                     let _ = waiting.recv();
                 }
             })

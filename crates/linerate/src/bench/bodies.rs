@@ -1,59 +1,33 @@
-//! What is written: bodies as the flags ask for them.
+//! What is written: bodies as the load asks for them.
 
-use linerate_load::body::{Bodies, Unique};
-use linerate_load::sizes::{PUT_BYTES_MAX, Sizes};
-use linerate_record::run::Op;
-use linerate_record::units::bytes_iec;
-
-use super::parts;
-use crate::cli::{BenchFlags, PayloadFlag, UniqueFlag, Work, WriteFlag};
-use crate::failure::Failure;
-use crate::grid::Grid;
-
-/// Longest body with words of its own all over that is hashed whole before it is sent: some tenths of a second, in
-/// which a thread does nothing else.
-const HASHED_BYTES_MAX: u64 = 256 << 20;
-
-/// Such bodies are short, or it is an error.
-pub(super) fn check(work: &Work, grid: &Grid) -> Result<(), Failure> {
-    if work.unique != UniqueFlag::Full || work.payload != PayloadFlag::Signed {
-        return Ok(());
-    }
-    let whole = grid.sizes.iter().map(Sizes::max).max().unwrap_or(0);
-    let puts = grid.workloads.iter().any(|w| w.workload.has(Op::Put));
-    let puts = puts || (work.write == WriteFlag::Put && parts::reads(grid));
-    let longest = if puts { whole } else { whole.min(parts::parts(work).bytes) };
-    if longest <= HASHED_BYTES_MAX {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "--unique full with --payload signed hashes a body of {} before it is sent, at most {}: give --payload \
-         streaming, which is signed chunk by chunk, or smaller sizes or parts",
-        bytes_iec(longest as f64),
-        bytes_iec(HASHED_BYTES_MAX as f64)
-    )))
-}
+use linerate_load::body;
+use linerate_record::load::sizes::PUT_BYTES_MAX;
+use linerate_record::load::{Load, Payload, Sizes};
 
 /// What is written, with what is worth hashing before the load.
-pub(super) fn of(flags: &BenchFlags, grid: &Grid, seed: u64) -> Bodies {
-    let unique = match flags.work.unique {
-        UniqueFlag::Tail => Unique::Tail,
-        UniqueFlag::Full => Unique::Full,
-    };
+pub(super) fn of(load: &Load, seed: u64) -> body::Bodies {
+    let (unique, payload) = (load.bodies.unique, load.bodies.payload);
     // Only bodies that are hashed as a whole are worth hashing beforehand.
-    if flags.work.payload != PayloadFlag::Signed {
-        return Bodies::new(seed, unique, &[], None);
+    if payload != Payload::Signed {
+        return body::Bodies::new(seed, unique, &[], None);
     }
-    let mut named: Vec<u64> = grid.all_sizes().flat_map(Sizes::each).collect();
-    let mut others = grid.sizes.iter().filter(|s| s.each().is_empty()).map(Sizes::usual_max).max();
-    if parts::wanted(&flags.work, grid) {
-        let of_parts: Vec<u64> = parts::lengths(&flags.work, &named).collect();
-        let largest = parts::parts(&flags.work).bytes;
+    let mut named: Vec<u64> = load.sizes().flat_map(Sizes::each).collect();
+    named.sort_unstable();
+    named.dedup();
+    let mut others = load.sizes().filter(|sizes| sizes.each().is_empty()).map(Sizes::usual_max).max();
+    if load.has_parts() {
+        let of_parts: Vec<u64> = part_lengths(load.bodies.part_bytes, &named).collect();
         // A size that no PUT takes is sent in parts only.
         named.retain(|&size| size <= PUT_BYTES_MAX);
         named.extend(of_parts);
-        named.push(largest.min(grid.sizes.iter().map(Sizes::max).max().unwrap_or(0)));
+        named.push(load.bodies.part_bytes.min(load.largest_bytes()));
         others = others.map(|most| most.min(PUT_BYTES_MAX));
     }
-    Bodies::new(seed, unique, &named, others)
+    body::Bodies::new(seed, unique, &named, others)
+}
+
+/// Lengths of the parts of objects of known sizes: their hashes are worth preparing.
+fn part_lengths(part_bytes: u64, sizes: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    let bytes = part_bytes.max(1);
+    sizes.iter().flat_map(move |&size| [bytes.min(size), size % bytes])
 }

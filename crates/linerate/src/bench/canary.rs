@@ -9,23 +9,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use linerate_analysis::canary::{RUN_LENGTH, Tripped, Watch};
+use linerate_analysis::canary::{CHANCE, CanaryWatch, RUN_LENGTH, SeenWhen, Tripped};
 use linerate_load::multipart::{PART_BYTES_MIN, Parts};
-use linerate_load::point::{Drive, IntervalFigures, drive};
-use linerate_load::session::{Arrivals, Plan, Session, Source, Spacing, Until, Workload};
-use linerate_load::sizes::Sizes;
+use linerate_load::point::{Drive, drive};
+use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Ended, Op};
+use linerate_record::histogram::Latencies;
+use linerate_record::load::{CanaryRules, Sizes, Spacing, Workload};
+use linerate_record::run::{Interval, Op, StopReason};
 use linerate_record::units::{count, duration_ns};
+use linerate_wire::arrivals::Arrivals;
 
 use super::objects::Objects;
 use super::setup::Setup;
 use crate::failure::Failure;
-use crate::folder;
-use crate::interrupt;
-use crate::printing;
 use crate::progress::Progress;
+use crate::{folder, interrupt, masks};
 
 /// Size of the object that the canary reads.
 const OBJECT_BYTES: &str = "4096";
@@ -58,7 +58,7 @@ pub(super) fn start(
     interrupted: &AtomicBool,
     progress: &Progress,
 ) -> Result<Option<Canary>, Failure> {
-    let Some(rules) = setup.flags.work.abort_if.clone() else { return Ok(None) };
+    let Some(CanaryRules { per_s, abort_if: rules }) = setup.load.stops.canary.clone() else { return Ok(None) };
     let sizes: Sizes = OBJECT_BYTES.parse().map_err(Failure::usage)?;
     let session = Session { timeout_ns: timeout_ns(&rules, setup.session.timeout_ns), ..setup.session.clone() };
     let (op, source, wrote) = if setup.existing.is_empty() {
@@ -69,9 +69,8 @@ pub(super) fn start(
     } else {
         (Op::Stat, Source::Existing(setup.existing.clone()), None)
     };
-    let per_s = setup.flags.work.canary_rate;
-    let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant });
-    let plan = Plan { arrivals, until: Until::Intervals(u64::MAX), source, ..plan(op, sizes) };
+    let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant, point: 0 });
+    let plan = PointPlan { arrivals, until: Until::Intervals(u64::MAX), source, ..plan(op, sizes) };
     let mut lines = folder::lines(&setup.folder, "canary.jsonl")?;
     let (stop, loaded, tripped) = (flag(), flag(), flag());
     let answered = Arc::new(AtomicU64::new(0));
@@ -80,7 +79,7 @@ pub(super) fn start(
     let thread = std::thread::spawn(move || {
         let with = Drive { session: &session, clock, interrupted: &ends, target_pid: None };
         let anything = rules.0.first().copied();
-        let (mut watch, mut first, mut written) = (Watch::new(rules), None, Ok(()));
+        let (mut watch, mut first, mut written) = (CanaryWatch::new(rules), None, Ok(()));
         let outcome = drive(&with, &plan, |figures| {
             let line = line(&figures, under_load.load(Ordering::Relaxed));
             let ended = line.total_ns.len() as u64 + line.errors.values().sum::<u64>();
@@ -96,13 +95,14 @@ pub(super) fn start(
             trips.fetch_or(written.is_err(), Ordering::Relaxed);
             ControlFlow::Continue(())
         })?;
-        if let Some(rule) = anything.filter(|_| outcome.ended == Ended::NoSuccess) {
+        if let Some(rule) = anything.filter(|_| outcome.ended == StopReason::NoSuccess) {
             // Nobody answers it any more: that is beyond any bound.
             let count = counts.load(Ordering::Relaxed);
-            first.get_or_insert(Tripped { rule, beyond: count, count });
+            first.get_or_insert(Tripped { seen: SeenWhen::UnderWay, rule, beyond: count, count });
             trips.store(true, Ordering::Relaxed);
         }
-        written.map(|()| first)
+        // A run that ends before enough has come together is judged by all that there is.
+        written.map(|()| first.or_else(|| watch.at_the_end()))
     });
     let canary = Canary { stop, loaded, answered, tripped, thread, wrote };
     progress.doing("watching the canary before the load");
@@ -148,8 +148,8 @@ fn timeout_ns(rules: &AbortRules, asked_ns: u64) -> u64 {
     largest.saturating_mul(2).max(1_000_000_000).min(asked_ns)
 }
 
-fn plan(op: Op, sizes: Sizes) -> Plan {
-    Plan {
+fn plan(op: Op, sizes: Sizes) -> PointPlan {
+    PointPlan {
         workload: Workload::Single(op),
         sizes,
         concurrency: CONCURRENCY,
@@ -174,7 +174,7 @@ fn plan(op: Op, sizes: Sizes) -> Plan {
 /// Writes the object that the canary reads.
 fn write_object(setup: &Setup<'_>, sizes: &Sizes, set: u32, interrupted: &AtomicBool) -> Result<(), Failure> {
     let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: None };
-    let plan = Plan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
+    let plan = PointPlan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
     let (mut written, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {
         written += figures.rows.iter().map(|r| r.requests).sum::<u64>();
@@ -187,16 +187,15 @@ fn write_object(setup: &Setup<'_>, sizes: &Sizes, set: u32, interrupted: &Atomic
     Ok(())
 }
 
-fn line(figures: &IntervalFigures, loaded: bool) -> CanaryLine {
-    let mut line =
-        CanaryLine { at_ms: figures.to_ns / 1_000_000, loaded, total_ns: Vec::new(), errors: Default::default() };
+fn line(figures: &Interval<Latencies>, loaded: bool) -> CanaryLine {
+    let mut line = CanaryLine { at_ms: figures.to_ms, loaded, total_ns: Vec::new(), errors: Default::default() };
     for row in &figures.rows {
         for value in row.total_intended.iter().flat_map(|total| total.iter_recorded()) {
             let times = value.count_since_last_iteration() as usize;
             line.total_ns.extend(std::iter::repeat_n(value.value_iterated_to(), times));
         }
         for (kind, n) in &row.errors {
-            *line.errors.entry(printing::without_keys(kind)).or_default() += n;
+            *line.errors.entry(masks::without_keys(kind)).or_default() += n;
         }
     }
     line
@@ -207,19 +206,35 @@ fn finding(tripped: &Tripped) -> Finding {
         AbortRule::Latency(bound) => format!("took longer than {} or failed", duration_ns(bound.bound_ns as f64)),
         AbortRule::Errors(_) => "failed".to_owned(),
     };
+    let Tripped { seen, rule, beyond, count: of } = *tripped;
+    let (claim, evidence) = match seen {
+        SeenWhen::UnderWay => (
+            format!("the run was ended for the canary's sake: {rule}"),
+            format!(
+                "{beyond} of its last {of} requests {what}; with the bound just kept, so much comes together once in \
+                 {} requests or more seldom",
+                count(RUN_LENGTH)
+            ),
+        ),
+        SeenWhen::AtTheEnd => {
+            let seldom = if beyond == of {
+                "none kept the bound".to_owned()
+            } else {
+                format!("with the bound just kept, as many are in one of {} runs", count(CHANCE))
+            };
+            (
+                format!("the canary exceeded its bound: {rule}"),
+                format!("{beyond} of its {of} requests under load {what}; {seldom}"),
+            )
+        }
+    };
     Finding {
         kind: FindingKind::CanaryTripped,
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: format!("the run was ended for the canary's sake: {}", tripped.rule),
-        evidence: format!(
-            "{} of its last {} requests {what}; with the bound just kept, so much comes together once in {} requests \
-             or more seldom",
-            tripped.beyond,
-            tripped.count,
-            count(RUN_LENGTH)
-        ),
+        claim,
+        evidence,
         remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
             .into(),
     }

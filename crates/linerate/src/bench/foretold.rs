@@ -2,40 +2,41 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::run::Op;
+use linerate_record::load::{Load, Server};
 use linerate_record::units::duration_ns;
 
-use super::together;
-use crate::cli::{BenchFlags, TargetKind, name_of};
-use crate::endpoint;
+use super::beforehand;
 use crate::failure::Failure;
-use crate::grid;
-use crate::timing;
+use crate::{consent, timing};
 
-pub(super) fn told(flags: &BenchFlags) -> Result<String, Failure> {
-    let (grid, notes) = together::check(flags)?;
-    let named = endpoint::named(&flags.target)?;
-    let hosts = named.as_ref().map_or(1, |(_, named)| named.authorities.len());
-    let of = |w: &grid::Named| w.name.matches('=').count().max(1) + usize::from(w.workload.has(Op::Multipart));
-    let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
-    let series = grid.series();
-    let points = series.len() * timing::points_worth(&grid.levels);
-    let timing = timing::timing(&flags.work, points, hosts, ops)?;
-    let most_ms = series.len() as u64 * timing.series_ms(&grid.levels);
-    let target = match &named {
-        Some((_, named)) => named.authorities.join(", "),
-        None => {
-            let kind = flags.target.target.unwrap_or(TargetKind::Embedded);
-            format!("linerate's own {} target, started for the run", name_of(kind))
-        }
+pub(super) fn reported(load: &Load, id: &str, notes: &[String], yes_load: bool) -> Result<String, Failure> {
+    let hosts = match &load.endpoint.server {
+        Server::Hosts { authorities, .. } => authorities.len(),
+        Server::Own { .. } => 1,
     };
-    let mut text = format!("target   {target}\nload     {}\n", grid::load_in_words(&grid, &flags.work));
-    for one in &series {
-        let _ = writeln!(text, "           {} {}", one.workload, one.size);
+    let timing = timing::timing(load, hosts)?;
+    let most_ms = load.series() as u64 * timing.series_ms(&load.levels);
+    let target = beforehand::target_in_words(load);
+    let (bucket, prefix) = (&load.endpoint.bucket, &load.endpoint.prefix);
+    let place = if load.objects.list_existing {
+        format!("s3://{bucket}/{prefix}, what is there")
+    } else {
+        format!("s3://{bucket}/{prefix}linerate-{id}-xxxxxxxx/, with random digits for each x")
+    };
+    let mut text = format!("target   {target}\nobjects  {place}\nload     {}\n", beforehand::load_in_words(load));
+    for work in &load.work {
+        for size in &work.sizes {
+            let _ = writeln!(text, "           {} {size}", work.workload);
+        }
     }
-    let _ = writeln!(text, "writes   {}", grid::written_in_words(&grid, &flags.work).trim_start_matches("written: "));
+    let _ = writeln!(text, "writes   {}", beforehand::written_in_words(load).trim_start_matches("written: "));
     let time = duration_ns(most_ms as f64 * 1e6);
     let _ = writeln!(text, "time     at most {time}, beside what is written before, deleted after, and ceilings");
+    if let Server::Hosts { authorities, .. } = &load.endpoint.server
+        && let Some(why) = consent::foretold(authorities, yes_load)
+    {
+        let _ = writeln!(text, "consent  {why}");
+    }
     for note in notes {
         let _ = writeln!(text, "note     {note}");
     }

@@ -12,25 +12,25 @@ use crate::progress::{Progress, say};
 /// What the bucket does with what is deleted in it, where this run deletes anything; tells of it. What is written to a
 /// bucket that locks it is there to stay: that wants consent of its own.
 pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping, Failure> {
-    if setup.flags.work.list_existing || setup.stores_nothing() || setup.has_own_target() {
+    if setup.load.objects.list_existing || setup.stores_nothing() || setup.has_own_target() {
         return Ok(Keeping::Nothing);
     }
     let keeping = bucket.keeping()?;
-    let (name, flags) = (&setup.session.bucket, setup.flags);
+    let (name, output) = (&setup.session.bucket, setup.output);
     match &keeping {
         Keeping::Versions { lock: Some(lock) } => {
             let what = format!(
                 "bucket {name:?} locks what is written to it ({lock}): what this run writes cannot be deleted before"
             );
-            if flags.target.yes_load {
+            if setup.yes_load {
                 say(&format!("warning: {what}"));
             } else {
                 let fix = "give --yes-load to consent, or name another --bucket";
                 consent::ask(&what, "It is paid for all that time.", fix)?;
             }
         }
-        Keeping::Versions { lock: None } if !flags.output.quiet && !flags.output.json => {
-            let then = if flags.work.noclear { "and stays" } else { "and is deleted with all its versions" };
+        Keeping::Versions { lock: None } if !output.quiet && !output.json => {
+            let then = if setup.load.objects.noclear { "and stays" } else { "and is deleted with all its versions" };
             say(&format!("bucket {name:?} keeps versions: what this run writes is kept as such, {then}"));
         }
         _ => {}

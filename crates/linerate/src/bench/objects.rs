@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Keeping, Left};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
-use linerate_load::sizes::Sizes;
+use linerate_load::sizes::size_of;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::load::Sizes;
 use linerate_record::units::{Bytes, Rate};
 
 use super::setup::Setup;
-use super::{kept, parts, stored};
+use super::{kept, stored};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -128,7 +129,7 @@ impl<'a> Objects<'a> {
 
     /// Aborts what is left of uploads at the end, noted or not; tells what remains.
     fn abort_all(&mut self) -> Vec<Finding> {
-        if !parts::wanted(&self.setup.flags.work, &self.setup.grid) {
+        if !self.setup.load.has_parts() {
             return Vec::new();
         }
         let aborted = self.abort_uploads();
@@ -145,7 +146,7 @@ impl<'a> Objects<'a> {
         self.hold(keep);
         // What cannot be aborted now is tried again at the end, and told there.
         let _ = self.abort_uploads();
-        if self.setup.flags.work.noclear {
+        if self.setup.load.objects.noclear {
             return None;
         }
         let (setup, mut lost) = (self.setup, None);
@@ -172,12 +173,16 @@ impl<'a> Objects<'a> {
         progress.live(&format!("deleting what this run wrote, and waiting for {host}"));
         let mut findings = self.abort_all();
         findings.extend(self.delete_all(progress));
+        if self.setup.has_own_target() {
+            // What was not seen to be deleted goes with the target.
+            findings.retain(|found| found.kind != FindingKind::LeftBehind || found.severity < Severity::Warning);
+        }
         findings.append(&mut self.findings);
         findings
     }
 
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
-        if self.setup.flags.work.noclear {
+        if self.setup.load.objects.noclear {
             self.hold(None);
             return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
         }
@@ -230,7 +235,7 @@ fn delete_set(
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
                 let id = ObjectId { set: written.set, seq };
-                (id, written.sizes.of(setup.session.seed, id))
+                (id, size_of(&written.sizes, setup.session.seed, id))
             })
             .collect();
         bucket.delete(&ids)?;
@@ -241,21 +246,22 @@ fn delete_set(
     Ok(())
 }
 
-/// So many deletions in one call at the most, and so long after each of them. A cap on requests, or the rate of an open
-/// loop, holds for deletions too: a call of a thousand keys costs a target a thousand deletions.
+/// So many deletions in one call at the most, and so long after each of them. A cap on requests holds for deletions
+/// too: a call of a thousand keys costs a target a thousand deletions. The rate of an open loop is no cap: it is what a
+/// point asks for.
 pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {
-    match setup.grid.cap(&setup.flags.work) {
+    match setup.load.max_rate {
         Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
         _ => (DELETE_KEYS_MAX, 0.0),
     }
 }
 
 /// Says how clearing up goes on: in a log only where somebody waits for it.
-pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, told: &str) {
+pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str) {
     if interrupt::came(&setup.signalled) {
-        progress.goes_on(told);
+        progress.goes_on(reported);
     } else {
-        progress.live(told);
+        progress.live(reported);
     }
 }
 
@@ -292,9 +298,10 @@ pub(super) fn left_behind(setup: &Setup<'_>, why: &str) -> Finding {
 
 /// The command that cleans after the run, with the flags that no folder may hold: whom to trust.
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
-    let target = &setup.flags.target;
-    let ca_file = target.ca_file.as_ref().map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
-    let insecure = if target.insecure { " --insecure" } else { "" };
+    let trust = setup.load.endpoint.tls.as_ref();
+    let ca_file = trust.and_then(|trust| trust.ca_file.as_ref());
+    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let insecure = if trust.is_some_and(|trust| trust.insecure) { " --insecure" } else { "" };
     format!("linerate clean {}{ca_file}{insecure}", setup.folder.display())
 }
 

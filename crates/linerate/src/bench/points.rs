@@ -6,36 +6,36 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_analysis::histogram::encode;
-use linerate_analysis::precision::{Rule, Watch};
-use linerate_analysis::view::{Measure, Point, Records, Series, View, build};
-use linerate_load::clock::Clock;
+use linerate_analysis::build::build;
+use linerate_analysis::precision::{PrecisionWatch, Rule};
+use linerate_analysis::records::Records;
+use linerate_analysis::view::{Measure, Point, Series, View};
 use linerate_load::hosts::Host;
-use linerate_load::point::{Drive, FigureRow, IntervalFigures, PointOutcome, drive};
-use linerate_load::session::{Lookup, Plan, Session, Source, Until, Workload};
+use linerate_load::multipart::Parts;
+use linerate_load::point::{Drive, PointOutcome, drive};
+use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_load::sigv4::Credentials;
-use linerate_load::sizes::{OBJECT_BYTES_MAX, Sizes};
 use linerate_load::tls::Tls;
 use linerate_record::finding::Finding;
+use linerate_record::histogram::Latencies;
+use linerate_record::load::sizes::OBJECT_BYTES_MAX;
+use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{
-    Ended, Interval, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Row, Searched,
-    SeriesSpec,
+    Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec, StopReason,
 };
 use linerate_record::units::bytes_iec;
+use linerate_wire::clock::Clock;
 
+use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::Objects;
-use super::parts;
 use super::setup::{CEILING, Setup};
 use super::steps::Steps;
-use crate::cli::TargetKind;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
-use crate::grid::{self, Level, Levels, Named};
-use crate::interrupt;
 use crate::metrics::Exporter;
 use crate::progress::Progress;
 use crate::timing::Timing;
-use crate::{child, credentials, printing};
+use crate::{child, credentials, interrupt, masks};
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
@@ -68,7 +68,7 @@ impl Recorder {
     pub(super) fn finding(&mut self, finding: &Finding) -> Result<(), Failure> {
         // Its words quote what the target says, which was sent the keys.
         let [claim, evidence, remedy] =
-            [&finding.claim, &finding.evidence, &finding.remedy].map(|text| printing::without_keys(text));
+            [&finding.claim, &finding.evidence, &finding.remedy].map(|text| masks::without_keys(text));
         self.folder.findings.push(&Finding { claim, evidence, remedy, ..finding.clone() })
     }
 
@@ -79,7 +79,7 @@ impl Recorder {
         purpose: Purpose,
         spec: &PointSpec,
         with: &Drive<'_>,
-        (plan, rule): (&Plan, Rule),
+        (plan, rule): (&PointPlan, Rule),
         progress: &Progress,
     ) -> Result<(PointOutcome, Result<Option<View>, Failure>), Failure> {
         let point = self.next_point;
@@ -95,27 +95,27 @@ impl Recorder {
         self.folder.points.push(&begin)?;
         let label = spec.to_string();
         let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
-        let mut watch = Watch::new(rule);
+        let mut watch = PrecisionWatch::new(rule);
         let metrics = self.metrics.clone();
         metrics.iter().for_each(|m| m.begin(purpose, spec));
         let outcome = drive(with, plan, |figures| {
             progress.interval(&label, &figures);
             // As far as is known so far.
-            let warms_up = (figures.from_ns / 1_000_000).saturating_sub(at_ms) < watch.warmup_ms();
+            let warms_up = figures.from_ms.saturating_sub(at_ms) < watch.warmup_ms();
             metrics.iter().for_each(|m| m.interval(purpose, &figures, warms_up));
-            let interval = interval(point, figures);
+            let interval = recorded(point, figures);
             let known = watch.push(&interval);
             if written.is_ok() {
                 written = self.folder.intervals.push(&interval);
                 if written.is_err() {
                     // Load that nobody can read of any more is for nothing.
-                    return ControlFlow::Break(Ended::Interrupted);
+                    return ControlFlow::Break(StopReason::Interrupted);
                 }
             }
             if self.halted.load(Ordering::Relaxed) {
-                return ControlFlow::Break(Ended::Canary);
+                return ControlFlow::Break(StopReason::Canary);
             }
-            if known { ControlFlow::Break(Ended::Precise) } else { ControlFlow::Continue(()) }
+            if known { ControlFlow::Break(StopReason::Precise) } else { ControlFlow::Continue(()) }
         })?;
         metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -136,7 +136,7 @@ impl Recorder {
 
     /// Records that a series is at its end, where that was not known beforehand.
     fn searched(&mut self, setup: &Setup<'_>, series: SeriesSpec) -> Result<(), Failure> {
-        if setup.grid.levels.given().is_some() {
+        if setup.load.levels.given().is_some() {
             return Ok(());
         }
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -175,7 +175,7 @@ fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
 }
 
 /// Bytes of all objects that a plan reads from.
-fn read_set_bytes(plan: &Plan, purpose: Purpose) -> Option<u64> {
+fn read_set_bytes(plan: &PointPlan, purpose: Purpose) -> Option<u64> {
     if purpose != Purpose::Measure || !plan.workload.has(Op::Get) {
         return None;
     }
@@ -185,48 +185,20 @@ fn read_set_bytes(plan: &Plan, purpose: Purpose) -> Option<u64> {
     })
 }
 
-fn interval(point: u32, figures: IntervalFigures) -> Interval {
-    Interval {
-        point,
-        from_ms: figures.from_ns / 1_000_000,
-        to_ms: figures.to_ns / 1_000_000,
-        warmup: false,
-        client_cpu_ns: figures.client_cpu_ns,
-        thread_cpu_ns: figures.thread_cpu_ns,
-        target_cpu_ns: figures.target_cpu_ns,
-        held_back: figures.held_back,
-        open: figures.open.map(|o| OpenInterval {
-            due: o.due,
-            backlog: o.backlog,
-            in_flight: o.in_flight,
-            late: encode(&o.late),
-            ages: Some(encode(&o.ages)),
-        }),
-        rows: figures.rows.into_iter().map(row).collect(),
+/// The interval of a point as the run folder has it.
+fn recorded(point: u32, figures: Interval<Latencies>) -> Interval {
+    let mut interval = Interval { point, ..figures.encoded() };
+    for row in &mut interval.rows {
+        row.errors = without_keys(std::mem::take(&mut row.errors));
+        row.retries = without_keys(std::mem::take(&mut row.retries));
     }
-}
-
-fn row(row: FigureRow) -> Row {
-    Row {
-        host: row.host,
-        op: row.op,
-        requests: row.requests,
-        bytes: row.bytes,
-        moved_bytes: row.moved_bytes,
-        errors: without_keys(row.errors),
-        retries: without_keys(row.retries),
-        throttled: row.throttled,
-        ttfb: encode(&row.ttfb),
-        total: encode(&row.total),
-        ttfb_intended: row.ttfb_intended.as_ref().map(encode),
-        total_intended: row.total_intended.as_ref().map(encode),
-    }
+    interval
 }
 
 /// Kinds quote what the target says, which was sent the keys.
 fn without_keys(kinds: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let mut masked = BTreeMap::new();
-    kinds.into_iter().for_each(|(kind, n)| *masked.entry(printing::without_keys(&kind)).or_default() += n);
+    kinds.into_iter().for_each(|(kind, n)| *masked.entry(masks::without_keys(&kind)).or_default() += n);
     masked
 }
 
@@ -258,21 +230,21 @@ fn ceilings_of(
     progress: &Progress,
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
-    let mut null = child::start(TargetKind::Null, None, None, tls)?;
+    let mut null = child::start(OwnTarget::Null, None, None, tls)?;
     // Signatures cost what they cost with the user's keys, which are nobody else's business.
     let credentials = setup.session.credentials.as_ref().map(credentials::made_up).transpose()?;
     let host = Host { authority: null.address.to_string(), address: null.address };
     let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
     let session = against(&setup.session, host, tls.transpose()?, credentials);
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
-    let most = setup.grid.levels.highest();
-    for named in &setup.grid.workloads {
-        for (size, sizes) in named_sizes(setup, named) {
+    let most = setup.load.levels.highest();
+    for work in &setup.load.work {
+        for (size, sizes) in named_sizes(setup, &work.sizes) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: named.name.clone(), size, concurrency, rate_per_s: None };
+            let spec = PointSpec { workload: work.workload.to_string(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-            let plan = plan(setup, named, &sizes, concurrency, CEILING, source);
-            let plan = Plan { verify: false, rate: None, error_limit: None, listed: 0, ..plan };
+            let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
+            let plan = PointPlan { verify: false, rate: None, error_limit: None, listed: 0, ..plan };
             let rule = CEILING.rule(concurrency);
             let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
@@ -306,9 +278,9 @@ fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
-fn named_sizes(setup: &Setup<'_>, named: &Named) -> Vec<(String, Sizes)> {
+fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(String, Sizes)> {
     if setup.existing.is_empty() {
-        return setup.grid.sizes_of(&named.workload).iter().map(|s| (s.to_string(), s.clone())).collect();
+        return sizes.iter().map(|s| (s.to_string(), s.clone())).collect();
     }
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
     let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
@@ -316,14 +288,22 @@ fn named_sizes(setup: &Setup<'_>, named: &Named) -> Vec<(String, Sizes)> {
     sizes.map(|sizes| vec![(super::setup::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
 }
 
-fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timing: Timing, source: Source) -> Plan {
-    Plan {
-        workload: named.workload.clone(),
+fn plan(
+    setup: &Setup<'_>,
+    workload: &Workload,
+    sizes: &Sizes,
+    concurrency: u32,
+    timing: Timing,
+    source: Source,
+) -> PointPlan {
+    let load = &setup.load;
+    PointPlan {
+        workload: workload.clone(),
         sizes: sizes.clone(),
         concurrency,
         arrivals: None,
-        retries: setup.flags.work.retries,
-        error_limit: setup.flags.work.error_limit,
+        retries: load.stops.retries,
+        error_limit: load.stops.error_limit,
         threads: setup.threads,
         write_set: 0,
         listed: match source {
@@ -332,16 +312,16 @@ fn plan(setup: &Setup<'_>, named: &Named, sizes: &Sizes, concurrency: u32, timin
         },
         listed_most: u64::MAX,
         source,
-        parts: parts::parts(&setup.flags.work),
-        range_bytes: setup.flags.work.range_size.map(|r| r.0),
-        verify: setup.flags.work.verify,
+        parts: Parts { bytes: load.bodies.part_bytes, concurrent: load.bodies.part_concurrent },
+        range_bytes: load.bodies.range_bytes,
+        verify: load.bodies.verify,
         until: Until::Intervals(timing.all),
-        rate: setup.flags.work.max_rate,
+        rate: load.max_rate,
         interval_ns: timing.interval_ms * 1_000_000,
     }
 }
 
-/// Drives the grid.
+/// Drives the series of the load.
 pub(super) fn measure(
     setup: &Setup<'_>,
     interrupted: &AtomicBool,
@@ -350,10 +330,11 @@ pub(super) fn measure(
     objects: &mut Objects<'_>,
 ) -> Result<(), Failure> {
     let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
-    for named in &setup.grid.workloads {
-        for (size, sizes) in named_sizes(setup, named) {
-            let has_header = Cell::new(false);
-            let mut series = SeriesRun { setup, with: &with, progress, named, size: &size, sizes: &sizes, has_header };
+    for work in &setup.load.work {
+        for (size, sizes) in named_sizes(setup, &work.sizes) {
+            let (has_header, workload) = (Cell::new(false), &work.workload);
+            let mut series =
+                SeriesRun { setup, with: &with, progress, workload, size: &size, sizes: &sizes, has_header };
             if series.run(recorder, objects)?.is_break() || interrupt::came(interrupted) {
                 return Ok(());
             }
@@ -367,7 +348,7 @@ struct SeriesRun<'a> {
     setup: &'a Setup<'a>,
     with: &'a Drive<'a>,
     progress: &'a Progress,
-    named: &'a Named,
+    workload: &'a Workload,
     size: &'a str,
     sizes: &'a Sizes,
     /// Whether the names above its rows were shown.
@@ -377,22 +358,20 @@ struct SeriesRun<'a> {
 impl SeriesRun<'_> {
     /// Drives the series; breaks off where the run is to end with it.
     fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<ControlFlow<()>, Failure> {
-        let workload = &self.named.workload;
-        let deletes_only = *workload == Workload::Single(Op::Delete);
-        let reads = [Op::Get, Op::Stat, Op::List].into_iter().any(|op| workload.has(op));
+        let (deletes_only, reads) = (self.workload.deletes_only(), self.workload.reads());
         let mut source = Source::Set { set: 0, count: 0 };
         let mut keep = None;
         if !self.setup.existing.is_empty() {
             source = Source::Existing(self.setup.existing.clone());
         } else if reads {
-            let count = grid::read_set_objects(&self.setup.flags.work, self.sizes);
+            let count = read_set_objects(&self.setup.load, self.sizes);
             let set = self.write_beforehand(count, objects, &recorder.halted)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
         let asked = &recorder.manifest.asked;
         let rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
-        let mut steps = Steps::new(&self.setup.grid.levels, &timing, rates);
+        let mut steps = Steps::new(&self.setup.load.levels, &timing, rates);
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
@@ -404,24 +383,24 @@ impl SeriesRun<'_> {
                 break;
             }
             if deletes_only {
-                let count = grid::delete_set_objects(&self.setup.flags.work);
+                let count = delete_set_objects(&self.setup.load);
                 let set = self.write_beforehand(count, objects, &recorder.halted)?;
                 source = Source::Set { set, count };
             }
             goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
-            if matches!(self.setup.grid.levels, Levels::Given(_)) {
+            if matches!(self.setup.load.levels, Levels::Given(_)) {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
                 self.progress.reached_ms(expected_ms);
             }
             let _ = objects.clear_except(keep, self.progress);
         }
-        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.grid.levels));
+        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.load.levels));
         let _ = objects.clear_except(None, self.progress);
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series = SeriesSpec { workload: self.named.name.clone(), size: self.size.to_owned() };
+        let series = SeriesSpec { workload: self.workload.to_string(), size: self.size.to_owned() };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -436,18 +415,18 @@ impl SeriesRun<'_> {
         objects: &mut Objects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
         let write_set = objects.new_set();
-        let arrivals = self.setup.arrivals(rate_per_s);
-        let plan = plan(self.setup, self.named, self.sizes, concurrency, timing, source);
+        let arrivals = self.setup.arrivals(rate_per_s, recorder.next_point);
+        let plan = plan(self.setup, self.workload, self.sizes, concurrency, timing, source);
         let rate = plan.rate.filter(|_| arrivals.is_none());
         // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
-        let fixed = plan.listed > 0 && !self.named.workload.writes();
+        let fixed = plan.listed > 0 && !self.workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
-        let plan = Plan { write_set, arrivals, rate, listed_most, ..plan };
-        let (workload, size) = (self.named.name.clone(), self.size.to_owned());
+        let plan = PointPlan { write_set, arrivals, rate, listed_most, ..plan };
+        let (workload, size) = (self.workload.to_string(), self.size.to_owned());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
-        let workload = &self.named.workload;
+        let workload = self.workload;
         if workload.writes() {
             // What a mixed workload deletes is of what it wrote.
             let stored = (!workload.has(Op::Delete)).then_some(outcome.stored);
@@ -463,20 +442,21 @@ impl SeriesRun<'_> {
         }
         self.progress.finished(&line(&spec, figures));
         steps.observe(outcome.ended, figures);
-        let ends_run = matches!(outcome.ended, Ended::ErrorLimit | Ended::Canary);
+        let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let writer = parts::writer(&self.setup.flags.work);
-        let named = Named { name: writer.to_string(), workload: Workload::Single(writer) };
+        let writer = Workload::Single(match self.setup.load.objects.write {
+            Write::Put => Op::Put,
+            Write::Multipart => Op::Multipart,
+        });
         let nothing = Source::Set { set: 0, count: 0 };
-        let plan = plan(self.setup, &named, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
-        let rate = self.setup.grid.cap(&self.setup.flags.work);
+        let plan = plan(self.setup, &writer, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
         let until = Until::Written(count);
-        let plan = Plan { write_set: set, until, verify: false, rate, error_limit: None, ..plan };
+        let plan = PointPlan { write_set: set, until, verify: false, error_limit: None, ..plan };
         let what = writing(count, self.size, self.sizes);
         self.progress.doing(&what);
         let (mut done, mut bytes, mut errors) = (0, 0, BTreeMap::<String, u64>::new());
@@ -488,7 +468,11 @@ impl SeriesRun<'_> {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("{what}: {done} done, {}", bytes_iec(bytes as f64)));
-            if halted.load(Ordering::Relaxed) { ControlFlow::Break(Ended::Canary) } else { ControlFlow::Continue(()) }
+            if halted.load(Ordering::Relaxed) {
+                ControlFlow::Break(StopReason::Canary)
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         let stored = outcome.as_ref().ok().map(|o| o.stored);

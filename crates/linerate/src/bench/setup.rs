@@ -1,40 +1,46 @@
 //! Before the load: who is loaded, with whose consent, under which keys, and what the run folder says of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_analysis::slo::Limits;
+use linerate_analysis::slo::SloLimits;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
-use linerate_load::bucket::{Bucket, BucketError, Heed, Keeping};
-use linerate_load::clock::Clock;
+use linerate_load::bucket::{Bucket, BucketError, Keeping};
 use linerate_load::hosts::{Host, labels};
-use linerate_load::session::{Arrivals, ErrorLimit, Existing, HostSelect, Lookup, Payload, Session, Spacing};
+use linerate_load::session::{Existing, Session};
 use linerate_load::sigv4::Credentials;
-use linerate_load::tls::{Negotiated, Tls, Trust};
+use linerate_load::tls::Tls;
+use linerate_record::load::{Level, Levels, Load, OwnTarget, Server, Sizes, TlsTrust, WorkloadSizes, Write};
 use linerate_record::run::{
-    Asked, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
+    Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
+use linerate_record::units::Bytes;
+use linerate_wire::arrivals::Arrivals;
+use linerate_wire::clock::Clock;
+use linerate_wire::patience::Heed;
+use linerate_wire::tls::{Negotiated, Trust};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use super::flags::Output;
+use super::needs::Needs;
 use super::objects::{cleaning, place};
-use super::{bodies, kept, parts, together};
+use super::{beforehand, bodies, kept};
 use crate::child::{self, TargetProcess};
-use crate::clean::aim::bucket_note;
-use crate::cli::{
-    ArrivalsFlag, BenchFlags, HostSelectFlag, LookupFlag, PayloadFlag, TargetChoice, TargetKind, WriteFlag, name_of,
-};
+use crate::cleaning::aim::bucket_note;
+use crate::credentials::Keys;
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::grid::{self, Grid, Level, Levels};
 use crate::interrupt::{Left, Remains, came};
 use crate::metrics::{self, Exporter};
+use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials, endpoint, printing, sources, trust};
+use crate::{consent, credentials, endpoint, masks, sources, trust};
 
 /// How the size of objects that were there before is called in points.
 pub(super) const EXISTING_SIZE: &str = "existing";
@@ -43,10 +49,19 @@ pub(super) const EXISTING_SIZE: &str = "existing";
 pub(super) const CEILING: Timing =
     Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
+/// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
+pub(crate) struct Beside<'a> {
+    pub(crate) keys: &'a Keys,
+    pub(crate) output: &'a Output,
+    pub(crate) yes_load: bool,
+}
+
 /// Everything that is decided before the load begins.
 pub(crate) struct Setup<'a> {
-    pub(crate) flags: &'a BenchFlags,
-    pub(crate) grid: Grid,
+    pub(crate) load: Load,
+    pub(crate) output: &'a Output,
+    /// Whether there is consent to load a target that is not on this machine.
+    pub(crate) yes_load: bool,
     pub(crate) session: Session,
     pub(crate) clock: Clock,
     pub(crate) timing: Timing,
@@ -75,46 +90,36 @@ pub(crate) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    pub(crate) fn make(flags: &'a BenchFlags) -> Result<Self, Failure> {
-        let (grid, notes) = together::check(flags)?;
-        if !flags.output.quiet {
-            notes.iter().for_each(|note| say(&format!("note: {note}")));
-        }
-        let (id, folder) = name_folder(flags, &grid)?;
-        folder::require_free(&folder)?;
+    pub(crate) fn make(load: Load, beside: Beside<'a>, needs: Needs) -> Result<Self, Failure> {
+        let Beside { output, yes_load, .. } = beside;
+        let Needs { id, folder, trust, credentials, metrics } = needs;
         allow_open_files();
-        let region = credentials::region(&flags.keys)?;
-        let Aim { hosts, trust, credentials, process } = aim(flags, &grid)?;
+        let Aim { hosts, trust, credentials, process } = aim(&load, yes_load, trust, credentials)?;
         let seed = seed()?;
-        let lookup = lookup(flags.target.lookup);
+        let endpoint = &load.endpoint;
         let session = Session {
-            tls: trust.map(|trust| Tls::new(trust, &hosts, lookup, &flags.target.bucket)).transpose()?,
-            sources: flags.target.source.as_ref().map_or(Ok(Vec::new()), |text| sources::parse(text, &hosts))?,
-            lookup,
-            bucket: flags.target.bucket.clone(),
-            run_prefix: format!("{}linerate-{id}-{:08x}/", flags.target.prefix, seed >> 32),
+            tls: trust.map(|trust| Tls::new(trust, &hosts, endpoint.lookup, &endpoint.bucket)).transpose()?,
+            sources: endpoint.source.as_ref().map_or(Ok(Vec::new()), |text| sources::parse(text, &hosts))?,
+            lookup: endpoint.lookup,
+            bucket: endpoint.bucket.clone(),
+            run_prefix: format!("{}linerate-{id}-{:08x}/", endpoint.prefix, seed >> 32),
             credentials,
-            region,
-            payload: payload(flags.work.payload),
-            bodies: Arc::new(bodies::of(flags, &grid, seed)),
-            host_select: match flags.target.host_select {
-                HostSelectFlag::RoundRobin => HostSelect::RoundRobin,
-                HostSelectFlag::LeastOutstanding => HostSelect::LeastOutstanding,
-            },
-            timeout_ns: u64::try_from(flags.work.timeout.as_nanos()).unwrap_or(u64::MAX),
+            region: endpoint.region.clone(),
+            payload: load.bodies.payload,
+            bodies: Arc::new(bodies::of(&load, seed)),
+            host_select: endpoint.host_select,
+            timeout_ns: load.stops.timeout_ns,
             seed,
             hosts,
         };
-        // An upload is told as a whole and by its parts.
-        let of = |w: &grid::Named| w.name.matches('=').count().max(1) + usize::from(w.workload.has(Op::Multipart));
-        let ops = grid.workloads.iter().map(of).max().unwrap_or(1);
-        let points = grid.series().len() * timing::points_worth(&grid.levels);
-        let timing = timing::timing(&flags.work, points, session.hosts.len(), ops)?;
-        let metrics = metrics(flags, &session, points)?;
+        let timing = timing::timing(&load, session.hosts.len())?;
+        let points = load.series() * timing::points_worth(&load.levels);
+        let hosts = || session.hosts.iter().map(|host| host.authority.clone()).collect();
+        let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
         Ok(Setup {
-            metrics,
-            target_pid: flags.target.target_pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
-            threads: flags.work.threads.unwrap_or_else(grid::processors),
+            metrics: metrics.map(Arc::new),
+            target_pid: load.endpoint.pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
+            threads: load.threads.unwrap_or_else(processors),
             clock: Clock::start(),
             existing: Arc::default(),
             signalled: Arc::default(),
@@ -127,8 +132,9 @@ impl<'a> Setup<'a> {
             made_bucket: false,
             noted: None,
             _process: process,
-            flags,
-            grid,
+            load,
+            output,
+            yes_load,
             session,
             timing,
             folder,
@@ -146,9 +152,9 @@ impl<'a> Setup<'a> {
         self.negotiated = bucket.negotiated();
         let (exists, server) = bucket.exists()?;
         // It was sent the keys, and may say anything.
-        self.server = server.map(|server| printing::without_keys(&server));
+        self.server = server.map(|server| masks::without_keys(&server));
         if !exists {
-            if self.flags.work.list_existing {
+            if self.load.objects.list_existing {
                 let name = &self.session.bucket;
                 return Err(Failure::usage(format!(
                     "bucket {name:?} does not exist, so --list-existing finds nothing in it"
@@ -158,13 +164,22 @@ impl<'a> Setup<'a> {
         } else {
             self.keeping = kept::look(self, &mut bucket)?;
         }
-        if self.flags.work.list_existing {
-            let most = usize::try_from(self.flags.work.objects.unwrap_or(10_000)).unwrap_or(usize::MAX);
-            let prefix = &self.flags.target.prefix;
+        if self.load.objects.list_existing {
+            let most = usize::try_from(self.load.objects.count.unwrap_or(10_000)).unwrap_or(usize::MAX);
+            let prefix = &self.load.endpoint.prefix;
             let found = bucket.list(prefix, most)?;
             if found.is_empty() {
                 let name = &self.session.bucket;
                 return Err(Failure::usage(format!("no object below prefix {prefix:?} in bucket {name:?} to read")));
+            }
+            let range = self.load.bodies.range_bytes.filter(|_| self.load.has(Op::Get));
+            if let Some(range) = range.filter(|&range| found.iter().all(|object| object.size_bytes < range)) {
+                let longest = Bytes(found.iter().map(|object| object.size_bytes).max().unwrap_or(0));
+                let (range, place) = (Bytes(range), &self.session.bucket);
+                return Err(Failure::usage(format!(
+                    "--range-size {range} is longer than every object below prefix {prefix:?} in bucket {place:?}, of \
+                     {longest} at the most: give a shorter range"
+                )));
             }
             self.existing = Arc::new(found);
         }
@@ -202,7 +217,7 @@ impl<'a> Setup<'a> {
 
     /// Removes the bucket where the run made it and left nothing in it; `false` where something is in it.
     pub(crate) fn close_bucket(&mut self) -> Result<bool, Failure> {
-        if std::mem::take(&mut self.made_bucket) && !self.flags.work.noclear {
+        if std::mem::take(&mut self.made_bucket) && !self.load.objects.noclear {
             let is_removed = self.afterwards(Bucket::remove)?;
             if is_removed {
                 self.forget_bucket();
@@ -269,14 +284,14 @@ impl<'a> Setup<'a> {
 
     /// Notes that the run may write from now on.
     fn begin_writing(&self) {
-        // A target of linerate's own goes with all that is in it.
-        let left = Left { place: place(self), cleaning: cleaning(self), stays: self.flags.work.noclear };
+        // A target of linerate's own goes with all that is in it. What another says of itself is no proof.
+        let left = Left { place: place(self), cleaning: cleaning(self), stays: self.load.objects.noclear };
         self.remains.set((!self.has_own_target()).then_some(left));
     }
 
     /// Whether the target is linerate's null target, which keeps nothing of what it takes.
     pub(super) fn stores_nothing(&self) -> bool {
-        self.flags.target.target == Some(TargetKind::Null) || self.server.as_deref() == Some("linerate-null")
+        self.load.endpoint.server.is_null() || self.server.as_deref() == Some("linerate-null")
     }
 
     /// How long the run will take at the most, setting up and clearing left aside.
@@ -285,7 +300,7 @@ impl<'a> Setup<'a> {
         // Over TLS, the ceiling without it is measured too.
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
         let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
-        Duration::from_millis(series * self.timing.series_ms(&self.grid.levels) + ceilings)
+        Duration::from_millis(series * self.timing.series_ms(&self.load.levels) + ceilings)
     }
 
     /// Which process of this machine the target is: as named or started, or as found at its address.
@@ -301,21 +316,21 @@ impl<'a> Setup<'a> {
 
     /// A run against the null target is a ceiling itself.
     pub(crate) fn wants_ceilings(&self) -> bool {
-        !self.flags.output.no_ceiling && self.flags.target.target != Some(TargetKind::Null)
+        !self.output.no_ceiling && !self.load.endpoint.server.is_null()
     }
 
     /// The series, as the folder names them.
     pub(crate) fn series(&self) -> Vec<SeriesSpec> {
-        let mut series = self.grid.series();
-        if self.flags.work.list_existing {
+        let of = |work: &WorkloadSizes| {
+            let workload = work.workload.to_string();
+            let spec = |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
+            work.sizes.iter().map(spec).collect::<Vec<_>>()
+        };
+        let mut series: Vec<SeriesSpec> = self.load.work.iter().flat_map(of).collect();
+        if self.load.objects.list_existing {
             // What is there has the sizes that it has: --obj.size makes no series of its own.
-            let mut seen = Vec::new();
-            series.retain(|s| {
-                !seen.contains(&s.workload) && {
-                    seen.push(s.workload.clone());
-                    true
-                }
-            });
+            let mut seen = BTreeSet::new();
+            series.retain(|s| seen.insert(s.workload.clone()));
             series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
         }
         series
@@ -323,7 +338,7 @@ impl<'a> Setup<'a> {
 
     /// The points where concurrencies were given, else the search.
     fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
-        if let Some(given) = self.grid.levels.given() {
+        if let Some(given) = self.load.levels.given() {
             let at = |s: SeriesSpec| {
                 let point = move |&Level { concurrency, rate_per_s }: &Level| {
                     let SeriesSpec { workload, size } = s.clone();
@@ -333,64 +348,64 @@ impl<'a> Setup<'a> {
             };
             return (self.series().into_iter().flat_map(at).collect(), None);
         }
-        let Levels::Searched(highest) = self.grid.levels else { return (Vec::new(), None) };
-        let series_ms = self.timing.series_ms(&self.grid.levels);
+        let Levels::Searched { highest } = self.load.levels else { return (Vec::new(), None) };
+        let series_ms = self.timing.series_ms(&self.load.levels);
         (Vec::new(), Some(SearchSpec { lowest: 1, highest, series_ms, series: self.series() }))
     }
 
     /// The search for the highest rate, where that is asked for.
     fn rate_search(&self) -> Option<RateSearchSpec> {
-        let Levels::HighestRate { highest_per_s, .. } = self.grid.levels else { return None };
-        let defaults = Limits::new(Vec::new());
+        let Levels::HighestRate { highest_per_s, .. } = self.load.levels else { return None };
+        let defaults = SloLimits::new(Vec::new());
         Some(RateSearchSpec {
             lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
             highest_per_s,
             precision: defaults.precision,
-            series_ms: self.timing.series_ms(&self.grid.levels),
+            series_ms: self.timing.series_ms(&self.load.levels),
             series: self.series(),
         })
     }
 
-    /// The schedule of an open loop.
-    pub(crate) fn arrivals(&self, rate_per_s: Option<f64>) -> Option<Arrivals> {
-        let spacing = match self.flags.work.arrivals.unwrap_or(ArrivalsFlag::Constant) {
-            ArrivalsFlag::Constant => Spacing::Constant,
-            ArrivalsFlag::Poisson => Spacing::Poisson,
-        };
-        rate_per_s.map(|per_s| Arrivals { per_s, spacing })
+    /// The schedule of a point of an open loop.
+    pub(crate) fn arrivals(&self, rate_per_s: Option<f64>, point: u32) -> Option<Arrivals> {
+        let scheduled = rate_per_s.zip(self.load.levels.spacing());
+        scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point })
     }
 
     /// Writes the manifest.
     pub(crate) fn begin_folder(&self) -> Result<(RunFolder, Manifest), Failure> {
         folder::make(&self.folder)?;
         let (machine, unreadable) = linerate_host::machine(&Root::live());
-        let target = &self.flags.target;
+        let endpoint = &self.load.endpoint;
+        let is_unverified = endpoint.tls.as_ref().is_some_and(|trust| trust.insecure);
         let manifest = Manifest {
             schema: SCHEMA,
             id: self.id.clone(),
-            title: self.flags.output.title.clone(),
+            title: self.output.title.clone(),
             linerate_version: env!("CARGO_PKG_VERSION").into(),
             started_unix_ms: unix_ms(),
             seed: self.session.seed,
+            // A path that is no UTF-8 cannot be described, and costs the folder nothing else.
+            load: Some(self.load.clone()).filter(|load| serde_json::to_value(load).is_ok()),
             asked: self.asked(),
             target: Target {
-                kind: match (&self._process, target.target) {
-                    (None, _) => "s3".into(),
-                    (Some(_), kind) => name_of(kind.unwrap_or(TargetKind::Embedded)),
+                kind: match &endpoint.server {
+                    Server::Hosts { .. } => "s3".into(),
+                    Server::Own { kind, .. } => kind.to_string(),
                 },
                 hosts: labels(&self.session.hosts),
                 server: self.server.clone(),
-                lookup: name_of(target.lookup),
+                lookup: endpoint.lookup.to_string(),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
                 bucket_made: self.bucket_is_missing,
                 tls: self.negotiated.as_ref().map(|negotiated| TlsUsed {
                     version: negotiated.version.clone(),
                     cipher: negotiated.cipher.clone(),
-                    verified: !target.insecure,
+                    verified: !is_unverified,
                 }),
             },
-            machine,
+            clients: vec![Client::local(machine, self.threads)],
             interval_ms: self.timing.interval_ms,
             intervals_bytes_max: self.timing.bytes_max,
         };
@@ -398,61 +413,52 @@ impl<'a> Setup<'a> {
         for unreadable in unreadable {
             folder.findings.push(&crate::readings::finding(unreadable))?;
         }
-        if self.session.tls.is_some() && target.insecure {
+        if self.session.tls.is_some() && is_unverified {
             folder.findings.push(&trust::unverified())?;
         }
         Ok((folder, manifest))
     }
 
-    fn asked(&self) -> Asked {
-        let work = &self.flags.work;
+    /// The load as reports tell it, with what came of it here.
+    fn asked(&self) -> LoadRequest {
+        let Load { endpoint, objects, bodies, levels, stops, .. } = &self.load;
         let (points, search) = self.points();
-        let uploads = parts::wanted(work, &self.grid);
-        Asked {
+        let uploads = self.load.has_parts();
+        LoadRequest {
             points,
             search,
             rate_search: self.rate_search(),
-            slo: work.slo.clone(),
+            slo: levels.slo().cloned(),
             duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
             warmup_ms: self.timing.warmup_ms,
             precision: self.timing.precision,
             threads: self.threads,
-            objects: work.objects.unwrap_or_else(|| {
-                let first = self.grid.workloads.first().and_then(|w| self.grid.sizes_of(&w.workload).first());
-                first.map_or(0, |sizes| grid::read_set_objects(work, sizes))
+            objects: objects.count.unwrap_or_else(|| {
+                let first = self.load.work.first().and_then(|work| work.sizes.first());
+                first.map_or(0, |sizes| beforehand::read_set_objects(&self.load, sizes))
             }),
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
-            payload: name_of(work.payload),
-            part_bytes: uploads.then_some(work.part_size.0),
-            part_concurrent: uploads.then_some(work.part_concurrent),
-            write: (work.write != WriteFlag::Put).then(|| name_of(work.write)),
-            unique: name_of(work.unique),
-            verify: work.verify,
-            range_bytes: work.range_size.map(|r| r.0),
-            max_rate: work.max_rate.map(|rate| rate.to_string()),
-            arrivals: work.is_open().then(|| name_of(work.arrivals.unwrap_or(ArrivalsFlag::Constant))),
-            abort_if: work.abort_if.clone(),
-            canary_per_s: work.abort_if.is_some().then_some(work.canary_rate),
-            retries: work.retries,
-            error_limit: work.error_limit.map(|limit| match limit {
-                ErrorLimit::Count(most) => most.to_string(),
-                ErrorLimit::Share(most) => format!("{}%", most * 100.0),
-            }),
-            host_select: name_of(self.flags.target.host_select),
+            payload: bodies.payload.to_string(),
+            part_bytes: uploads.then_some(bodies.part_bytes),
+            part_concurrent: uploads.then_some(bodies.part_concurrent),
+            write: (objects.write != Write::Put).then(|| objects.write.to_string()),
+            unique: bodies.unique.to_string(),
+            verify: bodies.verify,
+            range_bytes: bodies.range_bytes,
+            max_rate: self.load.max_rate.map(|rate| rate.to_string()),
+            arrivals: levels.spacing().map(|spacing| spacing.to_string()),
+            abort_if: stops.canary.as_ref().map(|canary| canary.abort_if.clone()),
+            canary_per_s: stops.canary.as_ref().map(|canary| canary.per_s),
+            retries: stops.retries,
+            error_limit: stops.error_limit.map(|limit| limit.to_string()),
+            host_select: endpoint.host_select.to_string(),
             sources: self.session.sources.iter().map(ToString::to_string).collect(),
-            noclear: work.noclear,
-            list_existing: work.list_existing,
-            target_memory_bytes: self.flags.target.target_memory.map(|m| m.0),
+            noclear: objects.noclear,
+            list_existing: objects.list_existing,
+            target_memory_bytes: endpoint.memory_bytes,
         }
     }
-}
-
-/// Serves figures while the run goes on, where that is asked for.
-fn metrics(flags: &BenchFlags, session: &Session, points: usize) -> Result<Option<Arc<Exporter>>, Failure> {
-    let hosts = || session.hosts.iter().map(|h| h.authority.clone()).collect();
-    let exporter = flags.output.metrics.map(|address| metrics::start(address, hosts(), points, flags.output.quiet));
-    Ok(exporter.transpose()?.map(Arc::new))
 }
 
 /// Where the load goes, under which keys, and the process where linerate starts the target itself.
@@ -464,40 +470,26 @@ struct Aim {
     process: Option<TargetProcess>,
 }
 
-/// Finds the hosts and their keys, and asks for consent; or starts a target of linerate's own.
-fn aim(flags: &BenchFlags, grid: &Grid) -> Result<Aim, Failure> {
-    let Some((text, named)) = endpoint::named(&flags.target)? else { return aim_at_own(&flags.target) };
-    if !named.tls && (flags.target.insecure || flags.target.ca_file.is_some()) {
-        let flag = if flags.target.insecure { "--insecure" } else { "--ca-file" };
-        return Err(Failure::usage(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls")));
-    }
-    let trust =
-        if named.tls { Some(trust::find(flags.target.insecure, flags.target.ca_file.as_deref())?) } else { None };
-    let credentials = credentials::find(&flags.keys)?;
-    credentials::refuse_as_host(credentials.as_ref(), &named.authorities)?;
-    let hosts = endpoint::resolved(&flags.target, &named, flags.work.timeout)?;
-    let output = flags.output.output.as_ref().map_or_else(String::new, |path| path.display().to_string());
-    let names = [("--prefix", &flags.target.prefix), ("--bucket", &flags.target.bucket), ("--output", &output)];
-    credentials::refuse_within(credentials.as_ref(), &names.map(|(flag, name)| (flag, name.as_str())))?;
-    let load = grid::in_words(grid, &flags.work);
-    consent::obtain(&hosts, flags.target.yes_load, &load)?;
+/// Finds the hosts, and asks for consent; or starts a target of linerate's own.
+fn aim(load: &Load, yes_load: bool, trust: Option<Trust>, credentials: Option<Credentials>) -> Result<Aim, Failure> {
+    let endpoint = &load.endpoint;
+    let (authorities, every_address) = match &endpoint.server {
+        Server::Hosts { authorities, every_address } => (authorities, *every_address),
+        Server::Own { kind, drive } => return aim_at_own(*kind, drive.as_deref(), endpoint.tls.as_ref()),
+    };
+    let within = Duration::from_nanos(load.stops.timeout_ns);
+    let hosts = endpoint::resolved(authorities, every_address, within)?;
+    consent::obtain(&hosts, yes_load, &beforehand::in_words(load))?;
     Ok(Aim { hosts, trust, credentials, process: None })
 }
 
 /// Starts a target of linerate's own, which proves itself to it.
-fn aim_at_own(target: &TargetChoice) -> Result<Aim, Failure> {
-    let kind = target.target.unwrap_or(TargetKind::Embedded);
+fn aim_at_own(kind: OwnTarget, drive: Option<&Path>, tls: Option<&TlsTrust>) -> Result<Aim, Failure> {
     let credentials = credentials::ephemeral()?;
-    let mut process = child::start(kind, target.drive.as_deref(), Some(&credentials), target.tls)?;
-    let trust = process.trust.take().map(|own| if target.insecure { Trust::Anything } else { own });
+    let mut process = child::start(kind, drive, Some(&credentials), tls.is_some())?;
+    let is_insecure = tls.is_some_and(|trust| trust.insecure);
+    let trust = process.trust.take().map(|own| if is_insecure { Trust::Anything } else { own });
     Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) })
-}
-
-pub(super) const fn lookup(flag: LookupFlag) -> Lookup {
-    match flag {
-        LookupFlag::Path => Lookup::Path,
-        LookupFlag::Host => Lookup::VirtualHost,
-    }
 }
 
 /// Raises this process's soft limit of open files to the hard one: each request in flight is a connection.
@@ -512,16 +504,6 @@ fn local(process: &TargetProcess) -> Host {
     Host { authority: process.address.to_string(), address: process.address }
 }
 
-pub(super) const fn payload(flag: PayloadFlag) -> Payload {
-    match flag {
-        PayloadFlag::Signed => Payload::Signed,
-        PayloadFlag::Unsigned => Payload::Unsigned,
-        PayloadFlag::Streaming => Payload::Streaming,
-        PayloadFlag::StreamingTrailer => Payload::StreamingTrailer,
-        PayloadFlag::UnsignedTrailer => Payload::UnsignedTrailer,
-    }
-}
-
 fn seed() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
@@ -531,21 +513,4 @@ fn seed() -> Result<u64, Failure> {
 
 fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(0))
-}
-
-/// The run's name and folder: `runs/1120-0931-get` and so on, with a number where that exists.
-fn name_folder(flags: &BenchFlags, grid: &Grid) -> Result<(String, PathBuf), Failure> {
-    if let Some(path) = &flags.output.output {
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
-        let id: String = name.chars().map(plain).take(64).collect();
-        return Ok((if id.is_empty() { "run".into() } else { id }, path.clone()));
-    }
-    let words: Vec<&str> = grid.workloads.iter().filter_map(|w| w.name.split(' ').next()).collect();
-    let stem = format!("{}-{}", jiff::Zoned::now().strftime("%m%d-%H%M"), words.join("-"));
-    let names = std::iter::once(stem.clone()).chain((2..1000).map(|n| format!("{stem}-{n}")));
-    let free = names.map(|id| (Path::new("runs").join(&id), id)).find(|(path, _)| !path.exists());
-    let (path, id) =
-        free.ok_or_else(|| Failure::usage(format!("runs/{stem} exists a thousand times: name --output")))?;
-    Ok((id, path))
 }

@@ -1,13 +1,13 @@
 //! Which concurrency or rate of a series comes next, and how it is timed.
 
-use linerate_analysis::knee::{Limits, Search, Step};
+use linerate_analysis::knee::{KneeLimits, KneeSearch, KneeStep};
 use linerate_analysis::open_loop;
 use linerate_analysis::slo;
 use linerate_analysis::view::{Measure, Point, Series};
-use linerate_record::run::{Ended, RateSearchSpec};
+use linerate_record::load::{Level, Levels};
+use linerate_record::run::{RateSearchSpec, StopReason};
 use linerate_record::slo::Slo;
 
-use crate::grid::{Level, Levels};
 use crate::timing::Timing;
 
 /// A series on its way through its concurrencies.
@@ -15,9 +15,9 @@ pub(super) enum Steps {
     /// Those left of the ones that were given, the next one last.
     Given(Vec<Level>),
     /// A search, with the measure by which it judges: that of its first point.
-    Searched { search: Search, measure: Option<Measure>, over: bool },
+    Searched { search: KneeSearch, measure: Option<Measure>, over: bool },
     /// A search for the highest rate.
-    HighestRate { search: slo::Search, concurrency: u32, over: bool },
+    HighestRate { search: slo::SloSearch, concurrency: u32, over: bool },
 }
 
 impl Steps {
@@ -29,18 +29,18 @@ impl Steps {
         match levels {
             Levels::HighestRate { concurrency, .. } => {
                 let limits =
-                    rates.map_or(slo::Limits::new(Vec::new()), |(s, r)| open_loop::limits(s, r, timing.point_ms()));
-                Steps::HighestRate { search: slo::Search::new(limits), concurrency: *concurrency, over: false }
+                    rates.map_or(slo::SloLimits::new(Vec::new()), |(s, r)| open_loop::limits(s, r, timing.point_ms()));
+                Steps::HighestRate { search: slo::SloSearch::new(limits), concurrency: *concurrency, over: false }
             }
             _ => {
                 let highest = levels.highest();
-                let limits = Limits {
-                    precision: timing.precision.unwrap_or(Limits::new(1, 1).precision),
+                let limits = KneeLimits {
+                    precision: timing.precision.unwrap_or(KneeLimits::new(1, 1).precision),
                     point_ms: timing.point_ms(),
                     budget_ms: timing.series_ms(levels),
-                    ..Limits::new(1, highest)
+                    ..KneeLimits::new(1, highest)
                 };
-                Steps::Searched { search: Search::new(limits), measure: None, over: false }
+                Steps::Searched { search: KneeSearch::new(limits), measure: None, over: false }
             }
         }
     }
@@ -51,24 +51,24 @@ impl Steps {
             Steps::Given(left) => left.pop().map(|level| (level, timing)),
             Steps::HighestRate { over: true, .. } => None,
             Steps::HighestRate { search, concurrency, .. } => match search.next() {
-                slo::Step::Measure(slo::Ask { rate_per_s, requests, at_most_ms }) => {
+                slo::SloStep::Measure(slo::SloProbe { rate_per_s, requests, at_most_ms }) => {
                     let level = Level { concurrency: *concurrency, rate_per_s: Some(rate_per_s) };
                     Some((level, timing.with_requests(requests, rate_per_s, at_most_ms)))
                 }
-                slo::Step::Done(_) => None,
+                slo::SloStep::Done(_) => None,
             },
             Steps::Searched { over: true, .. } => None,
             Steps::Searched { search, .. } => match search.next() {
-                Step::Measure(ask) => {
+                KneeStep::Measure(ask) => {
                     Some((Level { concurrency: ask.concurrency, rate_per_s: None }, timing.asked(&ask)))
                 }
-                Step::Done(_) => None,
+                KneeStep::Done(_) => None,
             },
         }
     }
 
     /// Tells how a point went; `figures` is what the view makes of it, where it has any.
-    pub(super) fn observe(&mut self, ended: Ended, figures: Option<(&Series, &Point)>) {
+    pub(super) fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
         let over = match self {
             Steps::Given(_) => return,
             Steps::Searched { search, measure, over } => {
@@ -83,7 +83,7 @@ impl Steps {
             }
         };
         // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
-        *over |= ended == Ended::NoSuccess;
+        *over |= ended == StopReason::NoSuccess;
     }
 }
 
@@ -103,20 +103,20 @@ mod tests {
 
     #[test]
     fn a_search_asks_for_points_within_their_limits_and_gives_up_where_nothing_succeeds() {
-        let mut steps = Steps::new(&Levels::Searched(64), &TIMING, None);
+        let mut steps = Steps::new(&Levels::Searched { highest: 64 }, &TIMING, None);
         let (level, timing) = steps.next(TIMING).unwrap();
         assert!(
             level.concurrency == 1 && timing.all <= TIMING.all && timing.precision >= TIMING.precision,
             "{timing:?}"
         );
-        steps.observe(Ended::NoSuccess, None);
+        steps.observe(StopReason::NoSuccess, None);
         assert_eq!(steps.next(TIMING), None);
     }
 
     #[test]
     fn a_search_without_a_precision_takes_the_time_that_it_asks_for() {
         let fixed = Timing { precision: None, ..TIMING };
-        let (_, timing) = Steps::new(&Levels::Searched(64), &fixed, None).next(fixed).unwrap();
+        let (_, timing) = Steps::new(&Levels::Searched { highest: 64 }, &fixed, None).next(fixed).unwrap();
         assert_eq!(timing.precision, None);
     }
 }

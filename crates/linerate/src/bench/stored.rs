@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use linerate_load::bucket::{Bucket, BucketError, Stored};
 use linerate_load::object::ObjectId;
+use linerate_load::sizes::size_of;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::units::Rate;
 
@@ -63,10 +64,10 @@ fn against_heads(
 ) -> Result<Option<String>, BucketError> {
     for &seq in sample {
         let id = ObjectId { set: written.set, seq };
-        let size_bytes = written.sizes.of(setup.session.seed, id);
-        let told = bucket.head(id, size_bytes)?;
+        let size_bytes = size_of(&written.sizes, setup.session.seed, id);
+        let reported = bucket.head(id, size_bytes)?;
         pause(setup, 1);
-        match told {
+        match reported {
             Some(length) if length == size_bytes => {}
             Some(length) => {
                 return Ok(Some(format!("HEAD says {length} bytes of object {seq}, which has {size_bytes}")));
@@ -92,7 +93,7 @@ fn against_listing(written: &Written, listed: &Stored) -> Option<String> {
 
 /// A cap on requests holds for these too.
 fn pause(setup: &Setup<'_>, requests: u64) {
-    if let Some(Rate::Requests(per_s)) = setup.grid.cap(&setup.flags.work) {
+    if let Some(Rate::Requests(per_s)) = setup.load.max_rate {
         rest(setup, Duration::from_secs_f64(requests as f64 / per_s));
     }
 }

@@ -1,34 +1,49 @@
-//! Whom each arm loads, with which flags of bench.
+//! Whom each arm loads, and the description of its load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use linerate_load::hosts::{self, Host};
+use linerate_load::sigv4::Credentials;
+use linerate_record::load::{Load, Lookup, OwnTarget, Server, Write};
+use serde_json::Value;
 
 use super::arms::Planned;
-use super::load::{Load, bench_flags};
+use super::load::{LoadFlag, bench_flags};
+use crate::bench::flags::Reader;
+use crate::bench::{alias, resolve};
 use crate::child::{self, TargetProcess};
-use crate::cli::{TargetChoice, TargetKind};
 use crate::failure::Failure;
-use crate::{consent, credentials, endpoint, mc};
+use crate::{consent, credentials, endpoint};
 
 /// Whom an arm loads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Aim {
-    /// Flags of bench: those that all arms have, those of the arm, and where it loads.
-    pub(super) flags: Vec<String>,
+    /// The load of its cells, but for their times.
+    pub(super) load: Load,
+    /// The same as flags describe it, whoever turns out to be loaded.
+    pub(super) described: Load,
+    /// Who signs its requests; none where they go unsigned, and where bench starts a target of its own in each cell.
+    pub(super) credentials: Option<Credentials>,
     /// Addresses; none where bench starts a target of its own in each cell.
     pub(super) hosts: Vec<SocketAddr>,
     /// `name:port` of the same.
     pub(super) authorities: Vec<String>,
     /// Whether all of them are this machine's.
     pub(super) is_here: bool,
-    /// The target's process, where it was told.
-    pub(super) target_pid: Option<u32>,
-    /// Whether it reads what somebody else wrote.
-    pub(super) lists_existing: bool,
     /// What the objects to read depend on: arms that agree in it read the same ones.
-    pub(super) objects: String,
+    pub(super) objects: ObjectSet,
+}
+
+/// Objects to read, as far as they depend on an arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ObjectSet {
+    hosts: Vec<SocketAddr>,
+    bucket: String,
+    prefix: String,
+    lookup: Lookup,
+    count: Option<u64>,
+    write: Write,
 }
 
 impl Aim {
@@ -40,12 +55,24 @@ impl Aim {
 /// Whom the arms load, in their order.
 pub(super) struct Aims {
     pub(super) of_arms: Vec<Aim>,
-    /// The embedded target, where no host is named. Ends with the value.
-    pub(super) own: Option<TargetProcess>,
-    /// Its keys, as variables for the processes that load it.
-    pub(super) keys: Vec<(String, String)>,
+    /// The embedded target, where no host is named, and its keys. Ends with the value.
+    pub(super) own: Option<(TargetProcess, Credentials)>,
     /// In words.
     pub(super) target: String,
+}
+
+/// The first field in which two loads differ, with both values.
+fn difference(then: &Load, now: &Load) -> String {
+    let written = |load: &Load| serde_json::to_value(load).unwrap_or_default();
+    let (mut then, mut now, mut name) = (written(then), written(now), "load".to_owned());
+    while let (Value::Object(fields), Value::Object(others)) = (&then, &now) {
+        let mut names = fields.keys().chain(others.keys());
+        let Some(field) = names.find(|field| fields.get(*field) != others.get(*field)) else { break };
+        name = format!("{name}.{field}");
+        let of = |fields: &serde_json::Map<String, Value>| fields.get(field).cloned().unwrap_or_default();
+        (then, now) = (of(fields), of(others));
+    }
+    format!("{name} is {then} in experiment.json, and {now} by its flags")
 }
 
 /// Who named the hosts of an experiment.
@@ -60,66 +87,83 @@ pub(super) enum NamedBy {
 /// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
 /// embedded target where none is named.
 pub(super) fn aims(
-    load: &Load,
+    load: &LoadFlag,
     shared: &[String],
     arms: &[Planned],
     yes_load: bool,
     named_by: NamedBy,
+    read: Reader,
 ) -> Result<Aims, Failure> {
-    let mut aims = Aims { of_arms: Vec::new(), own: None, keys: Vec::new(), target: String::new() };
+    let mut aims = Aims { of_arms: Vec::new(), own: None, target: String::new() };
     let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
     let mut consent = Consent { yes_load, named_by, words, hosts: Vec::new() };
     let mut named: Vec<String> = Vec::new();
     for arm in arms {
         let flags: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        let mut parsed = bench_flags(load, &flags)?;
-        mc::apply(&mut parsed)?;
-        let mut aim = Aim {
-            flags,
-            hosts: Vec::new(),
-            authorities: Vec::new(),
-            is_here: true,
-            target_pid: parsed.target.target_pid,
-            lists_existing: parsed.work.list_existing,
-            objects: String::new(),
-        };
-        if parsed.work.verify && load.reads() {
+        let mut parsed = bench_flags(load, &flags, read)?;
+        alias::apply(&mut parsed)?;
+        let (described, _) = resolve::resolve(&parsed)?;
+        if let Some(then) = arm.means.load.as_ref().filter(|then| **then != described) {
+            return Err(Failure::usage(format!(
+                "arm {:?} has another load than its flags describe now: {}; experiment.json was changed, or the \
+                 environment, an alias or linerate is another than when the experiment began: set what was set",
+                arm.name,
+                difference(then, &described)
+            )));
+        }
+        if described.bodies.verify && load.reads() {
             return Err(Failure::usage(
                 "--verify needs objects that each run writes: cells read what is there, drop it",
             ));
         }
-        let told = match found(&parsed.target, parsed.work.timeout, &mut consent)? {
+        let mut aim = Aim {
+            objects: objects(&described, Vec::new()),
+            load: described.clone(),
+            described,
+            credentials: None,
+            hosts: Vec::new(),
+            authorities: Vec::new(),
+            is_here: true,
+        };
+        let reported = match found(&aim.load, parsed.target.yes_load, &mut consent)? {
             Some(hosts) => {
+                aim.credentials = if aim.load.endpoint.anonymous { None } else { credentials::find(&parsed.keys)? };
                 aim.is_here = consent::on_this_machine(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
-                if !parsed.target.yes_load {
-                    aim.flags.push("--yes-load".to_owned());
-                }
                 aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
                 aim.authorities.join(", ")
             }
             None if endpoint::is_own(&parsed.target) => "a target of bench's own".to_owned(),
             None => {
-                let process = own(&mut aims)?;
+                let (process, keys) = own(&mut aims)?;
                 (aim.hosts, aim.authorities) = (vec![process.address], vec![process.address.to_string()]);
-                aim.target_pid = Some(process.pid());
-                aim.flags.extend(["--host".to_owned(), process.address.to_string()]);
-                aim.flags.extend(["--target-pid".to_owned(), process.pid().to_string()]);
+                aim.credentials = Some(keys.clone());
+                let endpoint = &mut aim.load.endpoint;
+                endpoint.server = Server::Hosts { authorities: aim.authorities.clone(), every_address: false };
+                (endpoint.tls, endpoint.anonymous, endpoint.pid) = (None, false, Some(process.pid()));
                 "embedded target".to_owned()
             }
         };
-        let (target, work) = (&parsed.target, &parsed.work);
-        aim.objects = format!(
-            "{:?} {} {} {:?} {:?} {:?}",
-            aim.hosts, target.bucket, target.prefix, target.lookup, work.objects, work.write
-        );
-        if !named.contains(&told) {
-            named.push(told);
+        aim.objects = objects(&aim.load, aim.hosts.clone());
+        if !named.contains(&reported) {
+            named.push(reported);
         }
         aims.of_arms.push(aim);
     }
     aims.target = named.join("; ");
     Ok(aims)
+}
+
+fn objects(load: &Load, hosts: Vec<SocketAddr>) -> ObjectSet {
+    let endpoint = &load.endpoint;
+    ObjectSet {
+        hosts,
+        bucket: endpoint.bucket.clone(),
+        prefix: endpoint.prefix.clone(),
+        lookup: endpoint.lookup,
+        count: load.objects.count,
+        write: load.objects.write,
+    }
 }
 
 /// What was consented to so far.
@@ -132,14 +176,14 @@ struct Consent {
 }
 
 /// The hosts that bench would load, with consent to that.
-fn found(target: &TargetChoice, within: Duration, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
-    let Some((_, named)) = endpoint::named(target)? else { return Ok(None) };
-    let yes_load = consent.yes_load || target.yes_load;
+fn found(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
+    let Server::Hosts { authorities, every_address } = &load.endpoint.server else { return Ok(None) };
+    let yes_load = consent.yes_load || yes_load;
     let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
-    let unknown = named.authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
+    let unknown = authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
     let unknown: Vec<String> = unknown.filter(|_| consent.named_by == NamedBy::Folder).cloned().collect();
     consent::obtain_by_name(&unknown, yes_load, &consent.words)?;
-    let found = endpoint::resolved(target, &named, within)?;
+    let found = endpoint::resolved(authorities, *every_address, Duration::from_nanos(load.stops.timeout_ns))?;
     if found.iter().any(|host| !consent.hosts.contains(host) && !unknown.contains(&host.authority)) {
         consent::obtain(&found, yes_load, &consent.words)?;
     }
@@ -148,13 +192,11 @@ fn found(target: &TargetChoice, within: Duration, consent: &mut Consent) -> Resu
 }
 
 /// The embedded target, started when it is first asked for.
-fn own(aims: &mut Aims) -> Result<&TargetProcess, Failure> {
+fn own(aims: &mut Aims) -> Result<&(TargetProcess, Credentials), Failure> {
     if aims.own.is_none() {
         let credentials = credentials::ephemeral()?;
-        aims.own = Some(child::start(TargetKind::Embedded, None, Some(&credentials), false)?);
-        let secret = credentials.secret_key.reveal().to_owned();
-        aims.keys =
-            vec![("WARP_ACCESS_KEY".to_owned(), credentials.access_key), ("WARP_SECRET_KEY".to_owned(), secret)];
+        let process = child::start(OwnTarget::Embedded, None, Some(&credentials), false)?;
+        aims.own = Some((process, credentials));
     }
     aims.own.as_ref().ok_or_else(|| Failure::Child { kind: "embedded", why: "it is gone".to_owned() })
 }

@@ -2,12 +2,14 @@
 
 use linerate_host::Root;
 use linerate_record::experiment::Means;
-use linerate_record::knob::{Change, Place, Space};
+use linerate_record::knob::{Change, SettingPlace, Space};
+use linerate_settings::changes::lead_to_same;
 
-use super::{ArmFlags, ConductFlags};
+use super::flags::{ArmFlags, ConductFlags};
+use crate::catalogue::profile_named;
+use crate::changes::{Found, at_odds, by_hand, in_order, to_profile};
 use crate::failure::Failure;
-use crate::printing;
-use crate::tune::diff::{Found, by_hand, in_order, to_profile};
+use crate::masks;
 
 /// Most arms: a block must end before what it compares has changed by itself.
 const ARMS_MAX: usize = 32;
@@ -37,7 +39,7 @@ pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
     let texts =
         [("--arm", &arms.arm), ("--with", &arms.with)].map(|(flag, texts)| texts.iter().map(move |t| (flag, t)));
     let others = arms.restart.iter().map(|text| ("--restart", text)).chain([("what follows --", &after)]);
-    let holds_key = |(_, text): &(&str, &String)| printing::without_keys(text) != **text;
+    let holds_key = |(_, text): &(&str, &String)| masks::without_keys(text) != **text;
     match texts.into_iter().flatten().chain(others).find(holds_key) {
         Some((flag, _)) => Err(Failure::usage(format!(
             "{flag} holds a key, which would be in the folder and in the arguments of processes: set \
@@ -111,7 +113,7 @@ pub(super) fn words(text: &str) -> Result<Vec<String>, Failure> {
 /// Values of a knob: where it is, and each value with the change that leads to it.
 struct Values {
     name: String,
-    place: Place,
+    place: SettingPlace,
     values: Vec<(String, Option<Change>)>,
 }
 
@@ -119,7 +121,13 @@ struct Values {
 /// profile.
 fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
     let space = flags.space();
-    let knobs = flags.knob.iter().map(|text| values(text, root, &space)).collect::<Result<Vec<_>, Failure>>()?;
+    let read = flags.knob.iter().map(|text| values(text, root, &space));
+    let (knobs, mut wrong): (Vec<_>, Vec<_>) = read.partition(Result::is_ok);
+    wrong.extend(flags.profile.iter().filter_map(|name| profile_named(name).err()).map(Err));
+    if !wrong.is_empty() {
+        return Err(Failure::all_of(wrong.into_iter().map(Result::err)));
+    }
+    let knobs: Vec<Values> = knobs.into_iter().flatten().collect();
     if let Some((i, twice)) =
         knobs.iter().enumerate().find(|(i, knob)| knobs[..*i].iter().any(|k| k.place == knob.place))
     {
@@ -140,21 +148,31 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
     for (i, knob) in knobs.iter().enumerate() {
         for (value, change) in &knob.values[1..] {
             let name = format!("{}={value}", knob.name);
-            if *change == base[i] {
+            let is_base = match (change, &base[i]) {
+                (Some(change), Some(base)) => lead_to_same(change, base),
+                (change, base) => change.is_none() && base.is_none(),
+            };
+            if is_base {
                 return Err(Failure::usage(format!("{name} is what the baseline has already: give another value")));
             }
             lineup.arms.push(Planned { name, means: changed(Some((i, change))) });
         }
     }
+    for arm in &lineup.arms {
+        let odd = at_odds(arm.means.changes.iter().map(|change| (&change.place, change.new.as_str())));
+        if let Some(odd) = odd.first() {
+            return Err(Failure::usage(format!("arm {:?}: {odd}", arm.name)));
+        }
+    }
     for name in &flags.profile {
-        let Found { changes, left_out } = to_profile(root, &space, name, flags.site.as_deref())?;
+        let Found { changes, left_out, .. } = to_profile(root, &space, name, flags.site.as_deref())?;
         if changes.is_empty() {
             return Err(Failure::usage(format!(
                 "profile {name} changes nothing here: see linerate audit --profile {name}"
             )));
         }
-        let told = left_out.iter().map(|(place, why)| format!("profile {name} leaves out {place}: {why}"));
-        lineup.notes.extend(told);
+        let reported = left_out.iter().map(|(place, why)| format!("profile {name} leaves out {place}: {why}"));
+        lineup.notes.extend(reported);
         lineup.arms.push(Planned { name: name.clone(), means: Means { changes, ..Means::default() } });
     }
     Ok(lineup)
@@ -169,9 +187,9 @@ fn values(text: &str, root: &Root, space: &Space) -> Result<Values, Failure> {
     let mut values = Vec::new();
     let mut place = None;
     for value in list.split(separator).map(str::trim) {
-        let (at, change) = by_hand(root, space, &format!("{name}={value}"), true)?;
-        place = Some(at);
-        values.push((value.to_owned(), change));
+        let given = by_hand(root, space, &format!("{name}={value}"), true)?;
+        place = Some(given.place);
+        values.push((given.value, given.change));
     }
     if values.len() == 1 {
         if values[0].1.is_none() {
@@ -214,12 +232,12 @@ mod tests {
         let two = arms(&["overlay=a --x=1", "native=b"]).unwrap();
         assert_eq!(two[0].means.command.as_deref(), Some("a --x=1"));
         assert_eq!(two[1].name, "native");
-        for (given, told) in [
+        for (given, reported) in [
             (&["overlay"][..], "write a name, =, and what it stands for"),
             (&["=a", "b=c"], "invalid --arm \"=a\""),
             (&["overlay=a"], "give --arm at least twice"),
         ] {
-            assert!(arms(given).unwrap_err().to_string().contains(told), "{given:?}");
+            assert!(arms(given).unwrap_err().to_string().contains(reported), "{given:?}");
         }
     }
 }

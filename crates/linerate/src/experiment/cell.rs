@@ -3,30 +3,31 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use linerate_analysis::build::together;
 use linerate_analysis::view::{Point, View};
-use linerate_record::experiment::Outcome;
+use linerate_experiment::fault;
+use linerate_record::experiment::CellOutcome;
 use linerate_record::run::{Interval, PointLine, Purpose};
 
 use crate::failure::Failure;
-use crate::{folder, report};
-
-/// Share of failed requests from which a cell's block does not count: what failed was no load.
-const FAILED_MAX: f64 = 0.01;
+use crate::{folder, views};
 
 /// Reads what came of a load. Times, fingerprint and the rest are the caller's.
-pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<Outcome, Failure> {
+pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<CellOutcome, Failure> {
     let records = folder::read(path)?;
+    let records =
+        together(&records).map_err(|error| Failure::NotARun { path: path.to_owned(), why: error.to_string() })?;
     let measured = records.points.iter().find_map(|line| match line {
         PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some(begin.point),
         _ => None,
     });
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| Some(i.point) == measured).collect();
-    let mut outcome = Outcome { interval_ns: records.manifest.interval_ms * 1_000_000, ..Outcome::default() };
+    let mut outcome = CellOutcome { interval_ns: records.manifest.interval_ms * 1_000_000, ..CellOutcome::default() };
     outcome.throughput_per_s = throughput(&intervals, records.manifest.interval_ms, moves_bytes);
-    let view = report::view_of(path)?;
+    let view = views::view_of(path)?;
     if let Some(point) = view.series.first().and_then(|series| series.points.first()) {
         outcome.secondary = secondary(point, moves_bytes);
-        outcome.fault = fault(point);
+        outcome.fault = fault::of_point(point);
     }
     outcome.fingerprint = who_answered(&view);
     Ok(outcome)
@@ -68,19 +69,8 @@ fn secondary(point: &Point, moves_bytes: bool) -> BTreeMap<String, f64> {
             None => put(&format!("{name}_cpu_us_per_request"), cost.us_per_request),
         }
     }
-    put("errors", errors(point) as f64);
+    put("errors", point.error_count() as f64);
     figures
-}
-
-fn errors(point: &Point) -> u64 {
-    point.errors.values().sum()
-}
-
-fn fault(point: &Point) -> Option<String> {
-    let (failed, all) = (errors(point), errors(point) + point.requests);
-    let kinds = || point.errors.iter().map(|(kind, n)| format!("{n} × {kind}")).collect::<Vec<_>>().join(", ");
-    (failed > 0 && failed as f64 >= FAILED_MAX * all as f64)
-        .then(|| format!("{failed} of {all} requests failed: {}", kinds()))
 }
 
 /// What the load knows of who answered it.

@@ -5,24 +5,28 @@ use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::left_behind;
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
-use linerate_experiment::state::{self, State};
+use linerate_experiment::state::{self, ExperimentState};
+use linerate_experiment::steps;
 use linerate_host::serving;
 use linerate_load::hosts;
-use linerate_record::experiment::{self, Cell, Done, Experiment, Means, Outcome, Step};
+use linerate_record::experiment::{self, Cell, CellOutcome, Done, Experiment, ExperimentStep, Means};
 use linerate_record::knob::Space;
+use linerate_record::load::{Load, Precision, Time, WarmUp};
+use linerate_record::units::whole_ns;
 
-use super::aim::{Aim, Aims};
+use super::aim::{Aim, Aims, ObjectSet};
 use super::fingerprint::{self, Sight};
-use super::load::{self, Ended, Load, Run, Times, bench_flags};
+use super::load::{self, Ended, LoadFlag};
 use super::place::{self, Ground};
 use super::{cell, place::within};
-use crate::clean::{CleanFlags, clean};
+use crate::cleaning::aim::bucket_note;
+use crate::cleaning::{Order, clean};
 use crate::failure::{Failure, code};
 use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
-use crate::mc;
 use crate::progress::{Progress, say};
-use crate::report;
+use crate::state::Note;
+use crate::views;
 
 /// Cells of an arm in a row whose load failed, after which it is given up.
 const FAILED_MAX: u32 = 3;
@@ -42,7 +46,7 @@ pub(super) const BETWEEN_NS: u64 = 400_000_000;
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
     pub(super) ground: Ground,
-    pub(super) load: Load,
+    pub(super) load: LoadFlag,
     pub(super) aims: Aims,
     pub(super) space: Space,
     pub(super) interrupt: Interrupt,
@@ -63,13 +67,13 @@ impl Clock {
     }
 
     fn now_ns(&self) -> u64 {
-        self.before_ns + u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.before_ns + whole_ns(self.started.elapsed())
     }
 }
 
 /// Where to look for an arm's fingerprint: `server` is who serves it, where nobody told.
 pub(super) fn sight(scene: &Scene, aim: &Aim, server: impl FnOnce() -> Option<u32>) -> Sight {
-    let target_pid = aim.target_pid.or_else(server);
+    let target_pid = aim.load.endpoint.pid.or_else(server);
     Sight { target_pid, hosts: aim.addresses(), space: scene.space.clone() }
 }
 
@@ -91,21 +95,18 @@ pub(super) fn await_target(scene: &Scene, aim: &Aim) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the objects that cells read, once for all arms that can read the same, and gives the flags of bench for each
-/// arm. Arms would not be compared by themselves if each had objects of its own, some luckier placed than others.
-pub(super) fn prepare(
-    scene: &Scene,
-    experiment: &Experiment,
-    progress: &Progress,
-) -> Result<Vec<Vec<String>>, Failure> {
-    let mut written: Vec<(&str, String)> = Vec::new();
-    let mut flags = Vec::with_capacity(scene.aims.of_arms.len());
+/// Writes the objects that cells read, once for all arms that can read the same, and gives the load of each arm's
+/// cells. Arms would not be compared by themselves if each had objects of its own, some luckier placed than others.
+pub(super) fn prepare(scene: &Scene, experiment: &Experiment, progress: &Progress) -> Result<Vec<Load>, Failure> {
+    let mut written: Vec<(&ObjectSet, String)> = Vec::new();
+    let mut loads = Vec::with_capacity(scene.aims.of_arms.len());
     for (arm, aim) in scene.aims.of_arms.iter().enumerate() {
-        if !scene.load.reads() || aim.lists_existing || aim.hosts.is_empty() {
-            flags.push(aim.flags.clone());
+        let mut load = aim.load.clone();
+        if !scene.load.reads() || load.objects.list_existing || aim.hosts.is_empty() {
+            loads.push(load);
             continue;
         }
-        let prefix = match written.iter().find(|(objects, _)| *objects == aim.objects) {
+        let prefix = match written.iter().find(|(objects, _)| **objects == aim.objects) {
             Some((_, prefix)) => prefix.clone(),
             None => {
                 progress.doing("writing objects to read");
@@ -119,18 +120,17 @@ pub(super) fn prepare(
                 prefix
             }
         };
-        let reading = ["--list-existing".to_owned(), "--prefix".to_owned(), prefix];
-        flags.push(without(&aim.flags, "--prefix").into_iter().chain(reading).collect());
+        (load.objects.list_existing, load.endpoint.prefix) = (true, prefix);
+        loads.push(load);
     }
-    Ok(flags)
+    Ok(loads)
 }
 
 /// Writes objects, and gives the prefix below which they are.
 fn write(scene: &Scene, arm: usize) -> Result<String, Failure> {
-    let aim = &scene.aims.of_arms[arm];
-    let flags: Vec<String> = aim.flags.iter().cloned().chain(["--noclear".to_owned()]).collect();
-    let times = Times { warmup_ms: 0, measured_ms: 200 };
-    let (folder, ended) = until_it_serves(scene, || free(&scene.folder.join("objects")), &flags, times)?;
+    let mut load = Load { time: time(0, 200_000_000), ..scene.aims.of_arms[arm].load.clone() };
+    load.objects.noclear = true;
+    let (folder, ended) = until_it_serves(scene, || free(&scene.folder.join("objects")), arm, &load)?;
     if came(&scene.interrupt.stop) {
         return Err(Failure::Interrupted);
     }
@@ -140,45 +140,31 @@ fn write(scene: &Scene, arm: usize) -> Result<String, Failure> {
     Ok(folder::read_manifest(&folder)?.asked.prefix)
 }
 
-/// Flags without one that has a value.
-fn without(flags: &[String], name: &str) -> Vec<String> {
-    let mut left = Vec::with_capacity(flags.len());
-    let mut flags = flags.iter();
-    while let Some(flag) = flags.next() {
-        if flag == name {
-            flags.next();
-        } else if !flag.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')) {
-            left.push(flag.clone());
-        }
-    }
-    left
-}
-
 /// Runs cells until the statistician has heard enough, or a signal comes. Each that is whole is on the disk before the
 /// next begins.
 pub(super) fn drive(
     scene: &Scene,
     experiment: &Experiment,
-    flags: &[Vec<String>],
-    state: &mut State,
+    loads: &[Load],
+    state: &mut ExperimentState,
     outcomes: &mut Lines,
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut resumed = !state.open.cells.is_empty();
     let mut failed = vec![0; experiment.means.len()];
-    while let Step::Measure(cell) = state::next(state) {
+    while let ExperimentStep::Measure(cell) = steps::next(state) {
         if came(&scene.interrupt.stop) {
             return Ok(());
         }
         let name = &experiment.design.arms[cell.arm as usize].name;
         let place = match state.ended {
-            experiment::Ended::NotYet => {
+            experiment::ExperimentStopReason::NotYet => {
                 format!("block {} of at most {}", cell.block + 1, experiment.design.blocks_max)
             }
             _ => format!("whether it lasts, round {} of {ROUNDS_MIN} to {ROUNDS_MAX}", state.rounds.len() + 1),
         };
         progress.live(&format!("{place}: {name}"));
-        let mut outcome = match one(scene, experiment, flags, &cell) {
+        let mut outcome = match one(scene, experiment, loads, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
             outcome => outcome?,
         };
@@ -188,24 +174,23 @@ pub(super) fn drive(
         let failed = &mut failed[cell.arm as usize];
         *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
         let why = outcome.fault.clone().unwrap_or_default();
-        *state = state::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
+        *state = steps::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
         outcomes.push(&Done { cell, outcome })?;
         if *failed == FAILED_MAX {
             return Err(Failure::Load(format!("{name}: the load failed {FAILED_MAX} times in a row: {why}")));
         }
         progress.step((cell.settle_ns + cell.measure_ns + BETWEEN_NS) / 1_000_000);
         if state.open.cells.is_empty() {
-            progress.finished(&linerate_report::experiment::progress_line(&state::report(state)));
+            progress.finished(&linerate_report::experiment::progress_line(&steps::report(state)));
         }
     }
     Ok(())
 }
 
 /// Puts the arm of a cell in place and loads it.
-fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cell) -> Result<Outcome, Failure> {
-    let (arm, ms) = (cell.arm as usize, |ns: u64| ns.div_ceil(1_000_000));
+fn one(scene: &Scene, experiment: &Experiment, loads: &[Load], cell: &Cell) -> Result<CellOutcome, Failure> {
+    let arm = cell.arm as usize;
     let aim = &scene.aims.of_arms[arm];
-    let times = Times { warmup_ms: ms(cell.settle_ns), measured_ms: ms(cell.measure_ns) };
     let most = BESIDE + Duration::from_nanos(cell.settle_ns + cell.measure_ns);
     within(&scene.ground, &experiment.means[arm], most, &scene.interrupt.stop, || {
         await_target(scene, aim)?;
@@ -214,7 +199,7 @@ fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cel
         let sight = sight(scene, aim, || serving(root, &aim.hosts).map(|server| server.pid));
         let begun = fingerprint::begin(root, &sight);
         let started_ns = scene.clock.now_ns();
-        let (folder, ended) = loaded(scene, &flags[arm], cell, times, &sight)?;
+        let (folder, ended) = loaded(scene, &loads[arm], cell, &sight)?;
         let mut outcome = match ended.code {
             Some(found) if [0, code::REQUESTS, code::MISSED].map(i32::from).contains(&found) => {
                 cell::read(&folder, experiment.bytes_per_s)?
@@ -224,7 +209,7 @@ fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cel
                 cell::read(&folder, experiment.bytes_per_s)?
             }
             _ if came(&scene.interrupt.stop) => return Err(Failure::Interrupted),
-            _ => Outcome { fault: Some(format!("the load failed: {}", ended.said)), ..Outcome::default() },
+            _ => CellOutcome { fault: Some(format!("the load failed: {}", ended.said)), ..CellOutcome::default() },
         };
         if came(&scene.interrupt.stop) {
             return Err(Failure::Interrupted);
@@ -240,19 +225,18 @@ fn one(scene: &Scene, experiment: &Experiment, flags: &[Vec<String>], cell: &Cel
 }
 
 /// Loads into a folder of its own.
-fn loaded(
-    scene: &Scene,
-    flags: &[String],
-    cell: &Cell,
-    times: Times,
-    sight: &Sight,
-) -> Result<(PathBuf, Ended), Failure> {
+fn loaded(scene: &Scene, load: &Load, cell: &Cell, sight: &Sight) -> Result<(PathBuf, Ended), Failure> {
     let arm = cell.arm as usize;
-    let pid = sight.target_pid.filter(|_| scene.aims.of_arms[arm].target_pid.is_none());
-    let pid = pid.into_iter().flat_map(|pid| ["--target-pid".to_owned(), pid.to_string()]);
-    let flags: Vec<String> = flags.iter().cloned().chain(pid).collect();
+    let mut load = Load { time: time(cell.settle_ns, cell.measure_ns), ..load.clone() };
+    load.endpoint.pid = load.endpoint.pid.or(sight.target_pid);
     let name = format!("{:03}-{}-arm{arm}", cell.block + 1, cell.position + 1);
-    until_it_serves(scene, || free(&scene.folder.join("cells").join(&name)), &flags, times)
+    until_it_serves(scene, || free(&scene.folder.join("cells").join(&name)), arm, &load)
+}
+
+/// The times of a cell, in whole milliseconds: it takes all of them.
+fn time(settle_ns: u64, measure_ns: u64) -> Time {
+    let whole = |ns: u64| ns.div_ceil(1_000_000) * 1_000_000;
+    Time { duration_ns: whole(measure_ns), warmup_ns: WarmUp(Some(whole(settle_ns))), precision: Precision(None) }
 }
 
 /// Loads, each time into another folder. A target that was restarted may take connections before it serves: then once
@@ -260,15 +244,15 @@ fn loaded(
 fn until_it_serves(
     scene: &Scene,
     folder: impl Fn() -> PathBuf,
-    flags: &[String],
-    times: Times,
+    arm: usize,
+    load: &Load,
 ) -> Result<(PathBuf, Ended), Failure> {
+    let credentials = scene.aims.of_arms[arm].credentials.as_ref();
     let until = Instant::now() + RESTARTING;
     loop {
         let folder = folder();
         make_parent(&folder)?;
-        let run = Run { load: &scene.load, times, flags, keys: &scene.aims.keys, folder: &folder };
-        let ended = load::run(&run, &scene.interrupt.stop)?;
+        let ended = load::run(load, credentials, &folder, &scene.interrupt.stop)?;
         let is_early = scene.ground.restart.is_some()
             && ended.code == Some(i32::from(code::TARGET))
             && !has_only_left(&folder, &ended);
@@ -282,18 +266,23 @@ fn until_it_serves(
 /// Whether a load went well but for what the target did not delete: its figures are as good as any.
 fn has_only_left(folder: &Path, ended: &Ended) -> bool {
     ended.code == Some(i32::from(code::TARGET))
-        && report::view_of(folder).is_ok_and(|view| view.run.complete && left_behind(&view).is_some())
+        && views::view_of(folder).is_ok_and(|view| view.run.complete && left_behind(&view).is_some())
 }
 
 /// Clears what was written to be read, by this process or by one that was killed.
 pub(super) fn clear(scene: &Scene, progress: &Progress) {
-    // The embedded target goes with everything in it.
-    let entries = std::fs::read_dir(&scene.folder).into_iter().flatten().flatten().filter(|_| scene.aims.own.is_none());
+    let entries = std::fs::read_dir(&scene.folder).into_iter().flatten().flatten();
     let is_objects = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         name.starts_with("objects") && path.join("run.json").exists()
     };
     for folder in entries.map(|entry| entry.path()).filter(is_objects) {
+        // The embedded target goes with everything in it: of its bucket a note alone is left.
+        if scene.aims.own.is_some() {
+            let manifest = folder::read_manifest(&folder);
+            manifest.iter().for_each(|manifest| crate::state::forget(Note::Bucket, &bucket_note(manifest)));
+            continue;
+        }
         progress.live("deleting the objects that were read");
         let until = Instant::now() + RESTARTING;
         let mut done = cleared(scene, &folder);
@@ -313,22 +302,19 @@ fn cleared(scene: &Scene, folder: &Path) -> Result<(), Failure> {
     let recorded = hosts::recorded(&folder::read_manifest(folder)?.target.hosts)?;
     let is_there = |aim: &&Aim| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
     let aim = scene.aims.of_arms.iter().find(is_there).unwrap_or(&scene.aims.of_arms[0]);
-    let mut flags = bench_flags(&scene.load, &aim.flags)?;
-    mc::apply(&mut flags)?;
-    let (ca_file, insecure) = (flags.target.ca_file.take(), flags.target.insecure);
-    let flags = CleanFlags {
-        run: folder.to_owned(),
+    let order = Order {
+        run: folder,
         dry_run: false,
         yes_load: false,
         remove_bucket: false,
         source: None,
-        ca_file,
-        insecure,
-        timeout: flags.work.timeout,
-        keys: flags.keys,
+        trust: aim.load.endpoint.tls.clone().unwrap_or_default(),
+        timeout: Duration::from_nanos(aim.load.stops.timeout_ns),
+        region: None,
+        // Who consented to the load did so to its end, and to no other host that a folder names.
+        consented: &aim.authorities,
     };
-    // Who consented to the load did so to its end, and to no other host that a folder names.
-    let (_, left) = clean(&flags, &aim.authorities)?;
+    let (_, left) = clean(&order, || Ok(aim.credentials.clone()))?;
     left.map_or(Ok(()), Err)
 }
 
@@ -365,15 +351,4 @@ fn free(path: &Path) -> PathBuf {
 fn make_parent(folder: &Path) -> Result<(), Failure> {
     let parent = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(parent).map_err(|source| Failure::File { what: "make", path: parent.to_owned(), source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_goes_with_its_value_however_it_was_written() {
-        let flags = ["--prefix", "a/", "--tls", "--prefix=b/", "--prefixed"].map(str::to_owned);
-        assert_eq!(without(&flags, "--prefix"), ["--tls", "--prefixed"]);
-    }
 }

@@ -7,49 +7,74 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_experiment::design;
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
-use linerate_experiment::state::{self, State};
+use linerate_experiment::state::{self, ExperimentState};
+use linerate_experiment::steps;
 use linerate_host::Root;
-use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, Means, Step};
-use linerate_record::units::duration_ns;
+use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
+use linerate_record::load::Load;
+use linerate_record::units::{duration_ns, whole_ns};
 
-use super::aim::{self, NamedBy};
+use super::aim::{self, Aim, NamedBy};
 use super::arms::{self, Planned};
 use super::cells::{self, Clock, Scene};
-use super::load::{Load, bench_flags};
+use super::flags::{ConductFlags, ResumeFlags};
+use super::load::{LoadFlag, bench_flags};
 use super::place::Ground;
 use super::rehearsal::{self, Kept};
-use super::{ConductFlags, ResumeFlags, folder, reach, shown, trust};
-use crate::cli::SiteFormat;
-use crate::endpoint;
+use super::{folder, reach, shown, trust};
+use crate::bench::flags::Reader;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::interrupt::{self, came};
+use crate::output::SiteFormat;
 use crate::progress::{Progress, say};
-use crate::report;
+use crate::{endpoint, printing};
 
 /// How many times as long as others a cell at the end is that tells whether an effect lasts: by default, and at least.
 const LASTING_TIMES: u32 = 10;
 const LASTING_TIMES_MIN: u32 = 2;
 
+/// What is wrong with what the flags ask for.
+pub(super) fn check(flags: &ConductFlags, read: Reader) -> Result<(), Failure> {
+    asked(flags, read).map(|_| ())
+}
+
+/// What the flags ask for; all that is wrong with it is told at once, before anything is touched.
+fn asked(flags: &ConductFlags, read: Reader) -> Result<(arms::Lineup, Design), Failure> {
+    let keys = arms::require_no_keys(flags).err();
+    let lineup = match arms::line_up(&flags.arms, &Root::live()) {
+        Ok(lineup) if keys.is_none() => lineup,
+        lineup => {
+            let none = Planned { name: String::new(), means: Means::default() };
+            let of_bench = require_flags(flags, &[none], read).err();
+            return Err(Failure::all_of([keys, lineup.err(), of_bench]));
+        }
+    };
+    let restart = reach::require_restart(&lineup.arms, flags.arms.restart.is_some());
+    let design = plan(flags, &lineup.arms, 0, Vec::new());
+    match (restart, design, require_flags(flags, &lineup.arms, read)) {
+        (Ok(()), Ok(design), Ok(())) => Ok((lineup, design)),
+        (restart, design, flags) => Err(Failure::all_of([restart.err(), design.err(), flags.err()])),
+    }
+}
+
 /// Begins an experiment.
-pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
-    arms::require_no_keys(flags)?;
-    let lineup = arms::line_up(&flags.arms, &Root::live())?;
-    reach::require_restart(&lineup.arms, flags.arms.restart.is_some())?;
-    // What cannot be a design is told before anything is touched.
-    let design = plan(flags, &lineup.arms, 0, Vec::new())?;
-    require_flags(flags, &lineup.arms)?;
+pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Failure> {
+    let (lineup, design) = asked(flags, read)?;
     if flags.dry_run {
-        report::print(&planned(&lineup, &design, flags))?;
+        printing::print(&planned(&lineup, &design, flags))?;
         return Ok(ExitCode::SUCCESS);
     }
     let path = folder_path(flags)?;
     crate::folder::require_free(&path)?;
     folder::require_place(&path)?;
     let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
-    let shared = flags_of_all(flags, &lineup.arms)?;
-    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load, NamedBy::Flags)?;
-    if flags.arms.restart.is_some() && aims.own.is_none() && aims.of_arms.iter().any(|aim| aim.target_pid.is_some()) {
+    let shared = flags_of_all(flags, &lineup.arms, read)?;
+    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load, NamedBy::Flags, read)?;
+    if flags.arms.restart.is_some()
+        && aims.own.is_none()
+        && aims.of_arms.iter().any(|aim| aim.load.endpoint.pid.is_some())
+    {
         return Err(Failure::usage("--target-pid names one process, and --restart starts others: leave it out"));
     }
     let target = aims.target.clone();
@@ -57,7 +82,7 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
     crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
-    let interrupt = interrupt::watch()?;
+    let interrupt = interrupt::watch(shown::interrupted_again(&path))?;
     let (load, space, clock) = (flags.load.clone(), flags.arms.space(), Clock::start(0));
     let mut scene = Scene { ground, load, aims, space, interrupt, folder: path, clock };
     let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
@@ -65,7 +90,8 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     let factors = kept.factors.iter().chain(&flags.plan.may_differ).cloned().collect();
     let design = plan(flags, &kept.arms, seed, factors)?;
     scene.aims.of_arms = with_again(&kept.aims, !flags.arms.no_same);
-    let means: Vec<Means> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
+    let described = |(arm, aim): (&Planned, &Aim)| Means { load: Some(aim.described.clone()), ..arm.means.clone() };
+    let means: Vec<Means> = kept.arms.iter().zip(&kept.aims).map(described).collect();
     let experiment = Experiment {
         schema: EXPERIMENT_SCHEMA,
         id,
@@ -87,7 +113,7 @@ pub(super) fn begin(flags: &ConductFlags) -> Result<ExitCode, Failure> {
     let outcomes = folder::outcomes(&scene.folder)?;
     let state = state::begin(experiment.design.clone());
     scene.clock = Clock::start(0);
-    tell_of_budget(&experiment.design, flags.output.quiet);
+    held(&experiment.design).filter(|_| !flags.output.quiet).iter().for_each(|(_, words)| say(words));
     conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
 }
 
@@ -115,6 +141,7 @@ fn planned(lineup: &arms::Lineup, design: &Design, flags: &ConductFlags) -> Stri
         cells,
         duration_ns(expected(design).as_nanos() as f64)
     );
+    held(design).iter().for_each(|(_, words)| text.push_str(&format!("{words}\n")));
     if design.lasting_ns > 0 {
         let _ = writeln!(
             text,
@@ -135,29 +162,31 @@ fn kept(scene: &Scene, lineup: &arms::Lineup, flags: &ConductFlags) -> Result<Ke
     }
     let rehearsed = rehearsed?;
     back?;
+    rehearsal::require_keys(&flags.plan.may_differ, &rehearsed)?;
     rehearsal::keep(scene, lineup, &rehearsed)
 }
 
 /// Goes on with one.
-pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
+pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Failure> {
     // Read first: a folder that is none, or another's, gets no file.
-    let text = folder::own_text(&flags.folder)?;
+    let text = crate::folder::own_asked_text(&flags.folder)?;
     folder::parsed(&flags.folder, &text)?;
     let outcomes = folder::outcomes(&flags.folder)?;
     let (experiment, state) = folder::parsed(&flags.folder, &text)?;
     let shown = flags.folder.display();
-    if state::next(&state) == Step::Finish {
+    if steps::next(&state) == ExperimentStep::Finish {
         return Err(Failure::usage(format!(
             "the experiment in {shown} has ended: linerate experiment report {shown} shows it"
         )));
     }
     require_same_boot(&state)?;
+    require_known_loads(&experiment, &text)?;
     trust::require(&experiment, &text, flags)?;
-    let load: Load = experiment.load.parse().map_err(Failure::Usage)?;
+    let load: LoadFlag = experiment.load.parse().map_err(Failure::Usage)?;
     let named = experiment.design.arms.iter().zip(&experiment.means);
     let arms: Vec<Planned> =
         named.map(|(arm, means)| Planned { name: arm.name.clone(), means: means.clone() }).collect();
-    let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load, NamedBy::Folder)?;
+    let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load, NamedBy::Folder, read)?;
     if aims.target != experiment.target {
         let (then, now) = (&experiment.target, &aims.target);
         return Err(Failure::usage(format!(
@@ -171,7 +200,7 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     })?;
     let (means, meant) = (&experiment.means, &experiment.spaces);
     let ground = Ground::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
-    let interrupt = interrupt::watch()?;
+    let interrupt = interrupt::watch(shown::interrupted_again(&folder))?;
     cells::await_others(&folder)?;
     // The pause counts as no time: neither as spent nor as between two cells.
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
@@ -180,8 +209,26 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     conduct(&scene, &experiment, state, outcomes, flags.format, flags.quiet)
 }
 
+/// Refuses loads of arms that say more than is known here: what they say would not be held against the flags.
+fn require_known_loads(experiment: &Experiment, text: &[u8]) -> Result<(), Failure> {
+    let written: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+    for (at, (arm, means)) in experiment.design.arms.iter().zip(&experiment.means).enumerate() {
+        let load = &written["means"][at]["load"];
+        if means.load.is_some() || load.is_null() {
+            continue;
+        }
+        let why = serde_json::from_value::<Load>(load.clone()).err().map_or(String::new(), |why| why.to_string());
+        return Err(Failure::usage(format!(
+            "experiment.json: the load of arm {:?} is none that this linerate knows: {why}; go on with the linerate \
+             that began it",
+            arm.name
+        )));
+    }
+    Ok(())
+}
+
 /// After a boot nothing would be as in the first cell, and no block would count.
-fn require_same_boot(state: &State) -> Result<(), Failure> {
+fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
     let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let then = state.reference.as_ref().and_then(|print| print.get("boot"));
     match then {
@@ -196,7 +243,7 @@ fn require_same_boot(state: &State) -> Result<(), Failure> {
 fn conduct(
     scene: &Scene,
     experiment: &Experiment,
-    state: State,
+    state: ExperimentState,
     mut outcomes: Lines,
     format: SiteFormat,
     quiet: bool,
@@ -211,7 +258,7 @@ fn conduct(
     ));
     let mut state = state;
     let driven = cells::prepare(scene, experiment, &progress)
-        .and_then(|flags| cells::drive(scene, experiment, &flags, &mut state, &mut outcomes, &progress));
+        .and_then(|loads| cells::drive(scene, experiment, &loads, &mut state, &mut outcomes, &progress));
     progress.live("leaving everything as it was");
     let left = cells::leave(scene, &experiment.means[0]);
     cells::clear(scene, &progress);
@@ -220,13 +267,13 @@ fn conduct(
         say(&format!("warning: the target may not be as it was: {error}"));
     }
     // What was measured is shown whatever ended it.
-    let told = shown::finish(&scene.folder, experiment, &state, format, quiet);
-    if state::next(&state) == Step::Finish {
+    let reported = shown::finish(&scene.folder, experiment, &state, format, quiet);
+    if steps::next(&state) == ExperimentStep::Finish {
         folder::forget(&scene.folder);
     } else {
         say(&format!("linerate experiment resume {} goes on", scene.folder.display()));
     }
-    driven.and(left).and(told)?;
+    driven.and(left).and(reported)?;
     if came(&scene.interrupt.signalled) {
         let why = format!("interrupted: linerate experiment resume {} goes on", scene.folder.display());
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
@@ -234,14 +281,25 @@ fn conduct(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says where the time given does not hold the blocks given.
-fn tell_of_budget(design: &Design, quiet: bool) {
+/// How many blocks the time given holds, where these are fewer than those given; and that in words.
+fn held(design: &Design) -> Option<(u32, String)> {
     let whole = expected(&Design { time_max_ns: None, ..design.clone() });
-    if let Some(most) = design.time_max_ns.map(Duration::from_nanos).filter(|most| *most < whole && !quiet) {
-        let share = most.as_secs_f64() / whole.as_secs_f64();
-        let blocks = (share * f64::from(design.blocks_max)).floor();
-        say(&format!("--budget {most:?} holds about {blocks} of the {} blocks of --blocks", design.blocks_max));
-    }
+    let most = design.time_max_ns.map(Duration::from_nanos).filter(|most| *most < whole)?;
+    let share = most.as_secs_f64() / whole.as_secs_f64();
+    let blocks = (share * f64::from(design.blocks_max)).floor() as u32;
+    Some((blocks, format!("--budget {most:?} holds about {blocks} of the {} blocks of --blocks", design.blocks_max)))
+}
+
+/// Refuses a time that holds fewer blocks than could show anything.
+fn require_time(design: &Design) -> Result<(), Failure> {
+    let least = design::least_of(design);
+    let Some((_, words)) = held(design).filter(|(blocks, _)| *blocks < least) else { return Ok(()) };
+    let whole = expected(&Design { time_max_ns: None, blocks_max: least, ..design.clone() });
+    let (alpha, needed) = (design.alpha, Duration::from_secs(whole.as_secs() + 1));
+    Err(Failure::usage(format!(
+        "{words}, and fewer than {least} can show nothing at alpha {alpha}: give {needed:?} or more, or a shorter \
+         --settle or --measure"
+    )))
 }
 
 /// The longest that it takes, but for changes and preparations.
@@ -253,10 +311,9 @@ fn expected(design: &Design) -> Duration {
 
 /// The design of these arms.
 fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>) -> Result<Design, Failure> {
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     if flags.plan.link.is_some() && !flags.load.moves_bytes() {
         let load = flags.load.in_flag();
-        return Err(Failure::usage(format!("--link bounds bytes, and {load} is told in requests: leave it out")));
+        return Err(Failure::usage(format!("--link bounds bytes, and {load} is reported in requests: leave it out")));
     }
     if flags.plan.settle < Duration::from_millis(50) {
         let given = flags.plan.settle;
@@ -273,20 +330,22 @@ fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>)
             "--lasting {given:?} is too short to see what changes later: give {least:?} or more, twice --measure, or 0s"
         )));
     }
-    let asked = design::Asked {
+    let asked = design::DesignRequest {
         same: !flags.arms.no_same,
         alpha: flags.plan.alpha.0,
         matters_share: flags.plan.matters.0,
         blocks_max: flags.plan.blocks,
-        time_max_ns: Some(ns(flags.plan.budget)),
-        settle_first_ns: ns(flags.plan.settle),
-        measure_ns: ns(flags.plan.measure),
-        lasting_ns: ns(lasting),
+        time_max_ns: Some(whole_ns(flags.plan.budget)),
+        settle_first_ns: whole_ns(flags.plan.settle),
+        measure_ns: whole_ns(flags.plan.measure),
+        lasting_ns: whole_ns(lasting),
         link_bytes_per_s: flags.plan.link.map(|link| link.0 / 8.0),
         factors,
         ..design::asked(&arms[0].name, arms[1..].iter().map(|arm| arm.name.clone()).collect(), seed)
     };
-    design::design(&asked).map_err(|error| Failure::usage(error.to_string()))
+    let design = design::design(&asked).map_err(|error| Failure::usage(error.to_string()))?;
+    require_time(&design)?;
+    Ok(design)
 }
 
 /// The baseline stands twice where it runs twice: the second is the design's second arm.
@@ -297,12 +356,12 @@ fn with_again<T: Clone>(of_arms: &[T], again: bool) -> Vec<T> {
 
 /// Flags of bench that all cells have. A host of the environment is among them where no arm names one: who resumes may
 /// have another.
-fn flags_of_all(flags: &ConductFlags, arms: &[Planned]) -> Result<Vec<String>, Failure> {
+fn flags_of_all(flags: &ConductFlags, arms: &[Planned], read: Reader) -> Result<Vec<String>, Failure> {
     let with = |host: Option<String>| host.into_iter().flat_map(|host| ["--host".to_owned(), host]);
     let mut shared: Vec<String> = flags.flags.iter().cloned().chain(with(flags.host.clone())).collect();
     for arm in arms {
         let of_arm: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        let target = bench_flags(&flags.load, &of_arm)?.target;
+        let target = bench_flags(&flags.load, &of_arm, read)?.target;
         if target.host.is_some() || target.alias.is_some() || endpoint::is_own(&target) {
             return Ok(shared);
         }
@@ -312,12 +371,12 @@ fn flags_of_all(flags: &ConductFlags, arms: &[Planned]) -> Result<Vec<String>, F
 }
 
 /// Refuses flags of bench that bench would refuse, those of every arm at once; what is wrong with all is told once.
-fn require_flags(flags: &ConductFlags, arms: &[Planned]) -> Result<(), Failure> {
+fn require_flags(flags: &ConductFlags, arms: &[Planned], read: Reader) -> Result<(), Failure> {
     let host = flags.host.iter().flat_map(|host| ["--host".to_owned(), host.clone()]);
     let shared: Vec<String> = flags.flags.iter().cloned().chain(host).collect();
     let of_arm = |arm: &Planned| {
         let all: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        bench_flags(&flags.load, &all).err().map(Failure::mistakes).unwrap_or_default()
+        bench_flags(&flags.load, &all, read).err().map(Failure::mistakes).unwrap_or_default()
     };
     let each: Vec<Vec<String>> = arms.iter().map(of_arm).collect();
     let is_of_all = |why: &String| each.iter().all(|wrong| wrong.contains(why));

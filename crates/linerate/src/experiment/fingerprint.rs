@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use linerate_experiment::moment;
 use linerate_host::{Root, fingerprint, setting};
-use linerate_model::knobs::KNOBS;
 use linerate_record::experiment::Means;
-use linerate_record::knob::{Missing, Place, Space, same};
+use linerate_record::knob::{Missing, SettingPlace, Space, same};
+use linerate_settings::knobs::KNOBS;
 
-use crate::tune;
+use crate::catalogue;
 
 /// Texts by key.
 pub(super) type Print = BTreeMap<String, String>;
@@ -26,13 +27,18 @@ pub(super) struct Sight {
 
 /// Begins to look.
 pub(super) fn begin(root: &Root, sight: &Sight) -> fingerprint::Begun {
-    fingerprint::begin(root, &fingerprint::Asked { target_pid: sight.target_pid, target_hosts: &sight.hosts })
+    fingerprint::begin(
+        root,
+        &fingerprint::FingerprintRequest { target_pid: sight.target_pid, target_hosts: &sight.hosts },
+    )
 }
 
-/// What it was since then, settings included; and what happened meanwhile.
+/// What it was since then, settings included; and what happened meanwhile, which says nothing of the arm that was in
+/// place and may differ from block to block.
 pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Print, Print) {
-    let (moment, mut print): (Print, Print) =
-        fingerprint::end(begun, root).into_iter().partition(|(key, _)| is_of_the_moment(key));
+    let ended = fingerprint::end(begun, root);
+    let (mut print, mut moment) = (ended.standing, moment::reported(&ended.meanwhile));
+    moment.extend(ended.flaps);
     let spaces = [Space::Host, sight.space.clone()];
     let spaces = if spaces[0] == spaces[1] { &spaces[..1] } else { &spaces[..] };
     for space in spaces {
@@ -49,19 +55,19 @@ pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Pri
 }
 
 /// The key of a setting: `setting net.core.rmem_max`.
-fn key(place: &Place) -> String {
+fn key(place: &SettingPlace) -> String {
     format!("setting {place}")
 }
 
 /// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
 /// change and this one does not must be as they were.
 pub(super) fn displaced(print: &Print, all: &[Means], means: &Means) -> Option<String> {
-    let is_own = |place: &Place| means.changes.iter().any(|change| change.place == *place);
+    let is_own = |place: &SettingPlace| means.changes.iter().any(|change| change.place == *place);
     let of_others = all.iter().flat_map(|other| &other.changes).filter(|change| !is_own(&change.place));
     let expected = means.changes.iter().map(|change| (&change.place, &change.new));
     expected.chain(of_others.map(|change| (&change.place, &change.prior))).find_map(|(place, expected)| {
         let now = print.get(&key(place)).map_or("none", String::as_str);
-        let is_same = tune::find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
+        let is_same = catalogue::find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
         (!is_same).then(|| {
             format!("{place} was {now:?} when the load ended, and not {expected:?}: something has changed it meanwhile")
         })
@@ -74,7 +80,7 @@ pub(super) fn factors(means: &[Means], prints: &[Print], restarts: bool) -> Vec<
     let mut factors = BTreeSet::new();
     for change in means.iter().flat_map(|means| &means.changes) {
         factors.insert(key(&change.place));
-        let Some(knob) = tune::find(&change.place.knob) else { continue };
+        let Some(knob) = catalogue::find(&change.place.knob) else { continue };
         let keys = prints.iter().flat_map(|print| print.keys());
         factors.extend(keys.filter(|key| fingerprint::is_moved_by(key, &knob.locator)).cloned());
     }
@@ -89,12 +95,6 @@ pub(super) fn factors(means: &[Means], prints: &[Print], restarts: bool) -> Vec<
     factors.into_iter().collect()
 }
 
-/// Whether a key tells of what happened while it was looked, which says nothing of the arm that was in place and may
-/// differ from block to block.
-fn is_of_the_moment(key: &str) -> bool {
-    matches!(key, "stolen" | "foreign_load" | "throttled") || key.ends_with(".throttled") || key.ends_with(".flaps")
-}
-
 #[cfg(test)]
 mod tests {
     use linerate_record::knob::{Change, Scope, TakesEffect};
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_arm_that_lost_a_change_and_one_that_got_anothers_are_told() {
-        let place = Place { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };
+        let place = SettingPlace { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };
         let change = Change {
             place,
             prior: "60".to_owned(),
@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(displaced(&print, &all, &all[0]).is_none(), of_baseline, "{now}");
             assert_eq!(displaced(&print, &all, &all[1]).is_none(), of_trial, "{now}");
         }
-        assert!(displaced(&Print::new(), &all, &all[1]).is_some_and(|told| told.contains("not \"1\"")));
+        assert!(displaced(&Print::new(), &all, &all[1]).is_some_and(|reported| reported.contains("not \"1\"")));
     }
 
     fn print(pairs: &[(&str, &str)]) -> Print {
@@ -128,7 +128,6 @@ mod tests {
 
     #[test]
     fn what_arms_were_seen_to_differ_in_is_a_factor() {
-        assert!(is_of_the_moment("nic.eth0.flaps") && is_of_the_moment("stolen") && !is_of_the_moment("nic.eth0.mtu"));
         let first = print(&[("kernel", "6.1"), ("nic.eth0.mtu", "1500")]);
         let other = print(&[("kernel", "6.1"), ("nic.eth0.mtu", "9000")]);
         let means = [Means::default(), Means::default()];

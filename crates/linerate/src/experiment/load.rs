@@ -1,7 +1,6 @@
 //! The load of a cell: a `linerate bench` in a process of its own, so that every cell has new connections.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -11,18 +10,19 @@ use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use clap::Parser as _;
+use linerate_load::sigv4::{Credentials, KeyNames, Secret};
+use linerate_record::load::Load;
+use linerate_record::run::Op;
 use linerate_record::units::Bytes;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench;
-use crate::cli::{BenchFlags, Cli, Given, Verb};
-use crate::config;
+use crate::bench::flags::{BenchFlags, Reader};
+use crate::bench::resolve;
 use crate::failure::Failure;
-use crate::{interrupt, printing};
+use crate::{child, interrupt, masks};
 
 /// Flags of bench that every cell is given by the experiment.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 19] = [
     "--op",
     "--obj.size",
     "--concurrent",
@@ -38,10 +38,14 @@ const RESERVED: [&str; 18] = [
     "--slo",
     "--abort-if",
     "--config",
+    "--description",
     "--no-ceiling",
     "--dry-run",
     "--noclear",
 ];
+
+/// Those of them that take no value.
+const SWITCHES: [&str; 6] = ["--json", "--quiet", "-q", "--no-ceiling", "--dry-run", "--noclear"];
 
 /// Flags whose values every user of the machine could read in the arguments of a cell, and readers in the folder.
 const SECRET: [&str; 2] = ["--secret-key", "--session-token"];
@@ -58,32 +62,38 @@ const BESIDE: Duration = Duration::from_secs(600);
 /// How much of what a process said is looked at.
 const LOG_BYTES_MAX: u64 = 64 << 10;
 
-/// What every cell loads.
+/// `--load`: what every cell loads, in a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Load {
-    pub(super) op: String,
+pub(super) struct LoadFlag {
+    /// The operation; none for a mix.
+    pub(super) op: Option<Op>,
     pub(super) size: String,
     pub(super) concurrency: u32,
 }
 
-impl Load {
+impl LoadFlag {
+    /// As `--op` takes it.
+    fn name(&self) -> &'static str {
+        self.op.map_or("mixed", Op::name)
+    }
+
     /// Whether objects must be there before.
-    pub(super) fn reads(&self) -> bool {
-        matches!(self.op.as_str(), "get" | "stat" | "list")
+    pub(super) const fn reads(&self) -> bool {
+        matches!(self.op, Some(Op::Get | Op::Stat | Op::List))
     }
 
     /// As `--load` takes it.
     pub(super) fn in_flag(&self) -> String {
-        format!("{}:{}@{}", self.op, self.size, self.concurrency)
+        format!("{}:{}@{}", self.name(), self.size, self.concurrency)
     }
 
     /// Whether throughput is told in bytes.
     pub(super) fn moves_bytes(&self) -> bool {
-        matches!(self.op.as_str(), "get" | "put" | "multipart")
+        self.op.is_some_and(Op::moves_bodies)
     }
 }
 
-impl FromStr for Load {
+impl FromStr for LoadFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -96,72 +106,71 @@ impl FromStr for Load {
             .ok()
             .filter(|n| (1..=65_536).contains(n))
             .ok_or_else(|| invalid("not 1 to 65536 in flight"))?;
-        let op = match op.trim().to_ascii_lowercase().as_str() {
-            "head" => "stat".to_owned(),
-            op @ ("get" | "put" | "multipart" | "stat" | "list" | "mixed") => op.to_owned(),
+        let op = match (op.trim().to_ascii_lowercase().as_str(), op.parse()) {
+            ("mixed", _) => None,
+            (_, Ok(op)) if op != Op::Delete => Some(op),
             _ => return Err(invalid("no operation of get, put, multipart, stat, list and mixed")),
         };
         size.trim().parse::<Bytes>().map_err(|error| invalid(&error.to_string()))?;
-        Ok(Load { op, size: size.trim().to_owned(), concurrency })
+        Ok(LoadFlag { op, size: size.trim().to_owned(), concurrency })
     }
 }
 
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} × {}", self.op, self.size, self.concurrency)
+impl std::fmt::Display for LoadFlag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} × {}", self.name(), self.size, self.concurrency)
     }
 }
 
 /// Reads flags of bench as bench would with this load, so that what is wrong is told before anything begins.
-pub(super) fn bench_flags(load: &Load, flags: &[String]) -> Result<Box<BenchFlags>, Failure> {
-    let name = |flag: &String| flag.split('=').next().unwrap_or_default().to_owned();
-    if let Some(flag) = flags.iter().map(name).find(|flag| SECRET.contains(&flag.as_str())) {
-        return Err(Failure::usage(format!(
-            "{flag} would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or \
+pub(super) fn bench_flags(load: &LoadFlag, flags: &[String], read: Reader) -> Result<Box<BenchFlags>, Failure> {
+    let (flags, refused) = without_refused(flags);
+    if refused.is_empty() {
+        return judged(load, &flags, read);
+    }
+    Err(Failure::all_of(refused.into_iter().map(Some).chain([judged(load, &flags, read).err()])))
+}
+
+/// Flags without those that no cell may be given, and what is said of each of these.
+fn without_refused(flags: &[String]) -> (Vec<String>, Vec<Failure>) {
+    let (mut kept, mut refused) = (Vec::new(), Vec::new());
+    let mut words = flags.iter().peekable();
+    while let Some(word) = words.next() {
+        let (flag, has_value) = word.split_once('=').map_or((word.as_str(), false), |(flag, _)| (flag, true));
+        let why = if SECRET.contains(&flag) {
+            "would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or \
              AWS_SESSION_TOKEN, or name a --profile after --"
-        )));
+        } else if RESERVED.contains(&flag) {
+            "is the experiment's to give: use --load, --settle, --measure and --output of the experiment"
+        } else {
+            kept.push(word.clone());
+            continue;
+        };
+        refused.push(Failure::usage(format!("{flag} {why}")));
+        // What follows is its value, but for switches.
+        if !has_value && !SWITCHES.contains(&flag) {
+            words.next_if(|next| !next.starts_with('-'));
+        }
     }
-    if let Some(flag) = flags.iter().map(name).find(|flag| RESERVED.contains(&flag.as_str())) {
-        let fix = "use --load, --settle, --measure and --output of the experiment";
-        return Err(Failure::usage(format!("{flag} is the experiment's to give: {fix}")));
-    }
+    (kept, refused)
+}
+
+/// What is wrong with flags of bench beside this load.
+fn judged(load: &LoadFlag, flags: &[String], read: Reader) -> Result<Box<BenchFlags>, Failure> {
     let words: Vec<OsString> = ["linerate".to_owned(), "bench".to_owned()]
         .into_iter()
         .chain(of_load(load))
         .chain(flags.iter().cloned())
         .map(OsString::from)
         .collect();
-    let cli = Cli::try_parse_from(&words)
-        .map_err(|error| Failure::usage(format!("flags of bench: {}", config::refusal_in_a_line(&error))))?;
-    let Verb::Bench(mut flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
-    flags.given = config::given(&words, Given::Typed);
-    bench::check(&flags)?;
+    let flags = read(&words)?;
+    resolve::check(&flags)?;
     Ok(flags)
 }
 
-fn of_load(load: &Load) -> Vec<String> {
+fn of_load(load: &LoadFlag) -> Vec<String> {
     let concurrency = load.concurrency.to_string();
-    ["--op", &load.op, "--obj.size", &load.size, "--concurrent", &concurrency].map(str::to_owned).into()
-}
-
-/// Times of a load, in whole milliseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    pub(super) warmup_ms: u64,
-    pub(super) measured_ms: u64,
-}
-
-/// What a load runs on.
-#[derive(Clone, Debug)]
-pub(super) struct Run<'a> {
-    pub(super) load: &'a Load,
-    pub(super) times: Times,
-    /// Flags of bench beside those of the load.
-    pub(super) flags: &'a [String],
-    /// Variables for the process: keys of a target of the experiment's own.
-    pub(super) keys: &'a [(String, String)],
-    /// Its run folder.
-    pub(super) folder: &'a Path,
+    ["--op", load.name(), "--obj.size", &load.size, "--concurrent", &concurrency].map(str::to_owned).into()
 }
 
 /// What came of a process.
@@ -173,36 +182,65 @@ pub(super) struct Ended {
     pub(super) said: String,
 }
 
-/// Loads, until its time is up or `stop` is set.
-pub(super) fn run(run: &Run<'_>, stop: &AtomicBool) -> Result<Ended, Failure> {
+/// Loads, into a run folder, until its time is up or `stop` is set. The process is told its load on standard input and
+/// its keys by its environment, and nothing else of either: its arguments are always the same.
+pub(super) fn run(
+    load: &Load,
+    credentials: Option<&Credentials>,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
     let failed = |source| Failure::File { what: "start", path: PathBuf::from("linerate bench"), source };
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.arg("bench").args(of_load(run.load)).args(run.flags);
-    command.args(["--precision", "none", "--no-ceiling", "--quiet"]);
-    command.args(["--warmup", &format!("{}ms", run.times.warmup_ms)]);
-    command.args(["--duration", &format!("{}ms", run.times.measured_ms)]);
-    command.arg("--output").arg(run.folder).envs(run.keys.iter().map(|(name, value)| (name, value)));
-    let most = Duration::from_millis(run.times.warmup_ms + run.times.measured_ms) + BESIDE;
-    watched(command, most, stop, &run.folder.with_extension("log"))
+    command.args(["bench", "--description", "-", "--yes-load", "--no-ceiling", "--quiet", "--output"]).arg(folder);
+    child::without_keys(&mut command, std::env::vars_os().map(|(name, _)| name));
+    if let Some(keys) = credentials {
+        command.env("WARP_ACCESS_KEY", &keys.access_key).env("WARP_SECRET_KEY", keys.secret_key.reveal());
+        command.envs(keys.session_token.as_ref().map(Secret::reveal).map(|token| ("WARP_SESSION_TOKEN", token)));
+    }
+    let description = serde_json::to_vec(load).map_err(|error| failed(error.into()))?;
+    let warmup_ns = load.time.warmup_ns.0.unwrap_or(0);
+    let most = Duration::from_nanos(warmup_ns.saturating_add(load.time.duration_ns)) + BESIDE;
+    let ended = watched(command, Some(description), most, stop, &folder.with_extension("log"))?;
+    let said = credentials.map_or_else(|| ended.said.clone(), |keys| from_where(&ended.said, &keys.from));
+    Ok(Ended { said, ..ended })
+}
+
+/// What a process said of its keys, with the names under which they were given here.
+fn from_where(said: &str, from: &KeyNames) -> String {
+    let names = [&from.access_key, &from.secret_key, &from.session_token];
+    let own = ["WARP_ACCESS_KEY", "WARP_SECRET_KEY", "WARP_SESSION_TOKEN"];
+    own.iter().zip(names).fold(said.to_owned(), |said, (own, name)| said.replace(own, name))
 }
 
 /// Runs a command of the user's by the shell.
 pub(super) fn shell(text: &str, log: &Path, stop: &AtomicBool) -> Result<Ended, Failure> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]);
-    watched(command, BESIDE, stop, log)
+    watched(command, None, BESIDE, stop, log)
 }
 
 /// Runs a process to its end, told by SIGINT to end early where `stop` is set or its time is over, and killed where it
-/// does not. What it says goes to a file, which is removed again where it says nothing.
-fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) -> Result<Ended, Failure> {
+/// does not. What it says goes to a file, which is removed again where it says nothing; `input` is what it is told.
+fn watched(
+    mut command: Command,
+    input: Option<Vec<u8>>,
+    most: Duration,
+    stop: &AtomicBool,
+    log: &Path,
+) -> Result<Ended, Failure> {
     let failed = |source| Failure::File { what: "write", path: log.to_owned(), source };
     let file = File::create(log).map_err(failed)?;
     // Ctrl-C on a terminal goes to the whole foreground group: what is started here is ended by the experiment.
-    command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.process_group(0).stdin(stdin).stdout(file.try_clone().map_err(failed)?).stderr(file);
     let program = command.get_program().to_owned();
     let mut child =
         command.spawn().map_err(|source| Failure::File { what: "start", path: PathBuf::from(program), source })?;
+    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+        // One that has ended before it read says why by its end.
+        let _ = stdin.write_all(&input);
+    }
     let code = waited(&mut child, Instant::now() + most, stop).map_err(failed)?;
     let text = end_of(log);
     // What an error says goes before what follows it.
@@ -217,7 +255,7 @@ fn watched(mut command: Command, most: Duration, stop: &AtomicBool, log: &Path) 
     if !text.is_empty() {
         without_keys(log).map_err(failed)?;
     }
-    Ok(Ended { code, said: printing::without_keys(&said) })
+    Ok(Ended { code, said: masks::without_keys(&said) })
 }
 
 /// Longest part of a log that is looked at as one.
@@ -235,7 +273,7 @@ fn without_keys(log: &Path) -> std::io::Result<()> {
     let mut holds_key = false;
     each(&mut |part| {
         let text = String::from_utf8_lossy(part);
-        holds_key = printing::without_keys(&text) != text;
+        holds_key = masks::without_keys(&text) != text;
         Ok(!holds_key)
     })?;
     if !holds_key {
@@ -243,7 +281,7 @@ fn without_keys(log: &Path) -> std::io::Result<()> {
     }
     let mut masked = tempfile::NamedTempFile::new_in(log.parent().unwrap_or(Path::new(".")))?;
     each(&mut |part| {
-        masked.write_all(printing::without_keys(&String::from_utf8_lossy(part)).as_bytes())?;
+        masked.write_all(masks::without_keys(&String::from_utf8_lossy(part)).as_bytes())?;
         Ok(true)
     })?;
     masked.as_file().set_permissions(log.metadata()?.permissions())?;
@@ -290,12 +328,13 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use super::*;
+    use crate::command_line::bench_flags as read;
 
     #[test]
     fn a_log_keeps_all_but_keys_and_stays_the_same_file_where_it_has_none() {
         use std::os::unix::fs::MetadataExt as _;
 
-        printing::keep_secret("Key-of-this/log+1");
+        masks::keep_secret("Key-of-this/log+1");
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("command.log");
         let number = || log.metadata().unwrap().ino();
@@ -313,31 +352,33 @@ mod tests {
 
     #[test]
     fn a_load_reads_as_people_write_it() {
-        let load: Load = "get:4MiB@16".parse().unwrap();
-        assert_eq!((load.op.as_str(), load.size.as_str(), load.concurrency), ("get", "4MiB", 16));
+        let load: LoadFlag = "get:4MiB@16".parse().unwrap();
+        assert_eq!((load.op, load.size.as_str(), load.concurrency), (Some(Op::Get), "4MiB", 16));
         assert_eq!(load.to_string(), "get 4MiB × 16");
         assert!(load.reads() && load.moves_bytes());
-        assert_eq!("HEAD:1KiB@4".parse::<Load>().unwrap().op, "stat");
+        assert_eq!("HEAD:1KiB@4".parse::<LoadFlag>().unwrap().op, Some(Op::Stat));
+        let mixed: LoadFlag = "Mixed:1KiB@4".parse().unwrap();
+        assert_eq!((mixed.in_flag().as_str(), mixed.moves_bytes()), ("mixed:1KiB@4", false));
         for text in ["get", "get:4MiB", "get:4MiB@0", "get:x@4", "delete:4KiB@4", "get@4", "get:4MiB@x"] {
-            let error = text.parse::<Load>().unwrap_err();
+            let error = text.parse::<LoadFlag>().unwrap_err();
             assert!(error.contains("get:4MiB@16"), "{text}: {error}");
         }
     }
 
     #[test]
     fn flags_of_bench_are_read_beforehand() {
-        let load: Load = "get:64KiB@4".parse().unwrap();
+        let load: LoadFlag = "get:64KiB@4".parse().unwrap();
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let flags = bench_flags(&load, &words("--host 127.0.0.1:9 --threads 1")).unwrap();
+        let flags = bench_flags(&load, &words("--host 127.0.0.1:9 --threads 1"), read).unwrap();
         assert_eq!((flags.target.host.as_deref(), flags.work.threads), (Some("127.0.0.1:9"), Some(1)));
-        for (text, told) in [
+        for (text, reported) in [
             ("--op put", "--op is the experiment's to give"),
             ("--duration=9s", "--duration is the experiment's"),
             ("--secret-key=abc", "AWS_SECRET_ACCESS_KEY"),
             ("--threads x", "flags of bench"),
         ] {
-            let error = bench_flags(&load, &words(text)).unwrap_err().to_string();
-            assert!(error.contains(told) && !error.contains("abc"), "{error}");
+            let error = bench_flags(&load, &words(text), read).unwrap_err().to_string();
+            assert!(error.contains(reported) && !error.contains("abc"), "{error}");
         }
     }
 

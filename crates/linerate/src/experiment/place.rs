@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use linerate_host::apply::{self, Outcome, Terms, TuneError};
-use linerate_host::journal::State;
+use linerate_host::apply::{self, ChangeOutcome, Terms, TuneError};
+use linerate_host::journal::JournalFolder;
 use linerate_host::{Root, owner};
 use linerate_record::experiment::Means;
 use linerate_record::journal::Begin;
-use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Standing};
+use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, SpaceIdentity};
 
 use super::load;
 use crate::failure::{Failure, code};
 use crate::interrupt::came;
-use crate::tune::{self, diff, watching};
+use crate::{applying, changes};
 
 /// How long another linerate may hold the journal before changes are left to their watch.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,13 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Ground {
     pub(super) root: Root,
     /// Journals; absent where no arm changes a setting.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<JournalFolder>,
     /// The machine that changes are of.
     pub(super) machine: String,
     /// The experiment's name, for the journal.
     pub(super) id: String,
     /// Which namespaces changes mean.
-    pub(super) spaces: Vec<Standing>,
+    pub(super) spaces: Vec<SpaceIdentity>,
     /// Command that restarts the target.
     pub(super) restart: Option<String>,
     /// Where commands say what they say.
@@ -44,19 +44,19 @@ impl Ground {
         folder: &Path,
         means: &[Means],
         restart: Option<String>,
-        meant: &[Standing],
+        meant: &[SpaceIdentity],
     ) -> Result<Ground, Failure> {
         let root = Root::live();
         let changes = means.iter().any(|means| !means.changes.is_empty());
-        if let Some(why) = watching::unwatched().filter(|_| changes) {
+        if let Some(why) = applying::unwatched().filter(|_| changes) {
             let why =
                 format!("{why}. Run it outside of the container (docker --pid=host), or change by commands: --arm");
             return Err(TuneError::Watch(why).into());
         }
         let machine = if changes { apply::machine_hash(&root)? } else { String::new() };
-        let state = if changes { Some(tune::state()?) } else { None };
+        let state = if changes { Some(applying::state()?) } else { None };
         let all = means.iter().flat_map(|means| &means.changes);
-        let spaces = if meant.is_empty() { diff::spaces(&root, all)? } else { meant.to_vec() };
+        let spaces = if meant.is_empty() { changes::spaces(&root, all)? } else { meant.to_vec() };
         Ok(Ground { root, state, machine, id: id.to_owned(), spaces, restart, folder: folder.to_owned() })
     }
 
@@ -90,9 +90,9 @@ fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<
     let Some(state) = ground.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
-    let terms = Terms { id: watching::new_id(), root: None, within: most, owner };
-    let mut arm = |begin: &Begin| watching::start(state, begin, changes).map(|watcher| vec![watcher]);
-    let on = tune::ground(&ground.root, state);
+    let terms = Terms { id: applying::new_id(), root: None, within: most, owner };
+    let mut arm = |begin: &Begin| applying::start(state, begin, changes).map(|watcher| vec![watcher]);
+    let on = applying::ground(&ground.root, state);
     let until = Instant::now() + PATIENCE;
     let applied = loop {
         match apply::apply(&on, &ground.set(changes), &terms, &mut arm, &mut |_| ()) {
@@ -108,8 +108,8 @@ fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<
         }
     };
     let refused = changes.iter().zip(&applied.outcomes).find_map(|(change, outcome)| match outcome {
-        Outcome::Refused(why) | Outcome::Failed(why) => Some(format!("{}: {why}", change.place)),
-        Outcome::Made | Outcome::Already => None,
+        ChangeOutcome::Refused(why) | ChangeOutcome::Failed(why) => Some(format!("{}: {why}", change.place)),
+        ChangeOutcome::Made | ChangeOutcome::Already => None,
     });
     let overridden = || applied.overridden.first().map(|place| format!("{place}: a later change moved it again"));
     match refused.or_else(overridden) {
@@ -125,7 +125,7 @@ fn take_back(ground: &Ground, id: &str) -> Result<(), Failure> {
     let Some(state) = &ground.state else { return Ok(()) };
     let until = Instant::now() + PATIENCE;
     let rolled = loop {
-        match apply::rollback(&tune::ground(&ground.root, state), Some(id), false, &mut |_| ()) {
+        match apply::rollback(&applying::ground(&ground.root, state), Some(id), false, &mut |_| ()) {
             Err(TuneError::Busy) if Instant::now() < until => std::thread::sleep(PATIENCE / 100),
             rolled => break rolled?,
         }

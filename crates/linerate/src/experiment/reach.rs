@@ -1,15 +1,15 @@
-//! Whether an arm reaches what is measured: each is put in place for a moment before anything is loaded, and it is
-//! looked where the client and the server are.
+//! How far the changes of an arm reach: each is put in place for a moment before anything is loaded, and it is looked
+//! where the client and the server are. What follows of it, `linerate_experiment::reach` says.
 
 use std::net::SocketAddr;
 
+use linerate_experiment::reach::{Reach, never_acts, read_at_start};
 use linerate_host::setting;
 use linerate_host::{Root, Serving, serving};
-use linerate_record::experiment::NotTested;
-use linerate_record::knob::{Change, Place, Scope, Space, TakesEffect, same};
+use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect, same};
 
+use crate::catalogue;
 use crate::failure::Failure;
-use crate::tune;
 
 use super::arms::Planned;
 
@@ -29,34 +29,17 @@ impl Parties {
     }
 }
 
-/// How far a change that is in place reaches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// The server, or the machine that all are on.
-    Server,
-    /// The client alone.
-    Client,
-    /// Neither, and why.
-    Nowhere(String),
-}
-
 /// How far the changes of an arm that is in place reach, each with its place. A setting of the whole machine reaches
 /// who is on it; one that each network namespace has of its own reaches who is in that namespace, and where it is
 /// handed on to new ones, who can read it.
-pub(super) fn reaches(root: &Root, changes: &[Change], parties: &Parties) -> Vec<(Place, Reach)> {
+pub(super) fn reaches(root: &Root, changes: &[Change], parties: &Parties) -> Vec<(SettingPlace, Reach)> {
     changes.iter().map(|change| (change.place.clone(), reach(root, change, parties))).collect()
 }
 
 fn reach(root: &Root, change: &Change, parties: &Parties) -> Reach {
     let place = &change.place;
-    match change.takes_effect {
-        TakesEffect::Never => {
-            return Reach::Nowhere(format!("{place} does nothing on this kernel: see linerate knobs {}", place.knob));
-        }
-        TakesEffect::Reboot => {
-            return Reach::Nowhere(format!("{place} acts when the machine boots, which an experiment does not do"));
-        }
-        _ => {}
+    if let Some(why) = never_acts(change) {
+        return Reach::Nowhere(why);
     }
     if change.scope != Scope::NetworkNamespace {
         return if parties.is_here { Reach::Server } else { Reach::Client };
@@ -73,7 +56,7 @@ fn reach(root: &Root, change: &Change, parties: &Parties) -> Reach {
     }
 }
 
-fn in_neither(place: &Place, server: Option<&Serving>) -> String {
+fn in_neither(place: &SettingPlace, server: Option<&Serving>) -> String {
     let server = server.map_or_else(
         || "no server was found on this machine".to_owned(),
         |server| format!("the server's is another: give --pid {} ({})", server.pid, server.program),
@@ -86,107 +69,18 @@ fn in_neither(place: &Place, server: Option<&Serving>) -> String {
 
 /// Whether a space has the new value of a change.
 fn reads(root: &Root, change: &Change, space: Space) -> bool {
-    let Some(knob) = tune::find(&change.place.knob) else { return false };
-    let place = Place { space, ..change.place.clone() };
+    let Some(knob) = catalogue::find(&change.place.knob) else { return false };
+    let place = SettingPlace { space, ..change.place.clone() };
     setting::read(root, knob, &place).value.is_some_and(|value| same(&knob.locator, &value, &change.new))
 }
 
 /// Refuses changes that processes read when they start where nothing restarts them.
 pub(super) fn require_restart(arms: &[Planned], restarts: bool) -> Result<(), Failure> {
-    let late = |change: &&Change| change.takes_effect == TakesEffect::Restart;
-    match arms.iter().flat_map(|arm| &arm.means.changes).find(late) {
-        Some(change) if !restarts => {
-            let place = &change.place;
-            Err(Failure::usage(format!(
-                "{place} is read by processes when they start: give --restart with the command that restarts the target"
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What must be said of settings that sockets take when they are made: bench makes new ones for every cell, and a
-/// server's listen for longer.
-pub(super) fn of_sockets(arms: &[Planned], restarts: bool) -> Option<String> {
-    let is_of_sockets =
-        |change: &&Change| matches!(change.takes_effect, TakesEffect::NewSocket | TakesEffect::NewNamespace);
-    let mut places: Vec<String> = arms
-        .iter()
-        .flat_map(|arm| &arm.means.changes)
-        .filter(is_of_sockets)
-        .map(|change| change.place.to_string())
-        .collect();
-    places.sort();
-    places.dedup();
-    let are = if places.len() == 1 { "is" } else { "are" };
-    (!restarts && !places.is_empty()).then(|| {
-        format!(
-            "{} {are} taken by new sockets: the client's are new in each cell, and those on which a server listens \
-             keep what they had unless --restart restarts it",
-            places.join(", ")
-        )
-    })
-}
-
-/// What is said of an arm before it is measured.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Verdict {
-    /// Why it cannot be tested; absent where it can.
-    pub(super) not_tested: Option<NotTested>,
-    pub(super) notes: Vec<String>,
-}
-
-/// Judges an arm by the changes in which it differs from the baseline: where none of them reaches anybody, it would
-/// measure nothing but itself.
-pub(super) fn judge(arm: &str, baseline: &[(Place, Reach)], reached: &[(Place, Reach)], differ: &[Place]) -> Verdict {
-    let reach_of = |place: &Place| reached.iter().chain(baseline).find(|(at, _)| at == place).map(|(_, reach)| reach);
-    let mut verdict = Verdict::default();
-    let mut unreached = Vec::new();
-    for place in differ {
-        match reach_of(place) {
-            Some(Reach::Nowhere(why)) => unreached.push(why.clone()),
-            Some(Reach::Client) => verdict.notes.push(format!("{arm}: {place} acts on the client's machine alone")),
-            Some(Reach::Server) | None => {}
-        }
-    }
-    if !unreached.is_empty() && unreached.len() == differ.len() {
-        unreached.dedup();
-        let why = unreached.join("; ");
-        return Verdict { not_tested: Some(NotTested { arm: arm.to_owned(), why }), notes: Vec::new() };
-    }
-    verdict.notes.extend(unreached.into_iter().map(|why| format!("{arm}: {why}")));
-    verdict
-}
-
-/// The places in which an arm differs from the baseline.
-pub(super) fn differ(baseline: &[Change], arm: &[Change]) -> Vec<Place> {
-    let is_in =
-        |change: &Change, others: &[Change]| others.iter().any(|o| o.place == change.place && o.new == change.new);
-    let of_arm = arm.iter().filter(|change| !is_in(change, baseline));
-    let of_baseline = baseline.iter().filter(|change| arm.iter().all(|other| other.place != change.place));
-    of_arm.chain(of_baseline).map(|change| change.place.clone()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place(knob: &str) -> Place {
-        Place { knob: knob.to_owned(), device: None, space: Space::Host }
-    }
-
-    #[test]
-    fn an_arm_is_left_out_where_nothing_of_what_it_changes_reaches_anybody() {
-        let nowhere = || Reach::Nowhere("it is elsewhere".to_owned());
-        let (a, b) = (place("net.ipv4.tcp_rmem"), place("net.ipv4.tcp_wmem"));
-        let left_out = judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), nowhere())], &[a.clone(), b.clone()]);
-        assert_eq!(left_out.not_tested.unwrap().why, "it is elsewhere");
-        let partly =
-            judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), Reach::Server)], &[a.clone(), b.clone()]);
-        assert_eq!((partly.not_tested, partly.notes), (None, vec!["larger: it is elsewhere".to_owned()]));
-        let of_baseline = judge("as it is", &[(a.clone(), nowhere())], &[], std::slice::from_ref(&a));
-        assert!(of_baseline.not_tested.is_some(), "what the baseline changes alone differs too");
-        let by_client = judge("larger", &[], &[(a.clone(), Reach::Client)], &[a]);
-        assert!(by_client.not_tested.is_none() && by_client.notes[0].contains("client's machine alone"));
+    match read_at_start(arms.iter().flat_map(|arm| &arm.means.changes)).filter(|_| !restarts) {
+        Some(change) => Err(Failure::usage(format!(
+            "{} is read by processes when they start: give --restart with the command that restarts the target",
+            change.place
+        ))),
+        None => Ok(()),
     }
 }

@@ -1,22 +1,27 @@
 //! Before anything is loaded, each arm is put in place for a moment: what the kernel refuses, what reaches nobody and
 //! what else it moves is told then, and not after an hour.
 
+use std::collections::BTreeSet;
+
+use linerate_experiment::reach::{Reach, judge, of_sockets};
 use linerate_record::experiment::NotTested;
-use linerate_record::knob::Place;
+use linerate_record::knob::SettingPlace;
+use linerate_settings::changes::differ;
 
 use super::aim::Aim;
 use super::arms::{Lineup, Planned};
 use super::cells::{self, Scene};
 use super::fingerprint::{self, Print};
 use super::place;
-use super::reach::{self, Parties, Reach};
+use super::reach::{self, Parties};
 use crate::failure::Failure;
 use crate::progress::say;
 
 /// What was seen of an arm that was in place.
 pub(super) struct Rehearsed {
-    reached: Vec<(Place, Reach)>,
+    reached: Vec<(SettingPlace, Reach)>,
     print: Print,
+    moment: Print,
 }
 
 /// The arms that are measured, and what is said of the others.
@@ -42,11 +47,25 @@ pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<V
             let parties = Parties::find(root, &aim.hosts, aim.is_here);
             let reached = reach::reaches(root, &arm.means.changes, &parties);
             let sight = cells::sight(scene, aim, || parties.server.as_ref().map(|server| server.pid));
-            let (print, _) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
-            Ok(Rehearsed { reached, print })
+            let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
+            Ok(Rehearsed { reached, print, moment })
         })
     };
     arms.iter().zip(&scene.aims.of_arms).map(one).collect()
+}
+
+/// Refuses keys of `--may-differ` that no fingerprint has: what they are to excuse would not be excused. Those of a
+/// target that each cell starts are not known yet.
+pub(super) fn require_keys(wanted: &[String], rehearsed: &[Rehearsed]) -> Result<(), Failure> {
+    let known: BTreeSet<&String> = rehearsed.iter().flat_map(|one| one.print.keys().chain(one.moment.keys())).collect();
+    let is_known = |key: &String| known.contains(key) || key.starts_with("target.");
+    let Some(unknown) = wanted.iter().find(|key| !is_known(key)) else { return Ok(()) };
+    // Settings are some hundreds.
+    let names = known.iter().filter(|key| !key.starts_with("setting ")).map(|key| key.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    Err(Failure::usage(format!(
+        "--may-differ {unknown:?} is no key of the fingerprint: write one of {names}, or \"setting KNOB\""
+    )))
 }
 
 /// Leaves out the arms that reach nobody.
@@ -61,8 +80,8 @@ pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> R
     };
     let mut prints = vec![rehearsed[0].print.clone()];
     for ((arm, aim), seen) in lineup.arms.iter().zip(&scene.aims.of_arms).zip(rehearsed).skip(1) {
-        let differ = reach::differ(&baseline.means.changes, &arm.means.changes);
-        let verdict = reach::judge(&arm.name, &rehearsed[0].reached, &seen.reached, &differ);
+        let differ = differ(&baseline.means.changes, &arm.means.changes);
+        let verdict = judge(&arm.name, &rehearsed[0].reached, &seen.reached, &differ);
         kept.notes.extend(verdict.notes);
         match verdict.not_tested {
             Some(left_out) => kept.not_tested.push(left_out),
@@ -79,10 +98,12 @@ pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> R
     }
     let means: Vec<_> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
     kept.factors = fingerprint::factors(&means, &prints, scene.ground.restart.is_some());
-    kept.notes.extend(reach::of_sockets(&kept.arms, scene.ground.restart.is_some()));
+    if scene.ground.restart.is_none() {
+        kept.notes.extend(of_sockets(kept.arms.iter().flat_map(|arm| &arm.means.changes)));
+    }
     kept.notes.extend(moved_besides(&means, &kept.factors));
     // Who answers is known of a load only; arms that load different targets differ in that.
-    if kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.flags != kept.aims[0].flags) {
+    if kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.load != kept.aims[0].load) {
         kept.factors.extend(["target.server", "target.tls", "target.hosts"].map(str::to_owned));
     }
     // An experiment that goes on starts another.

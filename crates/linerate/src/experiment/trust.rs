@@ -4,7 +4,7 @@
 use linerate_record::experiment::Experiment;
 use linerate_record::shown::masked;
 
-use super::ResumeFlags;
+use super::flags::ResumeFlags;
 use crate::consent;
 use crate::failure::Failure;
 use crate::state::{self, Note};
@@ -17,10 +17,11 @@ pub(super) fn require(experiment: &Experiment, text: &[u8], flags: &ResumeFlags)
     let what =
         format!("this machine did not begin the experiment in {}, or it was changed since", flags.folder.display());
     let doubt = format!("To go on is to {}.", deeds(experiment));
-    let told = deeds(experiment);
+    let reported = deeds(experiment);
     // What is masked would be consented to unseen.
-    let whole = if masked(&told) == told { "" } else { "; what looks like a key is masked here: read experiment.json" };
-    consent::ask(&what, &doubt, &format!("to go on is to {told}{whole}; give --yes-run to consent"))
+    let whole =
+        if masked(&reported) == reported { "" } else { "; what looks like a key is masked here: read experiment.json" };
+    consent::ask(&what, &doubt, &format!("to go on is to {reported}{whole}; give --yes-run to consent"))
 }
 
 /// What to go on with it does, in words.
@@ -34,11 +35,11 @@ fn deeds(experiment: &Experiment) -> String {
     let flags: Vec<&str> = experiment.flags.iter().chain(of_arms).map(String::as_str).collect();
     deeds.push(format!("run linerate bench with {:?}", flags.join(" ")));
     // The baseline stands twice.
-    let mut told: Vec<String> = Vec::with_capacity(deeds.len());
+    let mut reported: Vec<String> = Vec::with_capacity(deeds.len());
     for deed in deeds {
-        if !told.contains(&deed) {
-            told.push(deed);
+        if !reported.contains(&deed) {
+            reported.push(deed);
         }
     }
-    told.join(", ")
+    reported.join(", ")
 }

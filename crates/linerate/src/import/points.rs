@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use linerate_analysis::histogram::{HIGH_NS, Latencies, empty, encode};
-use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, Op, Row};
+use linerate_record::histogram::{HIGH_NS, Latencies};
+use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, IntervalRow, Op};
 
 use super::warp_csv::{Request, Span, Survey};
 use crate::failure::Failure;
@@ -125,23 +125,15 @@ fn sorted_out(survey: &Survey) -> SortedOut<'_> {
     (kept, left_out)
 }
 
-struct Cell {
-    requests: u64,
-    bytes: u64,
-    moved_bytes: i64,
-    errors: BTreeMap<String, u64>,
-    ttfb: Latencies,
-    total: Latencies,
-}
-
-type Cells = BTreeMap<(u32, Op), Cell>;
+/// The rows of one interval.
+type Rows = BTreeMap<(u32, Op), IntervalRow<Latencies>>;
 
 /// Intervals that later requests may still fall into.
 pub(super) struct Recorded<'a> {
     layout: &'a Layout,
     /// Number of the first open interval.
     first: i64,
-    open: VecDeque<Cells>,
+    open: VecDeque<Rows>,
     kinds: Vec<String>,
 }
 
@@ -164,23 +156,23 @@ impl<'a> Recorded<'a> {
             self.first = start;
         }
         while self.first < start {
-            let cells = self.open.pop_front().unwrap_or_default();
-            push(self.interval(self.first, cells))?;
+            let rows = self.open.pop_front().unwrap_or_default();
+            push(self.interval(self.first, rows))?;
             self.first += 1;
         }
         let total_ns = u64::try_from(request.end_ns - request.start_ns).unwrap_or(0).min(HIGH_NS);
         let first_byte = request.first_byte_ns.map(|ns| u64::try_from(ns - request.start_ns).unwrap_or(0).min(HIGH_NS));
         let kind = (!request.error.is_empty()).then(|| self.kind(request.error));
-        let cell = self.cell(self.layout.interval_of(request.end_ns), host, op);
+        let row = self.counting(self.layout.interval_of(request.end_ns), host, op);
         if let Some(kind) = kind {
-            *cell.errors.entry(kind).or_default() += 1;
+            *row.errors.entry(kind).or_default() += 1;
             return Ok(());
         }
-        cell.requests += 1;
-        cell.bytes += request.bytes;
-        cell.total.saturating_record(total_ns);
+        row.requests += 1;
+        row.bytes += request.bytes;
+        row.total.saturating_record(total_ns);
         if let Some(ns) = first_byte {
-            cell.ttfb.saturating_record(ns);
+            row.ttfb.saturating_record(ns);
         }
         self.moved(request, host, op);
         Ok(())
@@ -188,26 +180,19 @@ impl<'a> Recorded<'a> {
 
     /// Hands on what is left.
     pub(super) fn end(mut self, mut push: impl FnMut(Interval) -> Result<(), Failure>) -> Result<(), Failure> {
-        for cells in std::mem::take(&mut self.open) {
-            push(self.interval(self.first, cells))?;
+        for rows in std::mem::take(&mut self.open) {
+            push(self.interval(self.first, rows))?;
             self.first += 1;
         }
         Ok(())
     }
 
-    fn cell(&mut self, interval: i64, host: u32, op: Op) -> &mut Cell {
+    fn counting(&mut self, interval: i64, host: u32, op: Op) -> &mut IntervalRow<Latencies> {
         let at = usize::try_from(interval - self.first).unwrap_or(0);
         if self.open.len() <= at {
-            self.open.resize_with(at + 1, Cells::new);
+            self.open.resize_with(at + 1, Rows::new);
         }
-        self.open[at].entry((host, op)).or_insert_with(|| Cell {
-            requests: 0,
-            bytes: 0,
-            moved_bytes: 0,
-            errors: BTreeMap::new(),
-            ttfb: empty(),
-            total: empty(),
-        })
+        self.open[at].entry((host, op)).or_insert_with(|| IntervalRow::counting(host, op))
     }
 
     /// Spreads the body evenly over the time in which it moved.
@@ -218,13 +203,13 @@ impl<'a> Recorded<'a> {
             let share = (ns - from_ns) as f64 / (request.end_ns - from_ns).max(1) as f64;
             (request.bytes as f64 * share) as u64
         };
-        let mut told = 0;
+        let mut reported = 0;
         for interval in first..=last {
             let sum = if interval == last { request.bytes } else { until(self.layout.begin_ns(interval + 1)) };
-            if sum > told {
-                self.cell(interval, host, op).moved_bytes += i64::try_from(sum - told).unwrap_or(i64::MAX);
+            if sum > reported {
+                self.counting(interval, host, op).moved_bytes += i64::try_from(sum - reported).unwrap_or(i64::MAX);
             }
-            told = sum;
+            reported = sum;
         }
     }
 
@@ -240,12 +225,13 @@ impl<'a> Recorded<'a> {
         kind
     }
 
-    fn interval(&self, number: i64, cells: Cells) -> Interval {
+    fn interval(&self, number: i64, rows: Rows) -> Interval {
         let layout = self.layout;
         let ms = |number: i64| u64::try_from(layout.begin_ns(number) / 1_000_000).unwrap_or(0);
         let is_measured = (0..i64::try_from(layout.measured).unwrap_or(i64::MAX)).contains(&number);
         Interval {
             point: 0,
+            client: 0,
             from_ms: ms(number).saturating_sub(layout.zero_unix_ms),
             to_ms: ms(number + 1).saturating_sub(layout.zero_unix_ms),
             warmup: !is_measured,
@@ -254,24 +240,7 @@ impl<'a> Recorded<'a> {
             target_cpu_ns: None,
             held_back: 0,
             open: None,
-            rows: cells.into_iter().map(|((host, op), cell)| row(host, op, cell)).collect(),
+            rows: rows.into_values().map(IntervalRow::encoded).collect(),
         }
-    }
-}
-
-fn row(host: u32, op: Op, cell: Cell) -> Row {
-    Row {
-        host,
-        op,
-        requests: cell.requests,
-        bytes: cell.bytes,
-        moved_bytes: cell.moved_bytes,
-        errors: cell.errors,
-        retries: BTreeMap::new(),
-        throttled: 0,
-        ttfb: encode(&cell.ttfb),
-        total: encode(&cell.total),
-        ttfb_intended: None,
-        total_intended: None,
     }
 }

@@ -211,12 +211,12 @@ fn lines(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Stop>) ->
     let mut record = csv::StringRecord::new();
     loop {
         let at = reader.position().line();
-        let told = |why: &str| Failure::Usage(format!("{}:{at}: {why}", path.display()));
+        let reported = |why: &str| Failure::Usage(format!("{}:{at}: {why}", path.display()));
         allowance.set(RECORD_BYTES_MAX);
         match reader.read_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(told(&format!("not readable, or cut off: {error}"))),
+            Err(error) => return Err(reported(&format!("not readable, or cut off: {error}"))),
         }
         let first = record.get(0).unwrap_or_default();
         if let Some(text) = first.strip_prefix("# ") {
@@ -224,12 +224,12 @@ fn lines(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Stop>) ->
             continue;
         }
         let Some(columns) = &columns else {
-            columns = Some(Columns::read(&record).map_err(|why| told(&why))?);
+            columns = Some(Columns::read(&record).map_err(|why| reported(&why))?);
             continue;
         };
-        let request = columns.request(&record).map_err(|why| told(&why))?;
+        let request = columns.request(&record).map_err(|why| reported(&why))?;
         take(&request).map_err(|stop| match stop {
-            Stop::Line(why) => told(&why),
+            Stop::Line(why) => reported(&why),
             Stop::Failed(failure) => failure,
         })?;
     }

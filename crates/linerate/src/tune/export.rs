@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use linerate_host::setting;
 use linerate_record::knob::{Change, ChangeSet, DeviceClass, Locator, Scope, Space};
 
-use super::{ExportFormat, find};
+use super::flags::ExportFormat;
+use crate::catalogue::find;
 use crate::failure::Failure;
-use crate::report;
+use crate::printing;
 
 /// Sysctls that any pod may set, and since which Kubernetes: its documentation, "Using sysctls in a Kubernetes
 /// Cluster".
@@ -30,7 +31,7 @@ const SAFE: [(&str, &str); 12] = [
 ];
 
 pub(super) fn run(set: &ChangeSet, format: ExportFormat) -> Result<ExitCode, Failure> {
-    report::print(&text(set, format)?)?;
+    printing::print(&text(set, format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -202,13 +203,13 @@ fn pod(set: &ChangeSet, all: &[(&Change, Locator)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::knob::{CHANGES_SCHEMA, Place, TakesEffect};
+    use linerate_record::knob::{CHANGES_SCHEMA, SettingPlace, TakesEffect};
 
     use super::*;
 
     fn set(rows: &[(&str, Option<&str>, &str, Scope)]) -> ChangeSet {
         let change = |&(knob, device, new, scope): &(&str, Option<&str>, &str, Scope)| Change {
-            place: Place { knob: knob.to_owned(), device: device.map(str::to_owned), space: Space::Host },
+            place: SettingPlace { knob: knob.to_owned(), device: device.map(str::to_owned), space: Space::Host },
             prior: "1".to_owned(),
             new: new.to_owned(),
             scope,
@@ -290,9 +291,9 @@ mod tests {
             let mut set = set(&[row, ("block.scheduler", Some("sda"), row.2, Scope::Device)]);
             set.profile = row.2.to_owned();
             let text = text(&set, ExportFormat::Tuned).unwrap();
-            let (written, told): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with('#'));
+            let (written, reported): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with('#'));
             assert!(!written.iter().any(|line| line.contains(['$', '{', '}', '#', '\\']) || line.contains("/sda/")));
-            assert_eq!(told.iter().filter(|line| line.starts_with("# left out: ")).count(), 2, "{text}");
+            assert_eq!(reported.iter().filter(|line| line.starts_with("# left out: ")).count(), 2, "{text}");
         }
     }
 

@@ -9,8 +9,8 @@ use linerate_record::journal::By;
 use super::acting::undone;
 use crate::failure::{Failure, code};
 use crate::interrupt::{Interrupt, came};
+use crate::printing;
 use crate::progress::say;
-use crate::report;
 
 const LAPSED: &str = "nobody confirmed in time";
 
@@ -28,17 +28,17 @@ pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Resu
     }
     loop {
         // What cannot be read for a moment is read by the watch when the time is over.
-        if let Ok(told) = ground.state.read(id) {
-            if told.confirmed_ms.is_some() {
-                report::print("confirmed: they stay until the machine boots\n")?;
+        if let Ok(reported) = ground.state.read(id) {
+            if reported.confirmed_ms.is_some() {
+                printing::print("confirmed: they stay until the machine boots\n")?;
                 return Ok(());
             }
-            if let Some((by, _, _)) = told.closed {
+            if let Some((by, _, _)) = reported.closed {
                 // The watch beside this one may have been the first.
                 let why = if by == By::Lapse { LAPSED } else { "another linerate has taken them back" };
                 return Err(ended(why, id, code::UNCHANGED));
             }
-            if since_boot_ms() >= told.begin.deadline_since_boot_ms {
+            if since_boot_ms() >= reported.begin.deadline_since_boot_ms {
                 break;
             }
         }
@@ -47,13 +47,13 @@ pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Resu
             if rolled.left() == 0 && watch::systemd_runs() {
                 watch::stop_timer(id);
             }
-            report::print(&undone(&rolled))?;
+            printing::print(&undone(&rolled))?;
             return Err(ended("interrupted, and taken back as far as is said", id, code::INTERRUPTED));
         }
         std::thread::sleep(LOOK);
     }
     if let Some(rolled) = watch::watch(ground, id, &mut |_| ())? {
-        report::print(&undone(&rolled))?;
+        printing::print(&undone(&rolled))?;
     }
     Err(ended(LAPSED, id, code::UNCHANGED))
 }

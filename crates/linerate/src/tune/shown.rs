@@ -1,20 +1,17 @@
 //! What was applied, and what settings are now.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use linerate_host::apply::{self, Ground, Lost, can_be_confirmed, has_booted, since_boot_ms};
-use linerate_host::journal::{Made, State, Told};
+use linerate_host::apply::{self, Ground, can_be_confirmed, has_booted, since_boot_ms};
+use linerate_host::journal::{JournalFolder, Made, Told};
 use linerate_host::{Root, setting, watch};
-use linerate_record::journal::{By, Undo};
 use linerate_record::knob::same;
+use linerate_report::tune::{self as report, Application, Changed, Moved, Now, Standing};
 
-use super::{find, ground, root, state};
+use crate::applying::{ground, root, state};
+use crate::catalogue::find;
 use crate::failure::{Failure, code};
-use crate::report;
-
-const UNWATCHED: &str = "  no watch lives, so nothing takes this back by itself: linerate tune rollback does, and so \
-    does any linerate tune command but diff and log once its time is over\n";
+use crate::printing;
 
 pub(super) fn status() -> Result<ExitCode, Failure> {
     let state = state()?;
@@ -24,35 +21,34 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         all = unsettled(&state)?;
     }
     let (mut text, mut amiss) = (String::new(), Vec::new());
-    for told in &all {
-        let machine = root(told.begin.root.as_deref());
-        let _ = writeln!(text, "{}", line(told, &machine));
-        if has_booted(&machine, &told.begin) {
+    for reported in &all {
+        let machine = root(reported.begin.root.as_deref());
+        text.push_str(&report::application(&application(reported, &machine)));
+        if has_booted(&machine, &reported.begin) {
             continue;
         }
-        let id = &told.begin.id;
-        if is_unwatched(told) {
-            text.push_str(UNWATCHED);
+        let id = &reported.begin.id;
+        if is_unwatched(reported) {
+            text.push_str(report::UNWATCHED);
             amiss.push(format!("no watch lives to take {id} back"));
         }
-        if let Some((_, _, left @ 1..)) = told.closed {
-            amiss.push(format!("{left} settings of {id} are not restored: linerate tune rollback {id}"));
+        if let Some((_, _, left @ 1..)) = reported.closed {
+            let left = report::counted(left as usize, "setting");
+            amiss.push(format!("{left} of {id} not restored: linerate tune rollback {id}"));
         }
-        for made in &told.made {
-            let _ = writeln!(text, "  {}", present(made, &ground(&machine, &state)));
-            for line in moved_besides(made) {
-                let _ = writeln!(text, "      {line}");
-            }
+        for made in &reported.made {
+            text.push_str(&report::changed(&present(made, &ground(&machine, &state))));
         }
     }
     if let Some(lost) = apply::lost(&Root::live()) {
-        let _ = writeln!(text, "{}", told_lost(&lost));
         amiss.push(format!("the journal of {} is not there", lost.id));
+        let apply::LostWatch { id, journals, wait_ms, file, .. } = lost;
+        text.push_str(&report::lost(&report::Lost { id, journals, wait_ms, file }));
     }
     if text.is_empty() {
-        text.push_str("nothing is applied: every change was taken back, or none was made\n");
+        text.push_str(report::NOTHING_IS);
     }
-    report::print(&text)?;
+    printing::print(&text)?;
     if amiss.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -60,142 +56,114 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
 }
 
 /// What was applied last, and what somebody is to look at.
-fn unsettled(state: &State) -> Result<Vec<Told>, Failure> {
+fn unsettled(state: &JournalFolder) -> Result<Vec<Told>, Failure> {
     let mut all: Vec<Told> = state.newest_open()?.into_iter().collect();
     all.extend(state.newest(Told::is_unsettled)?);
     all.dedup_by(|one, other| one.begin.id == other.begin.id);
     Ok(all)
 }
 
-fn is_unwatched(told: &Told) -> bool {
-    let has_booted = || has_booted(&root(told.begin.root.as_deref()), &told.begin);
-    told.is_pending() && !has_booted() && watch::is_watched(told) == Some(false)
-}
-
-fn told_lost(lost: &Lost) -> String {
-    let (id, journals) = (&lost.id, lost.journals.display());
-    let what = format!("{id}  its journal was in {journals} and is not there: put it back");
-    match lost.wait_ms {
-        0 => format!(
-            "{what} for linerate tune rollback {id}; no watch is known to have taken it back; once its settings are \
-             seen to, {} can be removed",
-            lost.file.display()
-        ),
-        wait_ms => format!("{what}, or wait for {} s, in which its watch takes it back", wait_ms.div_ceil(1000)),
-    }
+fn is_unwatched(reported: &Told) -> bool {
+    let has_booted = || has_booted(&root(reported.begin.root.as_deref()), &reported.begin);
+    reported.is_pending() && !has_booted() && watch::is_watched(reported) == Some(false)
 }
 
 pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
     let state = state()?;
     let mut text = String::new();
     if let Some(id) = id {
-        let told = state.read(id)?;
-        let machine = root(told.begin.root.as_deref());
-        let _ = writeln!(text, "{}", line(&told, &machine));
-        for made in &told.made {
-            let _ = writeln!(text, "  {}: {:?} → {:?}{}", made.change.place, made.prior, made.change.new, after(made));
-            for line in moved_besides(made) {
-                let _ = writeln!(text, "      {line}");
-            }
+        let reported = state.read(id)?;
+        let machine = root(reported.begin.root.as_deref());
+        text.push_str(&report::application(&application(&reported, &machine)));
+        for made in &reported.made {
+            text.push_str(&report::changed(&changed(made)));
         }
-        for (place, why) in &told.refused {
-            let _ = writeln!(text, "  {place}: not changed: {why}");
-        }
+        text.push_str(&report::refused(&reported.refused));
     } else {
         for id in state.ids()?.iter().rev() {
-            let _ = match state.read(id) {
-                Ok(told) => writeln!(text, "{}", line(&told, &root(told.begin.root.as_deref()))),
-                Err(error) => writeln!(text, "{id}  {error}"),
-            };
+            match state.read(id) {
+                Ok(reported) => {
+                    text.push_str(&report::application(&application(&reported, &root(reported.begin.root.as_deref()))))
+                }
+                Err(error) => text.push_str(&format!("{id}  {error}\n")),
+            }
         }
         if text.is_empty() {
-            text.push_str("nothing was ever applied\n");
+            text.push_str(report::NOTHING_WAS);
         }
     }
-    report::print(&text)?;
+    printing::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// One application in a line: its name, profile, how many changes, and how it stands.
-fn line(told: &Told, machine: &Root) -> String {
-    let begin = &told.begin;
-    let of = begin.root.as_ref().map(|folder| format!(" of {}", folder.display())).unwrap_or_default();
-    format!("{}  {}  {} changes{of}  {}", begin.id, begin.profile, told.made.len(), standing(told, machine))
+fn application(reported: &Told, machine: &Root) -> Application {
+    let begin = &reported.begin;
+    Application {
+        id: begin.id.clone(),
+        root: begin.root.clone(),
+        profile: begin.profile.clone(),
+        changes: reported.made.len(),
+        standing: standing(reported, machine),
+    }
 }
 
-fn standing(told: &Told, machine: &Root) -> String {
-    let is_of_this_boot = !has_booted(machine, &told.begin);
-    if let Some((by, _, left)) = told.closed {
-        let who = match by {
-            By::Command => "taken back",
-            By::Lapse if told.begin.owner.is_some() => "taken back: its process ended, or its time was over",
-            By::Lapse => "taken back: not confirmed in time",
-            By::Failure => "taken back: it could not go on",
-            By::Unchanged => "nothing was changed",
-            By::Reboot => "gone with a boot of the machine",
-        };
-        return match (left, told.given_up()) {
-            (0, 0) => who.to_owned(),
-            (0, given_up) => format!("{who}, but for {given_up} settings that were not there, and are given up"),
-            _ => format!("{who}, but for {left} settings"),
+fn standing(reported: &Told, machine: &Root) -> Standing {
+    if let Some((by, _, left)) = reported.closed {
+        return Standing::TakenBack {
+            by,
+            has_owner: reported.begin.owner.is_some(),
+            left,
+            given_up: reported.given_up(),
         };
     }
-    match (told.confirmed_ms, is_of_this_boot) {
-        (Some(_), true) => "confirmed".to_owned(),
-        (Some(_), false) => "confirmed, and gone with a boot of the machine".to_owned(),
-        (None, false) => "gone with a boot of the machine".to_owned(),
-        (None, true) => {
-            let left_ms = told.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms());
-            let whole = if told.is_applied { "" } else { "ended before all were made, " };
-            match left_ms {
-                1.. if told.is_being_undone() => {
-                    format!("partly taken back: what is left is tried again in {} s", left_ms.div_ceil(1000))
-                }
-                0 => format!("{whole}not confirmed in time: being taken back; if not, linerate tune rollback"),
-                _ => {
-                    let unless = if can_be_confirmed(told) { " unless confirmed" } else { "" };
-                    format!("{whole}taken back in {} s{unless}", left_ms.div_ceil(1000))
-                }
-            }
-        }
+    match (reported.confirmed_ms, !has_booted(machine, &reported.begin)) {
+        (Some(_), in_this_boot) => Standing::Confirmed { in_this_boot },
+        (None, false) => Standing::GoneWithBoot,
+        (None, true) => Standing::Waits {
+            left_ms: reported.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms()),
+            is_being_undone: reported.is_being_undone(),
+            is_whole: reported.is_applied,
+            can_be_confirmed: can_be_confirmed(reported),
+        },
     }
 }
 
 /// What has moved with a setting.
-pub(super) fn moved_besides(made: &Made) -> Vec<String> {
+pub(super) fn moved_besides(made: &Made) -> Vec<Moved> {
     let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
     let moved = made.beside.iter().filter_map(|before| {
         let after = after.iter().find(|after| after.address == before.address && after.value != before.value)?;
-        Some(format!("moved with it: {} {:?} → {:?}", setting::told_beside(&before.address), before.value, after.value))
+        let what = setting::reported_beside(&before.address);
+        Some(Moved { what, before: before.value.clone(), after: after.value.clone() })
     });
     moved.collect()
 }
 
-fn present(made: &Made, ground: &Ground<'_>) -> String {
+/// A setting that was changed, without a look at what it is now.
+fn changed(made: &Made) -> Changed {
+    Changed {
+        place: made.change.place.clone(),
+        called: None,
+        prior: made.prior.clone(),
+        new: made.change.new.clone(),
+        now: None,
+        undone: made.undone.clone(),
+        moved: moved_besides(made),
+    }
+}
+
+/// The same with what it is now.
+fn present(made: &Made, ground: &Ground<'_>) -> Changed {
     let place = &made.change.place;
     let knob = find(&place.knob);
     let (called, now) = apply::present(ground, made).unzip();
     let called = called.and_then(|now| now.device).filter(|name| Some(name) != place.device.as_ref());
-    let called = called.map(|name| format!(" (called {name} by now)")).unwrap_or_default();
     let is = |now: &str, value: &str| knob.is_some_and(|knob| same(&knob.locator, now, value));
-    let note = match &now {
-        None => " (cannot be read)",
-        Some(now) if is(now, &made.change.new) => "",
-        Some(now) if is(now, &made.prior) => " (as before)",
-        Some(_) => " (somebody has changed it since)",
+    let how = match &now {
+        None => Now::Unread,
+        Some(now) if is(now, &made.change.new) => Now::AsChanged,
+        Some(now) if is(now, &made.prior) => Now::AsBefore,
+        Some(_) => Now::Other,
     };
-    let now = now.unwrap_or_default();
-    format!("{place}{called}: {:?} → {:?}, now {now:?}{note}", made.prior, made.change.new)
-}
-
-fn after(made: &Made) -> String {
-    match &made.undone {
-        None => String::new(),
-        Some(Undo::Restored) => ", restored".to_owned(),
-        Some(Undo::Already) => ", was as before already".to_owned(),
-        Some(Undo::Gone) => ", not restored: it was not there".to_owned(),
-        Some(Undo::Ended) => ", gone with its network namespace".to_owned(),
-        Some(Undo::Left { current }) => format!(", left at somebody else's {current:?}"),
-        Some(Undo::Failed { why }) => format!(", not restored: {why}"),
-    }
+    Changed { called, now: Some((how, now.unwrap_or_default())), ..changed(made) }
 }

@@ -1,82 +1,16 @@
-//! What an application of changes is called, who watches it, and the watch itself.
+//! The watch of an application of changes.
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use linerate_host::container::Confined;
-use linerate_host::journal::State;
-use linerate_host::{Root, container, owner, setting, watch};
-use linerate_load::sys;
-use linerate_record::journal::{Begin, Watcher};
-use linerate_record::knob::{Change, Locator, Space};
+use linerate_host::journal::JournalFolder;
+use linerate_host::watch;
+use linerate_wire::sys;
 
 use super::acting::machine_of;
-use super::{WatchFlags, find, ground, root};
+use super::flags::WatchFlags;
+use crate::applying::ground;
 use crate::failure::{Failure, code};
-
-/// A name for an application of changes, which no other of this machine has: microsecond and process (in containers,
-/// every process may have the same number), and from the second of a process on how many it made before. Later ones
-/// sort after earlier ones of the same process.
-pub(crate) fn new_id() -> String {
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ").to_string();
-    id(&now, std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
-}
-
-fn id(now: &str, pid: u32, made_before: u32) -> String {
-    match made_before {
-        0 => format!("{now}-{pid}"),
-        // As wide as a number can be, so that 10 sorts after 9.
-        _ => format!("{now}-{pid}-{made_before:010}"),
-    }
-}
-
-/// Why no watch would outlive this process where it is; none where one does. systemd's outlive a container that sees
-/// the machine's processes, if it can be had there, which its trial tells.
-pub(crate) fn unwatched() -> Option<Confined> {
-    if is_systemds() { container::numbers() } else { container::confined() }
-}
-
-fn is_systemds() -> bool {
-    watch::systemd_runs() && rustix::process::geteuid().is_root()
-}
-
-/// Starts the watch of an application, which runs when this returns. It is systemd's where that runs, and where the
-/// watch would have the rights that this process has. An application with an owner is watched by a service in place of
-/// a timer, where the owner's number means the same to systemd; else, and where no service can be had (before systemd
-/// 240, or its trial failed), by a process of its own.
-///
-/// # Errors
-/// Where none could be started, and why.
-pub(crate) fn start(state: &State, begin: &Begin, changes: &[Change]) -> Result<Watcher, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
-    let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
-    let is_systemds = is_systemds();
-    let sysctl = writable_sysctl(&root(begin.root.as_deref()), changes);
-    let trial = arguments.iter().copied().chain(["--trial"]).chain(sysctl.iter().flat_map(|name| ["--sysctl", *name]));
-    let trial: Vec<&str> = trial.collect();
-    if is_systemds && begin.owner.is_none() {
-        return watch::start_timer(&program, &arguments, &trial, begin);
-    }
-    let is_in_reach = is_systemds && owner::is_in_initial_pid_namespace();
-    if is_in_reach && let Ok(watcher) = watch::start_service(&program, &arguments, &trial, begin) {
-        return Ok(watcher);
-    }
-    let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
-    watch::start_process(&program, &detached)
-}
-
-/// A sysctl of the machine among changes that this process can write to, as the watch then must be able to.
-fn writable_sysctl(machine: &Root, changes: &[Change]) -> Option<&'static str> {
-    let of_host = changes.iter().filter(|change| change.place.space == Space::Host);
-    let mut names = of_host.filter_map(|change| match find(&change.place.knob)?.locator {
-        Locator::Sysctl { name } => Some(name),
-        _ => None,
-    });
-    names.find(|name| setting::require_writable(machine, name).is_ok())
-}
 
 /// The watch, as this process.
 pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
@@ -90,7 +24,7 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
         watch::detach(Path::new(&program), &arguments).map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let state = State::existing(&flags.state)?;
+    let state = JournalFolder::existing(&flags.state)?;
     let machine = machine_of(&state, Some(&flags.id))?;
     if flags.trial {
         watch::trial(&ground(&machine, &state), &flags.id, flags.sysctl.as_deref())?;
@@ -103,21 +37,4 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
     }
     watch::watch(&ground(&machine, &state), &flags.id, &mut |_| ())?;
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_one_second_differ_and_sort_as_they_were_made() {
-        let made: Vec<String> =
-            [0, 1, 2, 9, 10, 99, 100, u32::MAX].map(|count| id("20260102T030405Z", 7, count)).into();
-        assert_eq!(made[0], "20260102T030405Z-7");
-        assert!(made.is_sorted_by(|one, next| one < next), "{made:?}");
-        assert!(id("20260102T030405Z", 7, u32::MAX) < id("20260102T030406Z", 7, 1));
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        assert!(made.iter().all(|id| id.chars().all(is_allowed)), "{made:?}");
-        assert_ne!(new_id(), new_id());
-    }
 }

@@ -1,59 +1,290 @@
 //! A command line of warp as linerate has it: what means the same stands in it, and the rest is told beside it.
 
-use clap::CommandFactory as _;
+use clap::{Command, CommandFactory as _, Parser as _};
+use linerate_record::units::Bytes;
 
 use super::{counterpart, operation};
 use crate::cli::Cli;
+use crate::refusal::refusal;
 
 /// What a flag becomes, of its value.
 type Turned = fn(&str) -> String;
 
 /// Flags of warp that are others here.
-const BECOMES: [(&str, Turned); 6] = [
+const BECOMES: [(&str, Turned); 5] = [
     ("rps-limit", |per_s| format!("--max-rate {per_s}/s")),
     ("disable-sha256-payload", |_| "--payload unsigned".to_owned()),
-    ("checksum", |_| "--payload unsigned-trailer".to_owned()),
     ("benchdata", |path| format!("--output {path}")),
     ("analyze.skip", |time| format!("--warmup {time}")),
     ("stress", |_| "--quiet".to_owned()),
 ];
 
+/// Flags of warp without a value that are others here, or none: `--NAME=false` asks for nothing.
+const SWITCHES: [&str; 15] = [
+    "disable-sha256-payload",
+    "stress",
+    "md5",
+    "autoterm",
+    "encrypt",
+    "sse-s3-encrypt",
+    "noprefix",
+    "disable-multipart",
+    "disable-http-keepalive",
+    "http2",
+    "no-color",
+    "debug",
+    "full",
+    "list-flat",
+    "obj.randsize",
+];
+
+/// What Go reads as no.
+const FALSE: [&str; 6] = ["0", "f", "F", "false", "FALSE", "False"];
+
 /// Flags whose values are not told.
 const SECRET: [&str; 3] = ["access-key", "secret-key", "session-token"];
 
-/// The whole command line, and a line for each flag that is not in it. `words` are all that was typed.
+/// Size of objects of warp, unless told otherwise, and of parts.
+const SIZE: &str = "10MiB";
+const PART_SIZE: &str = "5MiB";
+
+/// What warp 1.4.0 does unless told otherwise (its cli/flags.go and the file of each benchmark): requests in flight,
+/// time, and for each operation how many objects it writes beforehand and of which size. Its 1KB is 1 KiB.
+const CONCURRENT: &str = "20";
+const DURATION: &str = "5m";
+const OBJECTS: [(&str, Option<&str>, &str); 6] = [
+    ("get", Some("2500"), SIZE),
+    ("put", None, SIZE),
+    ("mixed", Some("2500"), SIZE),
+    ("stat", Some("10000"), "1KiB"),
+    ("list", Some("10000"), "1KiB"),
+    ("delete", Some("25000"), "1KiB"),
+];
+
+/// Parts of an object of `multipart-put`, and how many of them it has in flight for each of `--concurrent`.
+const PARTS: &str = "100";
+const PARTS_CONCURRENT: u32 = 20;
+
+/// What is said of sizes between two.
+const SIZES: &str = "warp draws the smaller sizes more often, and here all are as likely";
+
+/// A flag as it was typed; no name for a word that is none.
+struct Typed {
+    name: Option<String>,
+    value: String,
+}
+
+/// A line as it was typed.
+struct Line {
+    /// The operation, where one is named.
+    op: Option<&'static str>,
+    /// Whether it is warp's whole, and not one of linerate's with a flag of warp.
+    is_warps: bool,
+    all: Vec<Typed>,
+}
+
+impl Line {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.all.iter().find(|typed| typed.name.as_deref() == Some(name)).map(|typed| typed.value.as_str())
+    }
+}
+
+/// The whole command line, and a line for each word that is not in it as it stands. `words` are all that was typed.
 pub(super) fn translated(words: &[String]) -> String {
-    let typed: Vec<&String> = words.iter().skip(1).collect();
-    let is_op = |word: &&&String| operation(word).is_ok();
-    let op = typed.iter().take(2).find(is_op).map(|word| operation(word).unwrap_or_default());
-    let (mut line, mut left) = (vec!["linerate bench".to_owned()], Vec::new());
-    line.extend(op.map(|op| format!("--op {op}")));
-    let mut rest = typed.into_iter().peekable();
+    let bench = bench();
+    let typed = read(words, &bench);
+    let (mut line, mut reported) = (vec!["linerate bench".to_owned()], Vec::new());
+    line.extend(typed.op.map(|op| format!("--op {op}")));
+    for one in &typed.all {
+        let (flag, note) = match &one.name {
+            Some(name) => turned(name, &one.value, &typed, &bench),
+            None => (
+                Vec::new(),
+                Some("a word that stands alone, and goes unquoted, as it may be a key: left out".to_owned()),
+            ),
+        };
+        line.extend(flag);
+        reported.extend(note.map(|note| format!("  {note}")));
+    }
+    line.extend(unsaid(&typed));
+    if line.iter().any(|flag| flag == "--payload unsigned-trailer") {
+        line.retain(|flag| flag != "--payload unsigned");
+    }
+    reported.dedup();
+    reported.extend(refused(&line).map(|why| format!("  that line is refused as it stands: {why}")));
+    std::iter::once(format!("  {}", line.join(" "))).chain(reported).collect::<Vec<_>>().join("\n")
+}
+
+/// What warp does where its line says nothing, as flags: linerate has other defaults.
+fn unsaid(line: &Line) -> Vec<String> {
+    let Some(op) = line.op.filter(|_| line.is_warps) else { return Vec::new() };
+    let is_said = |names: &[&str]| names.iter().any(|name| line.value(name).is_some());
+    let mut flags = Vec::new();
+    let reads_what_is_there = is_said(&["list-existing"]);
+    if let Some((_, objects, size)) = OBJECTS.iter().find(|(known, ..)| *known == op).filter(|_| !reads_what_is_there) {
+        flags.extend((!is_said(&["obj.size", "obj.randsize"])).then(|| format!("--obj.size {size}")));
+        flags.extend(objects.filter(|_| !is_said(&["objects"])).map(|objects| format!("--objects {objects}")));
+    }
+    if op == "multipart" {
+        if !is_said(&["obj.size", "parts"]) {
+            flags.extend(in_parts(PARTS, line).0);
+        }
+        flags.extend((!is_said(&["part.concurrent"])).then(|| format!("--part.concurrent {}", parts_in_flight(line))));
+    }
+    if !is_said(&["concurrent", "rate", "slo"]) {
+        flags.push(format!("--concurrent {}", in_flight(CONCURRENT, line)));
+    }
+    let is_open = is_said(&["rate", "slo"]);
+    let ends_by_itself = is_open || is_said(&["autoterm", "precision"]);
+    if !is_said(&["duration"]) {
+        flags.push(format!("--duration {DURATION}"));
+        flags.extend((!ends_by_itself).then(|| "--precision none".to_owned()));
+    }
+    let are_several = line.value("host").is_some_and(|host| host.contains(['{', ',']) || host.starts_with("file:"));
+    flags.extend((are_several && !is_said(&["host-select"])).then(|| "--host-select weighed".to_owned()));
+    flags
+}
+
+/// Parts of one object in flight: no more than it has.
+fn parts_in_flight(line: &Line) -> u32 {
+    let said = line.value("part.concurrent").and_then(|parts| parts.parse().ok()).unwrap_or(PARTS_CONCURRENT);
+    let parts = line.value("parts").and_then(|parts| parts.parse().ok()).unwrap_or(u32::MAX);
+    said.min(parts).max(1)
+}
+
+/// Requests in flight: `multipart-put` of warp counts objects, each with its parts.
+fn in_flight(concurrent: &str, line: &Line) -> String {
+    let objects = concurrent.parse::<u32>().ok().filter(|_| line.op == Some("multipart") && line.is_warps);
+    objects.map_or_else(|| quoted(concurrent), |objects| objects.saturating_mul(parts_in_flight(line)).to_string())
+}
+
+/// Reads what was typed, without what asks for nothing.
+fn read(words: &[String], bench: &Command) -> Line {
+    let mut rest = words.get(1..).unwrap_or_default().iter().peekable();
+    let is_warps = rest.next_if(|word| *word == "bench").is_none();
+    rest.next_if(|word| *word == "warp");
+    let op = rest.next_if(|word| operation(word).is_ok()).and_then(|word| operation(word).ok());
+    let mut all = Vec::new();
     while let Some(word) = rest.next() {
-        let Some(flag) = word.strip_prefix("--") else { continue };
+        // Go takes one dash as two.
+        let flag = word.strip_prefix('-').map(|flag| flag.strip_prefix('-').unwrap_or(flag));
+        let Some(flag) = flag.filter(|flag| !flag.is_empty()) else {
+            all.push(Typed { name: None, value: String::new() });
+            continue;
+        };
         let (name, inline) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-        let next = inline.map(str::to_owned).or_else(|| rest.next_if(|next| !next.starts_with('-')).cloned());
-        let value = next.unwrap_or_default();
-        if let Some((_, turned)) = BECOMES.iter().find(|(known, _)| *known == name) {
-            line.push(turned(&quoted(&value)));
-        } else if let Some(takes_value) = takes_value(name) {
-            let shown = if SECRET.contains(&name) { "…".to_owned() } else { quoted(&value) };
-            line.push(if takes_value { format!("--{name} {shown}") } else { format!("--{name}") });
-        } else if let Some(other) = counterpart(name) {
-            left.push(format!("  --{name}: {}", other.fix()));
-        } else {
-            left.push("  a flag that neither warp nor linerate has is left out".to_owned());
+        let name = if name == "q" { "quiet" } else { name };
+        let is_switch = SWITCHES.contains(&name) || takes_value(bench, name) == Some(false);
+        // What follows a switch is not its value: Go takes one behind a sign of equality only.
+        let mut next = || rest.next_if(|next| !is_switch && !next.starts_with('-')).cloned();
+        let value = inline.map(str::to_owned).or_else(&mut next).unwrap_or_default();
+        if name == "rps-limit" && value == "0" || is_switch && FALSE.contains(&value.as_str()) {
+            continue;
+        }
+        all.push(Typed { name: Some(name.to_owned()), value });
+    }
+    Line { op, is_warps, all }
+}
+
+/// What a flag is here, and what is to be told of it.
+fn turned(name: &str, value: &str, line: &Line, bench: &Command) -> (Vec<String>, Option<String>) {
+    let as_it_is = |name: &str| format!("--{name} {}", quoted(value));
+    let range = value.split_once(',').filter(|_| name == "obj.size" && line.is_warps && !value.contains(':'));
+    match name {
+        "obj.size" if range.is_some() || line.value("obj.randsize").is_some() => {
+            let (least, most) = range.unwrap_or(("1", value));
+            (vec![format!("--obj.size random:{least}-{most}")], Some(format!("--obj.size: {SIZES}")))
+        }
+        "obj.randsize" if line.value("obj.size").is_some() => (Vec::new(), None),
+        "obj.randsize" => (vec![format!("--obj.size random:1-{SIZE}")], Some(format!("--obj.randsize: {SIZES}"))),
+        "parts" if line.op == Some("multipart") => in_parts(value, line),
+        "checksum" if ["CRC32C", "CRC32C-FO"].contains(&value.to_ascii_uppercase().as_str()) => {
+            (vec!["--payload unsigned-trailer".to_owned()], None)
+        }
+        "checksum" => {
+            let sent = "the one that linerate sends is CRC32C (--payload unsigned-trailer)";
+            (Vec::new(), Some(format!("--checksum {}: {sent}; left out", shown_name(value))))
+        }
+        "concurrent" => (vec![format!("--concurrent {}", in_flight(value, line))], None),
+        // warp measures that long; linerate ends a point once it is known.
+        "duration" if line.is_warps && line.value("autoterm").is_none() && line.value("precision").is_none() => {
+            (vec![as_it_is(name), "--precision none".to_owned()], None)
+        }
+        _ => match (BECOMES.iter().find(|(known, _)| *known == name), takes_value(bench, name), counterpart(name)) {
+            (Some((_, turned)), ..) => (vec![turned(&quoted(value))], None),
+            (None, Some(true), _) if SECRET.contains(&name) => (vec![format!("--{name} …")], None),
+            (None, Some(true), _) => (vec![as_it_is(name)], None),
+            (None, Some(false), _) => (vec![format!("--{name}")], None),
+            (None, None, Some(other)) => (Vec::new(), Some(format!("--{name}: {}", other.fix()))),
+            (None, None, None) => {
+                let name = shown_name(name);
+                (Vec::new(), Some(format!("--{name}: neither warp nor linerate has it; it is left out")))
+            }
+        },
+    }
+}
+
+/// Uploads of so many parts are of objects that are as many times as long.
+fn in_parts(parts: &str, line: &Line) -> (Vec<String>, Option<String>) {
+    let size = line.value("part.size").unwrap_or(PART_SIZE);
+    let whole = parts.parse::<u64>().ok().zip(size.parse::<Bytes>().ok());
+    match whole.and_then(|(parts, size)| size.0.checked_mul(parts)).filter(|whole| *whole > 0) {
+        Some(whole) => {
+            let own = line.value("part.size").is_none().then(|| format!("--part.size {PART_SIZE}"));
+            let size = format!("--obj.size {}", Bytes(whole).to_string().replace(' ', ""));
+            (std::iter::once(size).chain(own).collect(), None)
+        }
+        None => {
+            let why = "parts follow from the sizes of objects and of parts: give --obj.size and --part.size";
+            (Vec::new(), Some(format!("--parts {}: {why}", shown_name(parts))))
         }
     }
-    left.dedup();
-    std::iter::once(format!("  {}", line.join(" "))).chain(left).collect::<Vec<_>>().join("\n")
+}
+
+/// The name of a flag that nobody knows, as far as it is one.
+fn shown_name(name: &str) -> String {
+    let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
+    name.chars().take_while(is_of_name).take(40).collect()
+}
+
+/// Why linerate does not take a line, as its shell would part it.
+fn refused(line: &[String]) -> Option<String> {
+    let error = Cli::try_parse_from(line.iter().flat_map(|part| parted(part))).err()?;
+    // What only asks for help is taken.
+    if !error.use_stderr() {
+        return None;
+    }
+    Some(refusal(&error).lines().next().unwrap_or_default().to_owned())
+}
+
+/// Words as a shell parts them: at blanks that stand in no quotes.
+fn parted(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\'' => {
+                is_quoted = !is_quoted;
+                word.get_or_insert_default();
+            }
+            '\\' if !is_quoted => word.get_or_insert_default().extend(rest.next()),
+            ' ' if !is_quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// `linerate bench`, as clap knows it: made once for all words of a line.
+fn bench() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    command.find_subcommand("bench").cloned().unwrap_or_default()
 }
 
 /// Whether bench has a flag, and whether that takes a value.
-fn takes_value(name: &str) -> Option<bool> {
-    let mut command = Cli::command();
-    command.build();
-    let bench = command.find_subcommand("bench")?;
+fn takes_value(bench: &Command, name: &str) -> Option<bool> {
     let is_called =
         |arg: &&clap::Arg| arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name);
     bench.get_arguments().find(is_called).map(|arg| arg.get_action().takes_values())
@@ -62,12 +293,32 @@ fn takes_value(name: &str) -> Option<bool> {
 /// A value as a shell takes it.
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+=".contains(c);
-    if !value.is_empty() && value.chars().all(is_plain) { value.to_owned() } else { format!("'{value}'") }
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return value.to_owned();
+    }
+    format!("'{}'", value.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What warp's get does where nothing is said.
+    const UNSAID: &str = "--obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m --precision none";
+
+    #[test]
+    fn a_value_with_a_blank_and_a_call_for_help_are_not_refused() {
+        let of = |words: &[&str]| translated(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        for (words, part) in [
+            (&["linerate", "get", "--obj.size", "1 MiB", "--md5"][..], "--obj.size '1 MiB'"),
+            (&["linerate", "put", "--title", "it's a test", "--md5"], r"--title 'it'\''s a test'"),
+            (&["linerate", "get", "--help", "--md5"], "--help"),
+        ] {
+            let text = of(words);
+            assert!(text.contains(part) && !text.contains("refused"), "{text}");
+        }
+        assert_eq!(parted(r"--a 'b c' d\ e '' 'it'\''s'"), ["--a", "b c", "d e", "", "it's"]);
+    }
 
     #[test]
     fn a_whole_command_line_of_warp_becomes_one_of_linerate() {
@@ -83,13 +334,121 @@ mod tests {
             lines.next(),
             Some(
                 "  linerate bench --op put --host 'minio-{1...4}:9000' --access-key … --secret-key … --tls \
-                 --concurrent 4 --max-rate 500/s --payload unsigned"
+                 --concurrent 4 --max-rate 500/s --payload unsigned --obj.size 10MiB --duration 5m --host-select \
+                 weighed"
             )
         );
         assert!(lines.next().is_some_and(|l| l.starts_with("  --md5: bodies are guarded")));
         assert!(lines.next().is_some_and(|l| l.starts_with("  --autoterm: a point ends")));
+        assert!(lines.next().is_some_and(|l| l.starts_with("  a word that stands alone, and goes unquoted")));
         assert_eq!(lines.next(), None);
         assert_eq!(of("linerate bench --op get --no-color").lines().next(), Some("  linerate bench --op get"));
+        assert!(!of("linerate get --rps-limit 0 --checksum CRC32C --disable-sha256-payload").contains("refused"));
+        assert!(of("linerate get --threads 0").contains("is refused as it stands: invalid value '0' for '--threads"));
         assert!(!of("linerate get --secert-key QQQQ").contains("QQQQ"));
+        assert!(of("linerate get --secert-key QQQQ").contains("--secert-key: neither"));
+    }
+
+    /// A line of warp, what it becomes, and what is told of it. Capitals stand for what warp does unasked.
+    const LINES: &[(&str, &str, Option<&str>)] = &[
+        ("get --obj.size 1MiB,5MiB", "get --obj.size random:1MiB-5MiB OBJECTS TIME", Some("--obj.size: warp draws")),
+        ("put --obj.size 8MiB --obj.randsize", "put --obj.size random:1-8MiB TIME", Some("--obj.size: warp draws")),
+        ("put --obj.randsize", "put --obj.size random:1-10MiB TIME", Some("--obj.randsize: warp draws")),
+        ("put --obj.size 4096:10740,8192:1685", "put --obj.size 4096:10740,8192:1685 TIME", None),
+        (
+            "multipart-put --parts 10",
+            "multipart --obj.size 50MiB --part.size 5MiB --part.concurrent 10 --concurrent 200 LASTING",
+            None,
+        ),
+        (
+            "multipart-put --parts 10 --part.size 8MiB --part.concurrent 5 --concurrent 4",
+            "multipart --obj.size 80MiB --part.size 8MiB --part.concurrent 5 --concurrent 20 LASTING",
+            None,
+        ),
+        (
+            "multipart-put",
+            "multipart --obj.size 500MiB --part.size 5MiB --part.concurrent 20 --concurrent 400 LASTING",
+            None,
+        ),
+        (
+            "multipart-put --parts many",
+            "multipart --part.concurrent 20 --concurrent 400 LASTING",
+            Some("--parts many: parts follow from the sizes"),
+        ),
+        (
+            "get --parts 10",
+            "get --obj.size 10MiB OBJECTS TIME",
+            Some("--parts: not measured here: reads of single parts"),
+        ),
+        ("put --checksum CRC32C", "put --payload unsigned-trailer --obj.size 10MiB TIME", None),
+        (
+            "put --checksum SHA256",
+            "put --obj.size 10MiB TIME",
+            Some("--checksum SHA256: the one that linerate sends is CRC32C"),
+        ),
+        (
+            "get --duration 2m --concurrent 8",
+            "get --duration 2m --precision none --concurrent 8 --obj.size 10MiB OBJECTS",
+            None,
+        ),
+        (
+            "get --duration 2m --autoterm",
+            "get --duration 2m --obj.size 10MiB OBJECTS --concurrent 20",
+            Some("--autoterm: a point ends"),
+        ),
+        (
+            "get --autoterm",
+            "get --obj.size 10MiB OBJECTS --concurrent 20 --duration 5m",
+            Some("--autoterm: a point ends"),
+        ),
+        ("bench --op get --duration 2m --full", "get --duration 2m", Some("--full: linerate keeps")),
+        ("warp get -q -host h:1", "get --quiet --host h:1 --obj.size 10MiB OBJECTS TIME", None),
+        ("warp get --host h:1", "get --host h:1 --obj.size 10MiB OBJECTS TIME", None),
+        ("warp mixed --host h:1", "mixed --host h:1 --obj.size 10MiB OBJECTS TIME", None),
+        ("warp put --host h:1,h:2", "put --host h:1,h:2 --obj.size 10MiB TIME --host-select weighed", None),
+        ("warp stat --objects 7", "stat --objects 7 --obj.size 1KiB TIME", None),
+        ("warp list --host h:1", "list --host h:1 --obj.size 1KiB --objects 10000 TIME", None),
+        ("warp delete --host h:1", "delete --host h:1 --obj.size 1KiB --objects 25000 TIME", None),
+        ("get h:1 --list-existing", "get --list-existing TIME", Some("a word that stands alone, and goes unquoted")),
+    ];
+
+    #[test]
+    fn every_word_of_warp_is_translated_or_told() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            translated(&words)
+        };
+        for &(line, becomes, reported) in LINES {
+            let text = of(&format!("linerate {line}"));
+            let mut lines = text.lines();
+            let becomes = becomes.replace("TIME", "--concurrent 20 LASTING").replace("OBJECTS", "--objects 2500");
+            let becomes = becomes.replace("LASTING", "--duration 5m --precision none");
+            assert_eq!(lines.next(), Some(format!("  linerate bench --op {becomes}").as_str()), "{line}");
+            let notes: Vec<&str> = lines.map(str::trim).collect();
+            assert_eq!(notes.len(), reported.iter().len(), "{line}: {notes:?}");
+            assert!(reported.iter().all(|reported| notes[0].starts_with(reported)), "{line}: {notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_switch_that_is_off_is_off_and_takes_no_word_behind_it() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            translated(&words)
+        };
+        for no in ["false", "False", "FALSE", "f", "F", "0"] {
+            let line = format!(
+                "linerate get --host h:1 --insecure={no} --noclear={no} --list-existing={no} --tls={no} \
+                 --resolve-host={no} --disable-sha256-payload={no} --md5={no} --stress={no}"
+            );
+            assert_eq!(of(&line), format!("  linerate bench --op get --host h:1 {UNSAID}"), "{no}");
+        }
+        for yes in ["", "=true", "=1", "=T"] {
+            let line = format!("linerate get --host h:1 --insecure{yes} --tls{yes}");
+            assert_eq!(of(&line), format!("  linerate bench --op get --host h:1 --insecure --tls {UNSAID}"), "{yes}");
+        }
+        let text = of("linerate get --tls stray --host h:1");
+        let line = format!("  linerate bench --op get --tls --host h:1 {UNSAID}\n  a word that stands alone");
+        assert!(text.starts_with(&line), "{text}");
     }
 }

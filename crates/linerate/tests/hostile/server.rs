@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A request.
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) key: String,
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn lists(&self) -> bool {
         self.query.contains("list-type=2")
     }
@@ -43,7 +43,7 @@ pub(crate) enum Said {
 }
 
 /// How it misbehaves; `None` where it does not.
-pub(crate) type Manner = fn(&Asked, &mut BTreeMap<String, u64>) -> Option<Said>;
+pub(crate) type Manner = fn(&ReceivedRequest, &mut BTreeMap<String, u64>) -> Option<Said>;
 
 /// The server; it ends with the process.
 pub(crate) struct Hostile {
@@ -54,7 +54,7 @@ pub(crate) struct Hostile {
 }
 
 /// Behaves.
-pub(crate) fn well(_: &Asked, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+pub(crate) fn well(_: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     None
 }
 
@@ -104,7 +104,7 @@ fn connection(stream: TcpStream, manner: &Mutex<Manner>, objects: &Mutex<BTreeMa
     }
 }
 
-fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Asked>> {
+fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<ReceivedRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -129,7 +129,7 @@ fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Asked>> {
     let (method, target) = (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let key = path.trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
-    Ok(Some(Asked { method, key: key.to_owned(), query: query.to_owned(), body }))
+    Ok(Some(ReceivedRequest { method, key: key.to_owned(), query: query.to_owned(), body }))
 }
 
 /// A whole reply.
@@ -139,7 +139,7 @@ pub(crate) fn reply(status: &str, body: &str) -> Vec<u8> {
 }
 
 /// What S3 would say.
-fn answer(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Vec<u8> {
+fn answer(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Vec<u8> {
     match asked.method.as_str() {
         "GET" if asked.lists() => reply("200 OK", &listing(asked, objects)),
         "GET" if asked.query.contains("uploads") => reply("200 OK", "<ListMultipartUploadsResult/>"),
@@ -168,7 +168,7 @@ fn answer(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Vec<u8> {
     }
 }
 
-pub(crate) fn listing(asked: &Asked, objects: &BTreeMap<String, u64>) -> String {
+pub(crate) fn listing(asked: &ReceivedRequest, objects: &BTreeMap<String, u64>) -> String {
     let (prefix, after) = (asked.parameter("prefix").unwrap_or_default(), asked.parameter("continuation-token"));
     let most = asked.parameter("max-keys").and_then(|text| text.parse().ok()).unwrap_or(1000);
     let all = objects.iter().filter(|(key, _)| key.starts_with(&prefix));

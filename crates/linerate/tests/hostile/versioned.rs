@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use linerate_record::finding::FindingKind;
 use tempfile::tempdir;
 
-use super::server::{Asked, Hostile, Said, reply, well};
+use super::server::{Hostile, ReceivedRequest, Said, reply, well};
 use super::{OBJECTS, bench, bench_command, clean, flags, interrupted, keys, says, says_403, shown, view};
 
 /// Below it stays what was deleted without its version.
 const HIDDEN: &str = "hidden/";
 
 /// A bucket that keeps versions.
-fn keeps(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let body = String::from_utf8_lossy(&asked.body);
     if asked.query == "versioning=" {
         return says("<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
@@ -43,13 +43,13 @@ fn keeps(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
 }
 
 /// The same, with keys that may not delete versions.
-fn keeps_for_ever(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn keeps_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
     if by_version { says_403("AccessDenied") } else { keeps(asked, objects) }
 }
 
 /// The same, with a lock on whatever is written.
-fn locks(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn locks(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     if asked.query == "object-lock=" {
         return says(
             "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
@@ -70,9 +70,9 @@ fn a_bucket_that_keeps_versions_keeps_none_of_the_run() {
     let (hostile, out) = (Hostile::serve(keeps_for_ever), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
-    let told = String::from_utf8_lossy(&output.stderr);
+    let reported = String::from_utf8_lossy(&output.stderr);
     for part in ["7 versions and delete markers", "s3:DeleteObjectVersion", "linerate clean "] {
-        assert!(told.contains(part), "{part}: {}", shown(&output));
+        assert!(reported.contains(part), "{part}: {}", shown(&output));
     }
     assert!(view(out.path()).findings.iter().any(|f| f.kind == FindingKind::LeftBehind));
     hostile.behave(keeps);
@@ -92,16 +92,16 @@ fn a_bucket_that_locks_what_is_written_wants_consent() {
     assert!(output.status.code() == Some(3) && hostile.count() > 0, "{}", shown(&output));
 }
 
-fn denies_uploads(asked: &Asked, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn denies_uploads(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     asked.query.contains("uploads=").then(|| says_403("AccessDenied"))?
 }
 
-fn denies_versions(asked: &Asked, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn denies_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
 }
 
 /// Keeps a note of each deletion that it is asked for, and does not answer.
-fn deletes_never(asked: &Asked, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn deletes_never(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     if !asked.deletes_many() {
         return None;
     }

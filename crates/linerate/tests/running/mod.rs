@@ -2,7 +2,8 @@
 
 #![expect(dead_code, reason = "each test binary uses a part")]
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -170,4 +171,26 @@ pub(crate) fn eventually_within(most: Duration, what: &str, mut holds: impl FnMu
         assert!(begin.elapsed() < most, "waited in vain for: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A server that answers each request by what its target holds, as often as it is asked.
+pub(crate) fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten().take(100) {
+            let mut stream = stream;
+            let mut head = Vec::new();
+            let mut piece = [0; 4096];
+            while let Ok(n @ 1..) = stream.read(&mut piece) {
+                head.extend_from_slice(&piece[..n]);
+                if head.windows(4).any(|end| end == b"\r\n\r\n") {
+                    let text = String::from_utf8_lossy(&head).into_owned();
+                    let _ = stream.write_all(answer(text.lines().next().unwrap_or_default()).as_bytes());
+                    break;
+                }
+            }
+        }
+    });
+    address
 }

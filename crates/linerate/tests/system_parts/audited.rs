@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
-use linerate_host::fingerprint::{Asked, begin, end};
+use linerate_host::fingerprint::{FingerprintRequest, begin, end};
 use linerate_host::{Root, serving};
 use linerate_record::audit::Audit;
 use linerate_record::knob::Space;
@@ -27,17 +27,19 @@ pub(crate) fn own_network() -> Result<(), Failed> {
     spaces.set("net.core.somaxconn", "77");
     let server = spaces.null_target();
     let pid = server.pid();
-    let told = audit(&["--pid", &pid.to_string()]);
-    let engine = told.engines.iter().find(|engine| engine.pid == pid).ok_or("the process is not told")?;
+    let reported = audit(&["--pid", &pid.to_string()]);
+    let engine = reported.engines.iter().find(|engine| engine.pid == pid).ok_or("the process is not told")?;
     assert!(engine.own_network, "{engine:?}");
-    let one = told.unreached.iter().find(|one| one.knob == "net.core.somaxconn" && one.engine.pid == pid);
-    let one = one.ok_or_else(|| format!("not told: {:?}", told.unreached))?;
+    let one = reported.unreached.iter().find(|one| one.knob == "net.core.somaxconn" && one.engine.pid == pid);
+    let one = one.ok_or_else(|| format!("not told: {:?}", reported.unreached))?;
     assert_eq!((&one.host, one.engine_value.as_str()), (&somaxconn(), "77"));
-    let inside = told.differences.iter().find(|d| d.knob == "net.core.somaxconn" && d.space == Space::Pid(pid));
+    let inside = reported.differences.iter().find(|d| d.knob == "net.core.somaxconn" && d.space == Space::Pid(pid));
     assert!(inside.is_some_and(|difference| difference.commands[0].starts_with(&format!("nsenter -t {pid} -n"))));
-    let told = audit(&["--netns", spaces.server()]);
+    let reported = audit(&["--netns", spaces.server()]);
     let named = Space::Netns(spaces.server().to_owned());
-    assert!(told.differences.iter().any(|d| d.knob == "net.core.somaxconn" && d.space == named && d.present == "77"));
+    assert!(
+        reported.differences.iter().any(|d| d.knob == "net.core.somaxconn" && d.space == named && d.present == "77")
+    );
     assert_eq!(linerate().args(["audit", "--check"]).output()?.status.code(), Some(5));
     Ok(())
 }
@@ -57,8 +59,8 @@ pub(crate) fn behind_an_address() -> Result<(), Failed> {
     assert_eq!(serving(&here, &[elsewhere]), None, "nobody listens there");
 
     let hosts = [host.ip()];
-    let begun = begin(&here, &Asked { target_pid: Some(found.pid), target_hosts: &hosts });
-    let print = end(begun, &here);
+    let begun = begin(&here, &FingerprintRequest { target_pid: Some(found.pid), target_hosts: &hosts });
+    let print = end(begun, &here).standing;
     assert_eq!(print["target.netns"], format!("net:[{}]", found.netns));
     assert_ne!(print["client.netns"], print["target.netns"]);
     assert!(print["target.program"].starts_with("inode ") && print["target.started"].starts_with("at tick "));
@@ -85,12 +87,12 @@ pub(crate) fn found() -> Result<(), Failed> {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let told = audit(&[]);
+    let reported = audit(&[]);
     server.kill()?;
     server.wait()?;
-    let engine = told.engines.iter().find(|engine| engine.pid == pid).ok_or("MinIO is not found")?;
+    let engine = reported.engines.iter().find(|engine| engine.pid == pid).ok_or("MinIO is not found")?;
     assert!(engine.program == "minio" && engine.own_network, "{engine:?}");
-    let one = told.unreached.iter().find(|one| one.knob == "net.core.somaxconn" && one.engine.pid == pid);
-    assert_eq!(one.map(|one| one.engine_value.as_str()), Some("78"), "{:?}", told.unreached);
+    let one = reported.unreached.iter().find(|one| one.knob == "net.core.somaxconn" && one.engine.pid == pid);
+    assert_eq!(one.map(|one| one.engine_value.as_str()), Some("78"), "{:?}", reported.unreached);
     Ok(())
 }

@@ -30,10 +30,10 @@ pub(crate) fn watched_by_systemd() -> Result<(), Failed> {
     command.arg(linerate().get_program()).arg(parts.join("booted_cases.sh")).arg(folder.path());
     let output = command.stdin(Stdio::null()).output()?;
     let text = shown(&output);
-    let told: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
-    let (fine, others): (Vec<&str>, Vec<&str>) = told.iter().partition(|line| line.starts_with("ok "));
+    let reported: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
+    let (fine, others): (Vec<&str>, Vec<&str>) = reported.iter().partition(|line| line.starts_with("ok "));
     let is_whole = fine.len() == CASES && others.len() == 1 && others[0].starts_with("done ");
     assert!(is_whole && output.status.success(), "{} of {CASES} cases: {others:#?}\n{text}", fine.len());
-    println!("{}", told.join("\n"));
+    println!("{}", reported.join("\n"));
     Ok(())
 }

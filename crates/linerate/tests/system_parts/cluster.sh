@@ -1,12 +1,15 @@
 #!/bin/sh
-# Four nodes, a client and the switch between them, each in a network namespace, and a MinIO over the nodes' drives.
+# $NODES nodes, a client and the switch between them, each in a network namespace, and a MinIO over the nodes' drives.
 #
 # To be started as the first process of a PID namespace, in a mount namespace of its own, with the path of MinIO in
-# $MINIO. Ends with its input, and nothing is left then: the kernel kills what is in the PID namespace, and the network
-# namespaces and drives have their names and mounts in this mount namespace alone.
+# $MINIO. Each node has $DRIVES drives in memory, or with $DISK_MIB file systems on block devices of that size, and is
+# in the control groups $GROUP/node1 and so on, which are there. Ends with its input, and nothing is left then: the
+# kernel kills what is in the PID namespace, and the network namespaces and drives have their names and mounts in this
+# mount namespace alone.
 set -eu
+groups=/sys/fs/cgroup
 mount -t tmpfs -o mode=0755 linerate-test /run
-mkdir /run/drive
+mkdir /run/disks
 ip netns add switch
 ip -n switch link add bridge type bridge
 ip -n switch link set bridge up
@@ -23,12 +26,38 @@ join() {
     ip netns exec "$1" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 }
 
-join client 10.231.78.10
-for node in 1 2 3 4; do
+# A file system of its own, on a device that lets go of its file when the last mount of it ends.
+disk() {
+    file="/run/disks/$1"
+    truncate -s "${DISK_MIB}M" "$file"
+    device=$(losetup --find --show --direct-io=off "$file")
+    mkfs.ext4 -q -O ^has_journal -m 0 "$device"
+    mkdir -p "$2"
+    mount "$device" "$2"
+    losetup --detach "$device"
+    echo "$1 $device"
+}
+
+join client 10.231.78.250
+node=1
+while [ "$node" -le "$NODES" ]; do
     join "node$node" "10.231.78.$node"
-    ip netns exec "node$node" sh -c 'mount -t tmpfs -o size=2g linerate-test /run/drive &&
-        exec "$MINIO" server --quiet --address :9000 "http://10.231.78.{1...4}:9000/run/drive"' \
-        </dev/null >/dev/null 2>&1 &
+    drive=1
+    while [ "$drive" -le "$DRIVES" ]; do
+        mkdir -p "/run/node$node/drive$drive"
+        if [ -n "$DISK_MIB" ]; then
+            disk "node$node-drive$drive" "/run/node$node/drive$drive"
+        else
+            mount -t tmpfs -o size=4g linerate-test "/run/node$node/drive$drive"
+        fi
+        drive=$((drive + 1))
+    done
+    # A process enters its groups before `ip netns exec` mounts another /sys over them.
+    sh -c 'for kind in cpu blkio; do echo 0 >"$1/$kind/$2/node$3/cgroup.procs"; done
+        exec ip netns exec "node$3" unshare --mount sh -c "mount --rbind /run/node$3 /mnt &&
+            exec \"\$MINIO\" server --quiet --address :9000 \"http://10.231.78.$4\""' \
+        sh "$groups" "$GROUP" "$node" "{1...$NODES}:9000/mnt/drive{1...$DRIVES}" </dev/null >/dev/null 2>&1 &
+    node=$((node + 1))
 done
 echo joined
 cat >/dev/null

@@ -130,8 +130,8 @@ pub(crate) fn restarted() -> Result<(), Failed> {
     let view = view(out.path());
     let point = points(&view)[0];
     assert!(point.requests > 0 && point.error_count() > 0, "{:?}", point.errors);
-    let told = view.findings.iter().find(|f| f.kind == FindingKind::TargetLost).ok_or("the loss is told")?;
-    let told_s: f64 = told.claim.split(' ').find_map(|word| word.parse().ok()).ok_or("in seconds")?;
+    let reported = view.findings.iter().find(|f| f.kind == FindingKind::TargetLost).ok_or("the loss is told")?;
+    let reported_s: f64 = reported.claim.split(' ').find_map(|word| word.parse().ok()).ok_or("in seconds")?;
     let silent = |i: &&Interval| !i.warmup && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0);
     let failed = |i: &&Interval| silent(i) && i.rows.iter().any(|r| !r.errors.is_empty());
     let all = intervals(out.path());
@@ -139,7 +139,7 @@ pub(crate) fn restarted() -> Result<(), Failed> {
     let (least_s, most_s) =
         (seconds(all.iter().filter(failed).collect()), seconds(all.iter().filter(silent).collect()));
     // Rounded to a tenth.
-    assert!((least_s - 0.06..most_s + 0.06).contains(&told_s), "{least_s} to {most_s}: {told:?}");
+    assert!((least_s - 0.06..most_s + 0.06).contains(&reported_s), "{least_s} to {most_s}: {reported:?}");
     assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new());
     Ok(())
 }

@@ -15,8 +15,8 @@ use crate::running::{eventually_within, linerate, shown};
 /// A setting of the machine that no S3 request notices.
 const INERT: &str = "kernel.hung_task_timeout_secs";
 
-/// Cells as short as they can be.
-const SHORT: &str = "--settle 300ms --measure 700ms --may-differ foreign_load --may-differ stolen";
+/// Cells as short as they can be, and no long ones where chance shows an effect.
+const SHORT: &str = "--settle 300ms --measure 700ms --lasting 0s --may-differ foreign_load --may-differ stolen";
 
 /// Runs it in the client's namespace against a MinIO in the server's.
 fn against(spaces: &Namespaces, minio: &Minio, state: &Path, arguments: &[&str]) -> Output {
@@ -27,7 +27,7 @@ fn against(spaces: &Namespaces, minio: &Minio, state: &Path, arguments: &[&str])
     wrapped(spaces.in_client(), &inner).output().expect("ip runs")
 }
 
-fn told(output: &Output) -> Result<ExperimentReport, Failed> {
+fn reported(output: &Output) -> Result<ExperimentReport, Failed> {
     assert!(output.status.success(), "{}", shown(output));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
@@ -48,6 +48,9 @@ fn sysctl_in(mut space: Command, name: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// How often an experiment may show what helps and not advise it.
+const EXPERIMENTS_MAX: u32 = 3;
+
 /// A receive buffer of 4 KiB in the client's namespace is slower than one that grows; an inert setting and the baseline
 /// itself are not called anything. What helps is a file of changes that `tune apply` takes.
 pub(crate) fn finds() -> Result<(), Failed> {
@@ -58,25 +61,28 @@ pub(crate) fn finds() -> Result<(), Failed> {
     let grown = rmem().split_whitespace().collect::<Vec<_>>().join(" ");
     spaces.set_in_client("net.ipv4.tcp_rmem", "4096 4096 4096");
     let before = (rmem(), sysctl(INERT));
-    let folder = out.path().join("small-buffer");
-    let larger = format!("net.ipv4.tcp_rmem={grown}");
-    let inert = other_inert();
-    let mut arguments = vec!["--knob", &larger, "--knob", &inert, "-o", folder.to_str().ok_or("UTF-8")?];
-    arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --seed 6 --link 1Gb/s --lasting 0s".split(' '));
-    let told = told(&against(&spaces, &minio, state.path(), &arguments))?;
-    let effects: Vec<String> = told.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
-    println!("{} blocks; {}", told.report.blocks.len(), effects.join("; "));
-    let effect = |part: &str| -> Result<&Effect, Failed> {
-        told.report.effects.iter().find(|effect| effect.arm.contains(part)).ok_or_else(|| part.into())
-    };
-    let found = effect(&larger)?;
-    assert_eq!(found.decision, Decision::Shown, "{found:?}");
-    assert!(found.share.is_some_and(|share| share > 0.0) && found.low_share.is_some_and(|low| low > 0.0));
-    assert_ne!(effect(INERT)?.decision, Decision::Shown);
-    assert!(effect("again").is_err(), "the baseline's second cell is part of the baseline");
-    assert_eq!((rmem(), sysctl(INERT)), before);
-    assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
-    assert!(folder.join("report.html").exists());
+    let (larger, inert) = (format!("net.ipv4.tcp_rmem={grown}"), other_inert());
+    let mut advised = None;
+    for nth in 0..EXPERIMENTS_MAX {
+        let folder = out.path().join(format!("small-buffer-{nth}"));
+        let seed = (6 + nth).to_string();
+        let mut arguments = vec!["--knob", &larger, "--knob", &inert, "-o", folder.to_str().ok_or("UTF-8")?];
+        arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --link 1Gb/s --seed".split(' '));
+        arguments.push(&seed);
+        let reported = reported(&against(&spaces, &minio, state.path(), &arguments))?;
+        shown_and_nothing_else(&reported, &larger)?;
+        assert_eq!((rmem(), sysctl(INERT)), before);
+        assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
+        assert!(folder.join("report.html").exists());
+        let changes = folder.join("changes.json");
+        assert_eq!(changes.exists(), !reported.advice.is_empty());
+        // A machine that is busy with others may leave open whether its p99 pays for it.
+        if changes.exists() {
+            advised = Some(changes);
+            break;
+        }
+    }
+    let advised = advised.ok_or("shown to help, and never advised")?;
 
     let tune = |words: &[&str]| {
         let mut inner = linerate();
@@ -84,10 +90,25 @@ pub(crate) fn finds() -> Result<(), Failed> {
         let output = wrapped(spaces.in_client(), &inner).output().expect("ip runs");
         assert!(output.status.success(), "{words:?}: {}", shown(&output));
     };
-    tune(&["apply", folder.join("changes.json").to_str().ok_or("UTF-8")?]);
+    tune(&["apply", advised.to_str().ok_or("UTF-8")?]);
     assert_eq!(rmem().split_whitespace().collect::<Vec<_>>().join(" "), grown, "what was shown to help");
     tune(&["rollback"]);
     assert_eq!((rmem(), sysctl(INERT)), before);
+    Ok(())
+}
+
+/// The larger buffer helps, the inert setting is not called, and the baseline's second cell is part of the baseline.
+fn shown_and_nothing_else(reported: &ExperimentReport, larger: &str) -> Result<(), Failed> {
+    let effects: Vec<String> = reported.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
+    println!("{} blocks; {}", reported.report.blocks.len(), effects.join("; "));
+    let effect = |part: &str| -> Result<&Effect, Failed> {
+        reported.report.effects.iter().find(|effect| effect.arm.contains(part)).ok_or_else(|| part.into())
+    };
+    let found = effect(larger)?;
+    assert_eq!(found.decision, Decision::Shown, "{found:?}");
+    assert!(found.share.is_some_and(|share| share > 0.0) && found.low_share.is_some_and(|low| low > 0.0));
+    assert_ne!(effect(INERT)?.decision, Decision::Shown);
+    assert!(effect("again").is_err(), "the baseline's second cell is part of the baseline");
     Ok(())
 }
 
@@ -115,10 +136,12 @@ pub(crate) fn tells() -> Result<(), Failed> {
     assert!(!folder.exists(), "what never began leaves nothing");
     let inert = other_inert();
     let (beside, _) = run("beside", &["--knob", &inert]);
-    let told = told(&beside)?;
-    assert!(told.experiment.not_tested.iter().any(|left| left.arm == smaller && left.why.contains("reaches neither")));
-    assert!(told.report.effects.iter().any(|effect| effect.arm.contains(INERT)));
-    assert!(told.report.effects.iter().all(|effect| effect.arm != smaller), "it is not tested");
+    let reported = reported(&beside)?;
+    assert!(
+        reported.experiment.not_tested.iter().any(|left| left.arm == smaller && left.why.contains("reaches neither"))
+    );
+    assert!(reported.report.effects.iter().any(|effect| effect.arm.contains(INERT)));
+    assert!(reported.report.effects.iter().all(|effect| effect.arm != smaller), "it is not tested");
     assert_eq!((sysctl("net.ipv4.tcp_rmem"), sysctl(INERT)), before);
     Ok(())
 }
@@ -180,7 +203,7 @@ pub(crate) fn restarts() -> Result<(), Failed> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let told = told(&child.wait_with_output()?)?;
+    let reported = reported(&child.wait_with_output()?)?;
     let cells: Vec<Done> = std::fs::read_to_string(folder.join("outcomes.jsonl"))?
         .lines()
         .map(serde_json::from_str)
@@ -189,7 +212,7 @@ pub(crate) fn restarts() -> Result<(), Failed> {
         cells.iter().filter_map(|done| done.outcome.fingerprint.get("target.started")).collect();
     // For each arm before the first cell, then as it was; for writing what is read, and at the end.
     assert_eq!((processes.len(), restarted), (cells.len(), cells.len() + 5), "a process for each cell");
-    assert!(told.report.blocks.iter().all(|block| block.spoiled.is_empty()), "{:?}", told.report.remarks);
+    assert!(reported.report.blocks.iter().all(|block| block.spoiled.is_empty()), "{:?}", reported.report.remarks);
     assert!(cells.iter().all(|done| done.outcome.secondary.contains_key("target_cpu_s_per_gib")), "of that process");
     assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
     Ok(())

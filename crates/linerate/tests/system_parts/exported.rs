@@ -48,6 +48,10 @@ profile = Loader(Locator([sys.argv[2]]), Factory(), Merger(), None, variables).l
 options = {n: {k: variables.expand(v) for k, v in unit.options.items()} for n, unit in profile.units.items()}
 print(json.dumps(options))";
 
+/// The manifest of a captured machine of which nothing is known but its files.
+const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
+"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
+
 /// A captured machine, and a file of changes of it.
 struct Made {
     ground: Ground,
@@ -62,7 +66,9 @@ impl Made {
         let machine = ("", "etc/machine-id", "0123456789abcdef0123456789abcdef", "");
         let folder = root.path().to_string_lossy().into_owned();
         let mut words = ["tune", "diff", "--root", &folder, "-o", &changes].map(str::to_owned).to_vec();
-        for (knob, path, now, new) in settings.iter().chain([&machine]) {
+        fs::create_dir_all(root.path().join("sys"))?;
+        let manifest = ("", "capture.json", CAPTURE, "");
+        for (knob, path, now, new) in settings.iter().chain([&machine, &manifest]) {
             let path = root.path().join(path);
             fs::create_dir_all(path.parent().unwrap_or(&path))?;
             fs::write(path, format!("{now}\n"))?;
@@ -115,18 +121,21 @@ pub(crate) fn to_sysctl_and_tmpfiles() -> Result<(), Failed> {
 pub(crate) fn to_udev() -> Result<(), Failed> {
     let rules = Made::of(&SETTINGS)?.export("udev");
     let space = Ground::namespace("u");
-    let told = udev_says(&space, &rules)?;
-    assert!(told.len() == 1 && told[0].contains("/mtu'") && told[0].contains("'1400'"), "{told:?} of\n{rules}");
-    assert_eq!(mtu(&space), "1400", "{told:?} of\n{rules}");
+    let reported = udev_says(&space, &rules)?;
+    assert!(
+        reported.len() == 1 && reported[0].contains("/mtu'") && reported[0].contains("'1400'"),
+        "{reported:?} of\n{rules}"
+    );
+    assert_eq!(mtu(&space), "1400", "{reported:?} of\n{rules}");
 
     // It can tell: a rule with its last quote cut off is named, and not done.
     for (value, mtu_then) in [("4096", "1400"), ("1400", "1500")] {
         space.link(&["set", "lab0", "mtu", "1500"]);
         let line = rules.lines().position(|line| line.ends_with(&format!("\"{value}\""))).ok_or("no such rule")?;
-        let told = udev_says(&space, &rules.replace(&format!("\"{value}\""), &format!("\"{value}")))?;
+        let reported = udev_says(&space, &rules.replace(&format!("\"{value}\""), &format!("\"{value}")))?;
         let named = format!("99-linerate.rules:{} Invalid", line + 1);
-        assert!(told.iter().any(|line| line.contains(&named)), "{named}: {told:?}");
-        assert_eq!(mtu(&space), mtu_then, "{value}: {told:?}");
+        assert!(reported.iter().any(|line| line.contains(&named)), "{named}: {reported:?}");
+        assert_eq!(mtu(&space), mtu_then, "{value}: {reported:?}");
     }
     Ok(())
 }
@@ -205,10 +214,10 @@ pub(crate) fn to_a_pod() -> Result<(), Failed> {
     let text = described(&Made::of(&rows)?.export("pod"));
     let output = fed(Command::new(&program), &text)?;
     assert!(output.status.success(), "{}\n{text}", shown(&output));
-    let told = String::from_utf8(output.stdout)?;
-    let told: BTreeMap<_, _> =
-        told.lines().filter_map(|line| line.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-    assert_eq!(told, wanted, "{text}");
+    let reported = String::from_utf8(output.stdout)?;
+    let reported: BTreeMap<_, _> =
+        reported.lines().filter_map(|line| line.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+    assert_eq!(reported, wanted, "{text}");
 
     let first = "- name: net.core.somaxconn";
     for (altered, part) in [
@@ -230,8 +239,8 @@ pub(crate) fn to_a_pod() -> Result<(), Failed> {
     for name in &of_pods {
         let _ = writeln!(text, "    - name: {name}\n      value: \"1\"");
     }
-    let told = shown(&fed(Command::new(&program), &described(&text))?);
-    assert!(told.lines().eq(of_pods.iter().map(|name| format!("{name}=1"))), "{told}");
+    let reported = shown(&fed(Command::new(&program), &described(&text))?);
+    assert!(reported.lines().eq(of_pods.iter().map(|name| format!("{name}=1"))), "{reported}");
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
 use linerate_host::setting::{Changeable, changeable};
-use linerate_model::knobs::KNOBS;
 use linerate_record::knob::{Locator, Scope};
+use linerate_settings::knobs::KNOBS;
 
 use super::tune::Ground;
 
@@ -177,8 +177,8 @@ fn longer_than_a_write(ground: &Ground, file: &str) -> Result<(), Failed> {
     for (words, code) in [(&diff[..6], 2), (&["tune", "apply", file][..], 2)] {
         let output = ground.run(words);
         let text = crate::running::shown(&output);
-        let is_told = text.contains("bytes, and the kernel takes 4094 at a time");
-        assert!(output.status.code() == Some(code) && is_told, "{words:?}: {text}");
+        let is_reported = text.contains("bytes, and the kernel takes 4094 at a time");
+        assert!(output.status.code() == Some(code) && is_reported, "{words:?}: {text}");
         ground.run(&["tune", "rollback"]);
         assert!(ground.sysctl(PORTS).unwrap_or_default() == before, "{words:?}");
     }

@@ -237,9 +237,9 @@ impl Minio {
         eventually_within(PATIENT, "MinIO's metrics to settle", || {
             let bucket_metrics = self.get("/minio/v2/metrics/bucket").unwrap_or_default();
             text = format!("{bucket_metrics}{}", self.get("/minio/v2/metrics/cluster").unwrap_or_default());
-            let told = lines_of(&text, "minio_bucket_traffic") + &lines_of(&text, "minio_s3_requests_total");
-            same = if !told.is_empty() && told == before { same + 1 } else { 0 };
-            before = told;
+            let reported = lines_of(&text, "minio_bucket_traffic") + &lines_of(&text, "minio_s3_requests_total");
+            same = if !reported.is_empty() && reported == before { same + 1 } else { 0 };
+            before = reported;
             std::thread::sleep(Duration::from_millis(500));
             same >= 12
         });

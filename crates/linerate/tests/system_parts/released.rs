@@ -56,13 +56,13 @@ pub(crate) fn told_by_their_parts() -> Result<(), Failed> {
     let binary = binary().ok_or("make dist was not run")?;
     let (dist, version) = (binary.parent().ok_or("it is in a folder")?, env!("CARGO_PKG_VERSION"));
     let sums = fs::read_to_string(dist.join(format!("linerate-{version}-sha256sums")))?;
-    let mut told = 0;
+    let mut reported = 0;
     for architecture in ["amd64", "arm64"] {
         let name = format!("linerate-{version}-linux-{architecture}");
         if !dist.join(&name).exists() {
             continue;
         }
-        told += 1;
+        reported += 1;
         let parts = format!("{name}.cdx.json");
         let bom: serde_json::Value = serde_json::from_slice(&fs::read(dist.join(&parts))?)?;
         assert_eq!((bom["bomFormat"].as_str(), bom["specVersion"].as_str()), (Some("CycloneDX"), Some("1.5")));
@@ -73,7 +73,7 @@ pub(crate) fn told_by_their_parts() -> Result<(), Failed> {
             assert!(sums.lines().any(|line| line.ends_with(&format!(" {name}"))), "{name}: {sums}");
         }
     }
-    assert!(told > 0, "no binary in {}", dist.display());
+    assert!(reported > 0, "no binary in {}", dist.display());
     let mut check = Command::new("sha256sum");
     let output = check.args(["--check", "--strict"]).arg(format!("linerate-{version}-sha256sums")).current_dir(dist);
     let output = output.output()?;

@@ -70,7 +70,7 @@ fn interfaces() -> Result<(), Failed> {
     ip(&format!("-n {name} link del top0"));
     ip(&format!("-n {name} link set lab0 netns {away}"));
     let line = lapses(&ground);
-    assert!(line.contains("but for 1 settings"), "{line}");
+    assert!(line.contains("but for 1 setting"), "{line}");
     assert_eq!(mtu(&elsewhere, "lab0"), "1400");
     // The watch tries again for a moment.
     let mut output = ground.run(&["tune", "rollback", &id]);
@@ -83,7 +83,7 @@ fn interfaces() -> Result<(), Failed> {
     assert!(shown(&output).contains("not restored: it is not there"), "{}", shown(&output));
     ip(&format!("-n {away} link set lab0 netns {name}"));
     let said = ground.done(&["tune", "rollback"]);
-    assert!(said.contains("1 of 1 settings"), "{said}");
+    assert!(said.contains("1 of 1 setting of"), "{said}");
     assert_eq!(mtu(&ground, "lab0"), "1500");
     assert!(ground.done(&["tune", "status"]).contains("nothing is applied"));
     println!("renamed, replaced and moved away: the interface is restored, and no other");
@@ -113,7 +113,7 @@ fn of_the_same_index() -> Result<(), Failed> {
         ip(&format!("-n {name} link add lab0 index {number} mtu 1400 type veth peer name lab1"));
         assert_eq!(index(), number);
         let line = lapses(&ground);
-        assert!(line.contains("but for 1 settings"), "{line}");
+        assert!(line.contains("but for 1 setting"), "{line}");
         assert_eq!(mtu(&ground, "lab0"), "1400", "another's");
     }
     println!("an interface of the index of one that was changed is left alone");

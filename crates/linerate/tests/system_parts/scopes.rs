@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use libtest_mimic::Failed;
-use linerate_model::knobs::KNOBS;
 use linerate_record::knob::{Knob, Locator, Scope, TakesEffect};
+use linerate_settings::knobs::KNOBS;
 
 /// Not tried: a moment of these would cost the machine its forwarding or its addresses.
 const LEFT_ALONE: [&str; 2] = ["net.ipv4.ip_forward", "net.ipv6.conf.all.disable_ipv6"];
@@ -84,15 +84,15 @@ fn try_one(knob: &Knob, path: &str, before: &Space, name: String) -> Result<bool
 
     let follows = is_there.is_none() || is_there == Some(on_host.clone());
     if follows != (knob.scope == Scope::Host) {
-        let told = format!("{was_there:?}, then {is_there:?} where the host has {on_host:?}");
-        return Err(format!("{} is said to be of the {:?}: {told}", knob.id, knob.scope).into());
+        let reported = format!("{was_there:?}, then {is_there:?} where the host has {on_host:?}");
+        return Err(format!("{} is said to be of the {:?}: {reported}", knob.id, knob.scope).into());
     }
     // Settings of `conf` are copied too, but act at once wherever they are written.
     if knob.scope == Scope::NetworkNamespace && !knob.id.contains(".conf.") {
         let copied = after.as_deref() == Some(on_host.as_str());
         if copied != (knob.takes_effect == TakesEffect::NewNamespace) {
-            let told = format!("a new namespace has {after:?} where the host has {on_host:?}");
-            return Err(format!("{} is said to act on {:?}: {told}", knob.id, knob.takes_effect).into());
+            let reported = format!("a new namespace has {after:?} where the host has {on_host:?}");
+            return Err(format!("{} is said to act on {:?}: {reported}", knob.id, knob.takes_effect).into());
         }
     }
     Ok(true)

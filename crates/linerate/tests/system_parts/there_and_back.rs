@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
 use linerate_host::setting::{Changeable, changeable};
-use linerate_model::knobs::KNOBS;
 use linerate_record::knob::{Locator, Scope};
+use linerate_settings::knobs::KNOBS;
 use tempfile::tempdir;
 
 use super::booted::kernel;
@@ -102,10 +102,10 @@ fn judged(command: &mut Command, least: usize) -> Result<(), Failed> {
         let why = format!("it did not end within {SECONDS_MAX} s, and said last: {last:?}\n{text}");
         return Err(why.into());
     }
-    let told: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
-    let (fine, others): (Vec<&str>, Vec<&str>) = told.iter().partition(|line| line.starts_with("ok "));
+    let reported: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
+    let (fine, others): (Vec<&str>, Vec<&str>) = reported.iter().partition(|line| line.starts_with("ok "));
     let is_whole = fine.len() >= least && others == ["done with 0 failures"];
     assert!(is_whole && output.status.success(), "{} of {least} cases: {others:#?}\n{text}", fine.len());
-    println!("{}", told.join("\n"));
+    println!("{}", reported.join("\n"));
     Ok(())
 }

@@ -472,9 +472,9 @@ pub(crate) fn not_nested() -> Result<(), Failed> {
     let (of_first, of_second) = (file(&first, "1111"), file(&second, "2222"));
     let is_refused = |ground: &Ground, file: &str, other: &Ground| {
         let output = ground.run(&["tune", "apply", file]);
-        let told = shown(&output);
+        let reported = shown(&output);
         let fix = format!("LINERATE_STATE={}", other.state.path().display());
-        output.status.code() == Some(2) && told.contains("waits to be confirmed") && told.contains(&fix)
+        output.status.code() == Some(2) && reported.contains("waits to be confirmed") && reported.contains(&fix)
     };
     for ended in ["confirm", "rollback"] {
         first.done(&["tune", "apply", &of_first]);
@@ -505,7 +505,7 @@ pub(crate) fn refused() -> Result<(), Failed> {
         ("vm.swappiness=1", "one value for the whole machine"),
         ("net.core.somaxcon=1", "did you mean net.core.somaxconn?"),
         ("nic.mtu@../lab0=1400", "cannot be read"),
-        ("nic.mtu=1400", "cannot be read"),
+        ("nic.mtu=1400", "each device has its own"),
     ] {
         let output = ground.run(&["tune", "diff", "--netns", &name, "--set", set]);
         assert!(output.status.code() == Some(2) && shown(&output).contains(part), "{set}: {}", shown(&output));

@@ -69,18 +69,18 @@ fn watch_killed() -> Result<(), Failed> {
             assert!(Command::new("kill").args(["-9", &pid.to_string()]).status()?.success());
         }
     }
-    let is_told = || {
+    let is_reported = || {
         let output = ground.run(&["tune", "status"]);
         output.status.code() == Some(6) && shown(&output).contains("no watch lives")
     };
-    assert!(wait_until(is_told, Duration::from_secs(5)), "{}", shown(&ground.run(&["tune", "status"])));
+    assert!(wait_until(is_reported, Duration::from_secs(5)), "{}", shown(&ground.run(&["tune", "status"])));
     assert_ne!(ground.sysctl("net.core.somaxconn"), before);
     std::thread::sleep(Duration::from_secs(8));
     ground.done(&["tune", "log"]);
     assert_ne!(ground.sysctl("net.core.somaxconn"), before, "nobody is left to take it back, and log does not");
     let output = ground.run(&["tune", "confirm"]);
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("no watch lived to take it back: 1 of 1 settings"), "{}", shown(&output));
+    assert!(shown(&output).contains("no watch lived to take it back: 1 of 1 setting"), "{}", shown(&output));
     assert_eq!(ground.sysctl("net.core.somaxconn"), before);
     assert!(ground.done(&["tune", "status"]).contains("nothing is applied"));
     Ok(())

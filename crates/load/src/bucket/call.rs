@@ -1,22 +1,25 @@
 //! One bucket call: its request, its one deadline, and its whole answer.
 
 use std::io::{self, Read as _, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use linerate_record::load::Lookup;
+use linerate_wire::patience::{Patience, Patient, WaitEnd};
+use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
+use linerate_wire::tls::{Stream, fault, words};
+use linerate_wire::transport::dial_blocking;
 use sha2::Digest as _;
 
-use super::errors::{BucketError, Lateness};
-use super::patience::{Ended, Patience, Patient};
+use super::errors::{BucketError, Lateness, reaching};
 use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT, DELETING_MAX};
 use crate::document::{error_code, root, walk};
 use crate::failure::beginning;
 use crate::hosts::host_header;
 use crate::request::{Extra, push_signature};
-use crate::response::{self, Chunks, Framing, HEAD_BYTES_MAX, Head};
-use crate::session::{Lookup, Session};
-use crate::sigv4::{Canonical, Signer, hex, push_encoded_path};
-use crate::tls::{Stream, fault, remedy};
-use crate::transport::dial_blocking;
+use crate::session::Session;
+use crate::sigv4::{Canonical, KeyNames, Signer, hex, push_encoded_path};
+use crate::tls::remedy;
 
 /// What a bucket is asked.
 pub(super) struct Call<'a> {
@@ -37,15 +40,15 @@ impl<'a> Call<'a> {
     pub(super) fn new(what: impl Into<String>, method: &'a str) -> Self {
         Call { what: what.into(), method, key: "", query: b"", headers: &[], body: b"", deletions: 1 }
     }
-
-    fn malformed(&self, why: String) -> BucketError {
-        BucketError::Answer { call: self.what.clone(), why }
-    }
 }
 
 /// A whole answer.
 pub(super) struct Answer {
+    /// What was asked, and of whom.
+    pub(super) asked: String,
     pub(super) status: u16,
+    /// Where the keys were found that signed the call.
+    pub(super) keys: Arc<KeyNames>,
     keep_alive: bool,
     pub(super) server: Option<String>,
     pub(super) content_length: Option<u64>,
@@ -54,12 +57,12 @@ pub(super) struct Answer {
 
 impl Answer {
     /// A success, as far as its status and its root tell: an error in its body is a refusal, whatever the status.
-    pub(super) fn ok(self, call: &Call<'_>) -> Result<Answer, BucketError> {
+    pub(super) fn ok(self) -> Result<Answer, BucketError> {
         if (200..300).contains(&self.status) && root(&self.body) != Some(b"Error") {
             return Ok(self);
         }
         let code = error_code(&self.body);
-        Err(BucketError::Refused { call: call.what.clone(), status: self.status, code })
+        Err(BucketError::Refused { call: self.asked, status: self.status, code, keys: self.keys })
     }
 
     /// S3's code.
@@ -68,8 +71,8 @@ impl Answer {
     }
 
     /// A success that says nothing besides: a body is somebody else's.
-    pub(super) fn done(self, call: &Call<'_>, session: &Session) -> Result<(), BucketError> {
-        let answer = self.ok(call)?;
+    pub(super) fn done(self, session: &Session) -> Result<(), BucketError> {
+        let answer = self.ok()?;
         // What some say of a bucket that they have made; Ceph's RGW says it in JSON, to its system users.
         let of_bucket = matches!(root(&answer.body), Some(b"CreateBucketResult" | b"CreateBucketConfiguration"))
             || answer.body.starts_with(b"{\"entry_point_object_ver\"");
@@ -77,19 +80,19 @@ impl Answer {
             return Ok(());
         }
         let begins = beginning(&answer.body);
-        let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.told(begins));
-        Err(call.malformed(format!("it is \"{begins}\", and S3 says nothing there")))
+        let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.reported(begins));
+        let why = format!("it is \"{begins}\", and S3 says nothing there");
+        Err(BucketError::Answer { call: answer.asked, why })
     }
 
     /// A success with a document, gone through by its elements.
     pub(super) fn document(
         self,
-        call: &Call<'_>,
         roots: &[&str],
         on_end: impl FnMut(Option<&str>, &str, &mut String) -> Result<(), String>,
     ) -> Result<(), BucketError> {
-        let answer = self.ok(call)?;
-        walk(&answer.body, roots, on_end).map_err(|why| call.malformed(why))
+        let answer = self.ok()?;
+        walk(&answer.body, roots, on_end).map_err(|why| BucketError::Answer { call: answer.asked, why })
     }
 }
 
@@ -109,7 +112,7 @@ impl Bucket<'_> {
         let socket = Patient::new(socket, patience).map_err(failed)?;
         let Some(tls) = &self.session.tls else { return Ok(Stream::Plain(socket)) };
         let shaken = tls.shake_hands(self.host, socket);
-        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match Ended::of(&error) {
+        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match WaitEnd::of(&error) {
             Some(_) => self.failed("the TLS handshake", error),
             None => self.not_shaken(&error),
         })
@@ -122,7 +125,7 @@ impl Bucket<'_> {
     fn not_shaken(&self, error: &io::Error) -> BucketError {
         let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let (why, remedy) = match of_tls {
-            Some(inner) => (inner.to_string(), remedy(fault(inner, false))),
+            Some(inner) => (words(inner), remedy(fault(inner, false))),
             None if is_closed(error.kind()) => {
                 ("it closed during the handshake".to_owned(), remedy("closed during the handshake"))
             }
@@ -131,14 +134,19 @@ impl Bucket<'_> {
         BucketError::Tls { host: self.authority(), why, remedy }
     }
 
+    /// Where the keys were found.
+    fn keys(&self) -> Arc<KeyNames> {
+        self.session.credentials.as_ref().map_or_else(Arc::default, |credentials| Arc::clone(&credentials.from))
+    }
+
     pub(super) fn authority(&self) -> String {
         self.session.hosts[self.host].authority.clone()
     }
 
     fn failed(&self, what: &str, error: io::Error) -> BucketError {
         let host = self.authority();
-        match Ended::of(&error) {
-            Some(Ended::Stopped) => BucketError::Stopped,
+        match WaitEnd::of(&error) {
+            Some(WaitEnd::Stopped) => BucketError::Stopped,
             Some(late) => BucketError::Late { call: what.to_owned(), host, ended: Lateness(late) },
             None if error.get_ref().is_some_and(|inner| inner.is::<Boundless>()) => {
                 BucketError::Boundless { call: what.to_owned(), host, why: error.to_string() }
@@ -148,7 +156,7 @@ impl Bucket<'_> {
                     self.not_shaken(&error)
                 }
                 io::ErrorKind::InvalidData => BucketError::NotHttp { host, why: error.to_string() },
-                _ => BucketError::Unreachable { host, source: error },
+                _ => BucketError::Unreachable { remedy: reaching(&error), host, source: error },
             },
         }
     }
@@ -167,7 +175,10 @@ impl Bucket<'_> {
             let stream = self.open(patience.clone())?;
             answered = self.exchange(stream, &patience, &request, (call.body, to_head));
         }
-        answered.map_err(|error| self.failed(&call.what, error))
+        let asked = format!("{} at {}", call.what, self.authority());
+        answered
+            .map(|answer| Answer { asked, keys: self.keys(), ..answer })
+            .map_err(|error| self.failed(&call.what, error))
     }
 
     /// One request and its answer; keeps the connection where the host does.
@@ -193,7 +204,7 @@ impl Bucket<'_> {
         let authority = host_header(&session.hosts[self.host].authority, session.tls.is_some());
         let (host, mut path) = match session.lookup {
             Lookup::Path => (authority.to_owned(), b"/".to_vec()),
-            Lookup::VirtualHost => (format!("{}.{authority}", session.bucket), b"/".to_vec()),
+            Lookup::Host => (format!("{}.{authority}", session.bucket), b"/".to_vec()),
         };
         if session.lookup == Lookup::Path {
             push_encoded_path(&session.bucket, &mut path);
@@ -285,7 +296,7 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let head = read_head(stream, &mut bytes, &mut buffer, to_head)?;
     let too_long = || boundless(format!("it is longer than {} MiB", BODY_BYTES_MAX >> 20));
-    if matches!(head.framing, Framing::Length(length) if length > BODY_BYTES_MAX as u64) {
+    if matches!(head.framing, BodyFraming::Length(length) if length > BODY_BYTES_MAX as u64) {
         return Err(too_long());
     }
     let server = response::header(&bytes, "server").map(str::to_owned);
@@ -293,23 +304,32 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
     let mut fresh = &bytes[head.head_bytes..];
     loop {
         match head.framing {
-            Framing::Chunked => {
+            BodyFraming::Chunked => {
                 chunks.take(fresh, |data| body.extend_from_slice(data)).map_err(refuse)?;
             }
-            Framing::Length(_) | Framing::UntilClose => body.extend_from_slice(fresh),
+            BodyFraming::Length(_) | BodyFraming::UntilClose => body.extend_from_slice(fresh),
         }
         let whole = match head.framing {
-            Framing::Length(length) => body.len() as u64 >= length,
-            Framing::Chunked => chunks.done(),
-            Framing::UntilClose => false,
+            BodyFraming::Length(length) => body.len() as u64 >= length,
+            BodyFraming::Chunked => chunks.done(),
+            BodyFraming::UntilClose => false,
         };
         // What follows an answer was not asked for: it is not read as the answer to what is asked next.
-        let surplus = matches!(head.framing, Framing::Length(length) if body.len() as u64 > length);
+        let surplus = matches!(head.framing, BodyFraming::Length(length) if body.len() as u64 > length);
         let keep_alive = head.keep_alive && !surplus;
         let Head { status, content_length, .. } = head;
-        let answer = |body| Answer { status, keep_alive, server: server.clone(), content_length, body };
+        let server = server.clone();
+        let answer = |body| Answer {
+            asked: String::new(),
+            status,
+            keys: Arc::default(),
+            keep_alive,
+            server,
+            content_length,
+            body,
+        };
         if whole {
-            if let Framing::Length(length) = head.framing {
+            if let BodyFraming::Length(length) = head.framing {
                 body.truncate(length as usize);
             }
             return Ok(answer(body));
@@ -320,7 +340,7 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
         fresh = read_some(stream, &mut buffer)?;
         if fresh.is_empty() {
             // Nothing says that such a body is whole, but for its own form.
-            return if head.framing == Framing::UntilClose {
+            return if head.framing == BodyFraming::UntilClose {
                 Ok(answer(body))
             } else {
                 Err(io::ErrorKind::UnexpectedEof.into())

@@ -1,19 +1,24 @@
 //! How bucket calls fail, and what to do about it.
 
 use std::io;
+use std::sync::Arc;
 
-use super::patience::Ended;
+use linerate_wire::patience::WaitEnd;
+
+use crate::sigv4::KeyNames;
 
 /// A bucket call that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
     /// No connection, or one that broke.
-    #[error("failed to reach {host}: {source}")]
+    #[error("failed to reach {host}: {source}; {remedy}")]
     Unreachable {
         /// `host:port`.
         host: String,
         /// Why.
         source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// A call that its time limit ended.
     #[error("{call} at {host} {ended}")]
@@ -57,14 +62,16 @@ pub enum BucketError {
         why: String,
     },
     /// A refusal.
-    #[error("{call} was refused with HTTP {}", refusal(call, *status, code.as_deref()))]
+    #[error("{call} was refused with HTTP {}", refusal(call, *status, code.as_deref(), keys))]
     Refused {
-        /// What was asked.
+        /// What was asked, and of whom.
         call: String,
         /// Status.
         status: u16,
         /// S3's code, where the answer names one.
         code: Option<String>,
+        /// Where the keys were found that signed it.
+        keys: Arc<KeyNames>,
     },
     /// A call that is not made, as the one before it was not answered.
     #[error("a call before it was not answered in its time, and no more are made")]
@@ -72,7 +79,7 @@ pub enum BucketError {
     /// An answer that does not make sense.
     #[error("the answer to {call} could not be understood: {why}")]
     Answer {
-        /// What was asked.
+        /// What was asked, and of whom.
         call: String,
         /// Why.
         why: String,
@@ -82,7 +89,7 @@ pub enum BucketError {
 /// After which time a call was given up: `timed out after 3 s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Lateness(pub(super) Ended);
+pub struct Lateness(pub(super) WaitEnd);
 
 impl BucketError {
     /// Whether the target forbids what was asked, and may allow something else.
@@ -99,9 +106,23 @@ impl BucketError {
     }
 }
 
-fn refusal(call: &str, status: u16, code: Option<&str>) -> String {
+/// What to do about a host that is not reached.
+pub(super) fn reaching(error: &io::Error) -> &'static str {
+    use io::ErrorKind as K;
+    match error.kind() {
+        K::ConnectionRefused => "nothing listens there: does the server run, and is the port right?",
+        K::HostUnreachable | K::NetworkUnreachable | K::TimedOut => {
+            "no way leads there: are the address, the routes and the firewalls right?"
+        }
+        K::AddrNotAvailable => "this machine has no local address or port left for it: see --source",
+        K::PermissionDenied => "a rule on this machine forbids it: see its firewall",
+        _ => "it closes connections: is S3 served there, and does it want TLS (https://, or --tls)?",
+    }
+}
+
+fn refusal(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> String {
     let named = code.map_or_else(String::new, |code| format!(" ({code})"));
-    format!("{status}{named}{}", advice(call, status, code))
+    format!("{status}{named}{}", advice(call, status, code, keys))
 }
 
 /// What a call needs to be allowed, by the beginning of its words; S3's own names.
@@ -118,15 +139,21 @@ const PERMISSIONS: [(&str, &str); 9] = [
 ];
 
 /// What to do about a refusal, behind a semicolon; empty where nothing is known to help.
-fn advice(call: &str, status: u16, code: Option<&str>) -> String {
+fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> String {
     let needed = PERMISSIONS.iter().find(|(begins, _)| call.starts_with(begins));
     if let (Some("AccessDenied" | "AllAccessDisabled"), Some((_, permission))) = (code, needed) {
         return format!("; check that these keys may use this bucket: it takes {permission}");
     }
     let what = match code {
-        Some("InvalidAccessKeyId") => "the target does not know this access key; check AWS_ACCESS_KEY_ID",
-        Some("SignatureDoesNotMatch") => "the secret key is not that of this access key; check AWS_SECRET_ACCESS_KEY",
-        Some("InvalidToken" | "ExpiredToken" | "TokenRefreshRequired") => "check AWS_SESSION_TOKEN",
+        Some("InvalidAccessKeyId") => {
+            return format!("; the target does not know this access key; check {}", keys.access_key);
+        }
+        Some("SignatureDoesNotMatch") => {
+            return format!("; the secret key is not that of this access key; check {}", keys.secret_key);
+        }
+        Some("InvalidToken" | "ExpiredToken" | "TokenRefreshRequired") => {
+            return format!("; check {}", keys.session_token);
+        }
         Some("RequestTimeTooSkewed") => "check the clocks of this machine and of the target",
         Some(
             "AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError" | "IllegalLocationConstraintException",
@@ -155,28 +182,50 @@ mod tests {
             ("deleting 7 objects of this run", "s3:DeleteObject,"),
             ("removing bucket \"b\"", "s3:DeleteBucket"),
         ] {
-            let denied = BucketError::Refused { call: call.into(), status: 403, code: Some("AccessDenied".into()) };
+            let denied = BucketError::Refused {
+                call: call.into(),
+                status: 403,
+                code: Some("AccessDenied".into()),
+                keys: Arc::default(),
+            };
             let words = denied.to_string();
-            let told: Vec<&str> = words.split_whitespace().collect();
-            assert!(denied.is_denied() && told.contains(&permission), "{words}");
+            let reported: Vec<&str> = words.split_whitespace().collect();
+            assert!(denied.is_denied() && reported.contains(&permission), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_not_reached_is_told_with_what_to_look_at() {
+        for (kind, part) in [
+            (io::ErrorKind::ConnectionRefused, "nothing listens there"),
+            (io::ErrorKind::NetworkUnreachable, "no way leads there"),
+            (io::ErrorKind::ConnectionReset, "does it want TLS"),
+        ] {
+            let source = io::Error::from(kind);
+            let reported =
+                BucketError::Unreachable { host: "h:1".into(), remedy: reaching(&source), source }.to_string();
+            assert!(reported.starts_with("failed to reach h:1: ") && reported.contains(part), "{reported}");
         }
     }
 
     #[test]
     fn refusals_tell_their_code_and_what_helps() {
-        let told = |status, code: Option<&str>| {
-            BucketError::Refused { call: "it".into(), status, code: code.map(str::to_owned) }.to_string()
+        let reported = |status, code: Option<&str>| {
+            let keys = KeyNames { secret_key: "WARP_SECRET_KEY".into(), ..KeyNames::default() };
+            BucketError::Refused { call: "it".into(), status, code: code.map(str::to_owned), keys: keys.into() }
+                .to_string()
         };
-        assert_eq!(told(500, None), "it was refused with HTTP 500");
-        assert_eq!(told(503, Some("SlowDown")), "it was refused with HTTP 503 (SlowDown)");
+        assert_eq!(reported(500, None), "it was refused with HTTP 500");
+        assert_eq!(reported(503, Some("SlowDown")), "it was refused with HTTP 503 (SlowDown)");
         for (code, part) in [
             (Some("InvalidAccessKeyId"), "(InvalidAccessKeyId); the target does not know this access key"),
-            (Some("SignatureDoesNotMatch"), "AWS_SECRET_ACCESS_KEY"),
+            (Some("SignatureDoesNotMatch"), "this access key; check WARP_SECRET_KEY"),
+            (Some("ExpiredToken"), "check AWS_SESSION_TOKEN"),
             (Some("RequestTimeTooSkewed"), "clocks"),
             (Some("AuthorizationHeaderMalformed"), "--region"),
             (None, "check the keys"),
         ] {
-            assert!(told(403, code).contains(part), "{}", told(403, code));
+            assert!(reported(403, code).contains(part), "{}", reported(403, code));
         }
     }
 }

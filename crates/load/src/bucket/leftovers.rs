@@ -110,7 +110,7 @@ impl Bucket<'_> {
 
     /// A listing that ignored its prefix must not lead to a deletion outside it.
     fn own(&self, mut listed: Vec<Identified>) -> Vec<Identified> {
-        listed.retain(|entry| entry.key.starts_with(&self.session.run_prefix));
+        listed.retain(|entry| is_of_run(&entry.key, &self.session.run_prefix));
         listed
     }
 
@@ -120,7 +120,7 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`], also where the target says that some were not deleted.
     pub fn delete_leftovers(&mut self, left: &[Leftover]) -> Result<(), BucketError> {
-        let own = left.iter().filter(|one| one.key().starts_with(&self.session.run_prefix)).take(DELETE_KEYS_MAX);
+        let own = left.iter().filter(|one| is_of_run(one.key(), &self.session.run_prefix)).take(DELETE_KEYS_MAX);
         let keys: Vec<(String, Option<String>)> = own
             .map(|one| match one {
                 Leftover::Object(key) => (key.clone(), None),
@@ -136,15 +136,23 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`].
     pub fn abort_upload(&mut self, upload: &Identified) -> Result<(), BucketError> {
-        if !upload.key.starts_with(&self.session.run_prefix) {
+        if !is_of_run(&upload.key, &self.session.run_prefix) {
             return Ok(());
         }
         let query = query(vec![("uploadId", &upload.id)]);
         let what = format!("giving up an upload of {:?}", upload.key);
         let call = Call { key: &upload.key, query: &query, ..Call::new(what, "DELETE") };
         let answer = self.call(&call)?;
-        if answer.status == 404 { Ok(()) } else { answer.done(&call, self.session) }
+        if answer.status == 404 { Ok(()) } else { answer.done(self.session) }
     }
+}
+
+/// Whether a run may have written a key: it lies below its prefix, and no part of it behind that leads out again, as
+/// some servers would resolve it.
+#[must_use]
+pub fn is_of_run(key: &str, run_prefix: &str) -> bool {
+    let is_step = |part: &str| part == ".." || part == ".";
+    key.strip_prefix(run_prefix).is_some_and(|rest| !rest.split(['/', '\\']).any(is_step))
 }
 
 /// In the order of names, as SigV4 wants it.
@@ -173,6 +181,21 @@ pub(super) fn known<T>(page: Result<T, BucketError>) -> Result<Option<T>, Bucket
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_lead_out_of_the_prefix_are_no_keys_of_the_run() {
+        for (key, is_one) in [
+            ("p/linerate-r-1/0/1", true),
+            ("p/linerate-r-1/..0", true),
+            ("p/linerate-r-1/../../0", false),
+            ("p/linerate-r-1/0/..", false),
+            ("p/linerate-r-1/./0", false),
+            ("p/linerate-r-1/..\\0", false),
+            ("p/linerate-r-2/0", false),
+        ] {
+            assert_eq!(is_of_run(key, "p/linerate-r-1/"), is_one, "{key}");
+        }
+    }
 
     #[test]
     fn a_query_is_in_the_order_of_its_names() {

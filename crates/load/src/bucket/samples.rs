@@ -59,7 +59,7 @@ impl Bucket<'_> {
             return Ok(None);
         }
         let length = answer.content_length;
-        answer.ok(&call)?;
-        length.map(Some).ok_or_else(|| BucketError::Answer { call: call.what, why: "it tells no length".into() })
+        let asked = answer.ok()?.asked;
+        length.map(Some).ok_or_else(|| BucketError::Answer { call: asked, why: "it states no length".into() })
     }
 }

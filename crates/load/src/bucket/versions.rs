@@ -37,7 +37,7 @@ impl Bucket<'_> {
         let what = format!("looking whether bucket {:?} keeps versions", self.session.bucket);
         let call = Call { query: b"versioning=", ..Call::new(what, "GET") };
         let mut status = None;
-        let looked = self.call(&call)?.document(&call, &["VersioningConfiguration"], |parent, name, text| {
+        let looked = self.call(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
             if parent == Some("VersioningConfiguration") && name == "Status" {
                 status = Some(text.trim().to_owned());
             }
@@ -62,7 +62,7 @@ impl Bucket<'_> {
         let call = Call { query: b"object-lock=", ..Call::new("looking for an object lock", "GET") };
         let answer = self.call(&call)?;
         let (mut mode, mut length) = (None, None);
-        let looked = answer.ok(&call).and_then(|answer| {
+        let looked = answer.ok().and_then(|answer| {
             let on_end = |parent: Option<&str>, name: &str, text: &mut String| {
                 match (parent, name) {
                     (Some("DefaultRetention"), "Mode") => mode = Some(text.trim().to_owned()),
@@ -73,7 +73,7 @@ impl Bucket<'_> {
                 Ok(())
             };
             walk(&answer.body, &["ObjectLockConfiguration"], on_end)
-                .map_err(|why| BucketError::Answer { call: call.what.clone(), why })
+                .map_err(|why| BucketError::Answer { call: answer.asked, why })
         });
         Ok(looked.ok().and(mode).map(|mode| length.map_or(mode.clone(), |length| format!("{mode}, {length}"))))
     }

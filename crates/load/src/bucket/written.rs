@@ -1,13 +1,15 @@
 //! Requests of bucket calls as they would go out, for whoever wants to look at them first: fuzz targets do.
 
 use super::call::Call;
-use super::{Bucket, Heed, leftovers::query};
+use linerate_wire::patience::Heed;
+
+use super::{Bucket, leftovers::query};
 use crate::session::Session;
 
 /// One request of each kind that cleaning up sends, written for the first host; nothing is sent.
 #[must_use]
 pub fn written(session: &Session) -> Vec<Vec<u8>> {
-    let bucket = Bucket { session, host: 0, stream: None, heed: Heed::Nothing };
+    let bucket = Bucket { session, host: 0, stream: None, heed: Heed::Nothing, deletes_singly: false };
     let prefix = session.run_prefix.as_str();
     let listing = query(vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)]);
     let (key, upload) = (format!("{prefix}key"), query(vec![("uploadId", "id")]));

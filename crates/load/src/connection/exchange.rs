@@ -1,13 +1,13 @@
 //! The exchange in flight on a connection: what was asked, what has moved, and what the reply said so far.
 
 use linerate_record::run::Op;
+use linerate_wire::response::{self, BodyFraming, Chunks, ContentRange, Head};
 
 use super::listed::{Expected, Listed};
+use crate::ask::{Ask, Subject};
 use crate::body::Bodies;
 use crate::failure::{location_host, retry_after_ns};
 use crate::multipart::REPLY_BYTES_MAX;
-use crate::request::{Ask, Subject};
-use crate::response::{self, Chunks, ContentRange, Framing, Head};
 use crate::retry::Since;
 use crate::streaming::Layout;
 
@@ -35,7 +35,7 @@ pub(crate) struct Exchange {
     pub(super) sent: u64,
     pub(super) status: u16,
     pub(super) keep_alive: bool,
-    pub(super) framing: Framing,
+    pub(super) framing: BodyFraming,
     pub(super) chunks: Chunks,
     pub(super) received: u64,
     pub(super) content_length: Option<u64>,
@@ -61,7 +61,7 @@ impl Exchange {
             sent: 0,
             status: 0,
             keep_alive: false,
-            framing: Framing::Length(0),
+            framing: BodyFraming::Length(0),
             chunks: Chunks::default(),
             received: 0,
             content_length: None,
@@ -98,7 +98,7 @@ impl Exchange {
 
     /// Whether more came than the object has.
     pub(super) fn is_too_long(&self) -> bool {
-        let announced = if let Framing::Length(length) = self.framing { length } else { 0 };
+        let announced = if let BodyFraming::Length(length) = self.framing { length } else { 0 };
         // A whole object in place of a range is told by its status.
         let is_object = self.ask.op == Op::Get && self.status == self.expected_status();
         self.received.max(announced) > if is_object { self.expected_bytes() } else { self.other_body_bytes_max() }
@@ -134,7 +134,7 @@ impl Exchange {
     /// Whether received bytes can go unseen.
     pub(super) fn discards(&self) -> bool {
         let is_object = self.ask.op == Op::Get && self.status < 300;
-        is_object && !self.verify && matches!(self.framing, Framing::Length(_))
+        is_object && !self.verify && matches!(self.framing, BodyFraming::Length(_))
     }
 }
 
@@ -178,8 +178,8 @@ pub(super) struct Against<'a> {
 pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: Against<'_>, beside: &mut Beside) {
     if exchange.status >= 300 || !matches!(exchange.ask.op, Op::Get | Op::Multipart) {
         // What it begins with is not blank.
-        let told = if beside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };
-        keep(&mut beside.document, told, DOCUMENT_BYTES_MAX);
+        let reported = if beside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };
+        keep(&mut beside.document, reported, DOCUMENT_BYTES_MAX);
         if exchange.ask.op == Op::List && exchange.status < 300 {
             beside.listed.take(bytes, against.expected);
         }

@@ -232,7 +232,7 @@ impl Listed {
             None if !self.closed || self.in_tag => NOT_WHOLE,
             None if self.truncated && !self.has_token => "goes on, and does not say where",
             None if self.key_count.is_some_and(|count| count != self.keys) => {
-                "shows another number of keys than it tells"
+                "shows another number of keys than it states"
             }
             None if self.keys > LIST_KEYS_MAX => "shows more keys than were asked for",
             None if self.keys > expected.most => "shows objects that the run did not write",
@@ -382,8 +382,8 @@ mod tests {
             (&format!("<x {}", "x".repeat(9000)), 0, "tag without end"),
         ] {
             let text = format!("<ListBucketResult>{inner}</ListBucketResult>");
-            let told = judged(text.as_bytes(), text.len() / 2, objects).err().unwrap_or_default();
-            assert!(told.contains(wrong) && told.is_empty() == wrong.is_empty(), "{inner:.80}: {told}");
+            let reported = judged(text.as_bytes(), text.len() / 2, objects).err().unwrap_or_default();
+            assert!(reported.contains(wrong) && reported.is_empty() == wrong.is_empty(), "{inner:.80}: {reported}");
         }
         for text in ["", "OK", "<html/>", "x<ListBucketResult/>", "<ListBucketResult/>x", "<ListBucketResult>"] {
             assert!(judged(text.as_bytes(), 0, 0).is_err(), "{text}");

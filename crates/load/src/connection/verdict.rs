@@ -41,12 +41,12 @@ pub(super) fn verdict(exchange: &Exchange, beside: &Beside, expected: &Expected)
 fn object(exchange: &Exchange) -> Result<(), Failure> {
     let ranged = exchange.ask.range.is_some();
     let fits = exchange.ask.range.is_none_or(|range| {
-        let told = exchange.content_range;
+        let reported = exchange.content_range;
         let whole = exchange.ask.subject.size_bytes();
-        told.is_some_and(|told| {
-            told.first == range.start
-                && told.last == range.start + range.length - 1
-                && told.whole.is_none_or(|told| told == whole)
+        reported.is_some_and(|reported| {
+            reported.first == range.start
+                && reported.last == range.start + range.length - 1
+                && reported.whole.is_none_or(|reported| reported == whole)
         })
     });
     // A part in place of the whole, the whole in place of a part, or a part that nobody asked for.

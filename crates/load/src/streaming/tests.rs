@@ -1,10 +1,12 @@
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_sigv4::sign::v4::{SigningParams, sign_chunk, sign_trailer};
 use proptest::prelude::*;
 
+use linerate_record::load::Unique;
+
 use super::*;
-use crate::body::Unique;
 use crate::object::ObjectId;
 use crate::sigv4::{Credentials, Secret, Signer, hex};
 
@@ -13,7 +15,12 @@ const UNIX_S: u64 = 1_369_353_600;
 
 fn signer(seed: &str) -> ChunkSigner {
     let secret_key = Secret::new(SECRET_KEY.into());
-    let key = Credentials { access_key: "AKIAIOSFODNN7EXAMPLE".into(), secret_key, session_token: None };
+    let key = Credentials {
+        access_key: "AKIAIOSFODNN7EXAMPLE".into(),
+        secret_key,
+        session_token: None,
+        from: Arc::default(),
+    };
     let mut signer = Signer::s3(key, "us-east-1");
     signer.set_time(UNIX_S);
     signer.chunks(seed.as_bytes().try_into().unwrap())
@@ -91,7 +98,7 @@ fn reference(payload: Payload, body: &[u8], seed: &str) -> Vec<u8> {
 const MODES: [Payload; 3] = [Payload::Streaming, Payload::StreamingTrailer, Payload::UnsignedTrailer];
 
 /// All of a body on the wire, taken in steps of `steps` bytes at most, in turn.
-fn sent(payload: Payload, span: Span, bodies: &Bodies, seed: &str, steps: &[usize], made_bytes: usize) -> Vec<u8> {
+fn sent(payload: Payload, span: BodySpan, bodies: &Bodies, seed: &str, steps: &[usize], made_bytes: usize) -> Vec<u8> {
     let layout = Layout::new(payload, span.length);
     let mut stream = Stream::default();
     stream.begin(payload.signs().then(|| signer(seed)));
@@ -133,7 +140,7 @@ proptest! {
         let id = ObjectId { set: 2, seq };
         let start = (part * size as f64) as u64;
         let start = if aligned { start - start % CHUNK_BYTES } else { start };
-        let span = Span { id, size_bytes: size, start, length: size - start };
+        let span = BodySpan { id, size_bytes: size, start, length: size - start };
         let mut body = vec![0; span.length as usize];
         bodies.fill(id, size, start, &mut body);
         let seed = String::from_utf8(hex(&[7; 32]).to_vec()).unwrap();
@@ -151,7 +158,7 @@ fn body_bytes_are_counted_without_their_frames() {
         for length in [0, 1, 65_535, 65_536, 65_537, 200_000] {
             let layout = Layout::new(payload, length);
             let bodies = Bodies::new(1, Unique::Tail, &[], None);
-            let span = Span::whole(ObjectId { set: 0, seq: 0 }, length);
+            let span = BodySpan::whole(ObjectId { set: 0, seq: 0 }, length);
             let mut stream = Stream::default();
             stream.begin(payload.signs().then(|| signer(std::str::from_utf8(&hex(&[0; 32])).unwrap())));
             let (mut wire, mut data, mut made) = (0, 0, vec![0; 1 << 10]);

@@ -9,16 +9,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use linerate_wire::channel::Wire;
+use linerate_wire::transport::Transport;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 
-use crate::channel::Wire;
 use crate::object::push_decimal;
-use crate::sys::set_receive_low_water;
-use crate::transport::Transport;
 
 /// Body bytes handed to the kernel in one call; stays in a processor's cache.
 const BODY_BYTES: usize = 256 << 10;
@@ -35,8 +34,11 @@ const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
 const NO_UPLOADS: &str = "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>";
 const NO_VERSIONS: &str = "<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>";
 const EMPTY_LIST: &str = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+/// Of the default region: other clients ask before anything else.
+const LOCATION: &str = "<LocationConstraint/>";
 const CREATED: &str = "<InitiateMultipartUploadResult><UploadId>null</UploadId></InitiateMultipartUploadResult>";
 const COMPLETED: &str = "<CompleteMultipartUploadResult><ETag>null</ETag></CompleteMultipartUploadResult>";
+const DELETED: &str = "<DeleteResult></DeleteResult>";
 
 /// The key of the eventfd that says that a connection waits to be taken.
 const WAKE: u64 = u64::MAX;
@@ -91,7 +93,6 @@ struct Served {
     head: Vec<u8>,
     outgoing: u64,
     wants_out: bool,
-    low_water: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +152,7 @@ fn adopt(epoll: &OwnedFd, connections: &mut Vec<Option<Served>>, socket: OwnedFd
     let reply = Reply { status: "", content_bytes: 0, with_body: false, part_of: None, document: "" };
     let (pending, head) = (Vec::new(), Vec::new());
     let transport = Transport::new(socket, side);
-    let served = Served { transport, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false, low_water: 1 };
+    let served = Served { transport, pending, incoming: 0, reply, head, outgoing: 0, wants_out: false };
     if place == connections.len() {
         connections.push(Some(served));
     } else {
@@ -207,9 +208,7 @@ fn step(served: &mut Served, body: &[u8], room: &mut Room) -> Result<(), Errno> 
 fn expect_body(served: &mut Served) {
     let awaited = served.transport.awaited(served.incoming);
     let mark = if awaited < 32 << 10 { 1 } else { awaited.min(LOW_WATER_MAX_BYTES) };
-    if mark != served.low_water && set_receive_low_water(&served.transport, mark as u32).is_ok() {
-        served.low_water = mark;
-    }
+    served.transport.set_low_water(mark);
 }
 
 /// Takes a whole request head off `pending`; `false` where it is not whole.
@@ -245,10 +244,12 @@ fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
         |status, content_bytes, with_body| Reply { status, content_bytes, with_body, part_of: None, document: "" };
     match method {
         "GET" if query.contains("list-type") => Reply { document: EMPTY_LIST, ..reply("200 OK", 0, false) },
+        "GET" if query.contains("location=") => Reply { document: LOCATION, ..reply("200 OK", 0, false) },
         "GET" if query.contains("uploads=") => Reply { document: NO_UPLOADS, ..reply("200 OK", 0, false) },
         "GET" if query.contains("versions=") => Reply { document: NO_VERSIONS, ..reply("200 OK", 0, false) },
         "POST" if query.contains("uploads") => Reply { document: CREATED, ..reply("200 OK", 0, false) },
         "POST" if query.contains("uploadId") => Reply { document: COMPLETED, ..reply("200 OK", 0, false) },
+        "POST" if query.contains("delete=") => Reply { document: DELETED, ..reply("200 OK", 0, false) },
         "GET" => match range.and_then(range_bytes) {
             // A range beyond the object is answered with the whole of it, as one that makes no sense is.
             Some((first, bytes)) if first.saturating_add(bytes) <= size_bytes => {
@@ -331,10 +332,12 @@ mod tests {
             ("GET", "/b?list-type=2&prefix=a-5", EMPTY_LIST),
             ("GET", "/b?max-uploads=1000&prefix=a-5&uploads=", NO_UPLOADS),
             ("GET", "/b?max-keys=1000&prefix=a-5&versions=", NO_VERSIONS),
+            ("GET", "/b/?location=", LOCATION),
             ("POST", "/b/x-7?uploads=", CREATED),
             ("PUT", "/b/x-7?partNumber=1&uploadId=null", ""),
             ("POST", "/b/x-7?uploadId=null", COMPLETED),
             ("DELETE", "/b/x-7?uploadId=null", ""),
+            ("POST", "/b?delete=", DELETED),
         ] {
             assert_eq!(answer(method, target, None).document, document, "{method} {target}");
         }

@@ -1,19 +1,19 @@
 //! Which request a thread starts, when, and at which host.
 
+use linerate_record::load::HostSelect;
 use linerate_record::run::Op;
+use linerate_wire::arrivals::OpenLoopThread;
 
 use super::Worker;
-use crate::arrivals::OpenLoop;
+use crate::ask::{Ask, Subject};
 use crate::choice::Chosen;
 use crate::connection::Exchange;
-use crate::request::{Ask, Subject};
 use crate::retry::Since;
-use crate::session::HostSelect;
 
 impl Worker<'_> {
     /// When the next request may start, or is due: now, or an instant to come.
     pub(super) fn due_at_ns(&self) -> u64 {
-        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoop::due_at_ns)
+        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoopThread::due_at_ns)
     }
 
     pub(super) fn start_open_slots(&mut self, now_ns: u64) {
@@ -78,7 +78,7 @@ impl Worker<'_> {
         let exchange = Exchange::new(ask, self.given.plan.verify, since, now_ns);
         self.outstanding[host] += 1;
         if let Some(place) = self.idle[host].pop() {
-            if let Some(connection) = self.places[place].connection.as_mut() {
+            if let Some(connection) = self.places.get_mut(place) {
                 connection.exchange = exchange;
             }
             self.begin(place);

@@ -3,9 +3,9 @@
 use linerate_record::run::Op;
 
 use super::Worker;
+use crate::ask::UploadStep;
+use crate::ask::{Ask, Subject};
 use crate::failure::Failure;
-use crate::multipart::Step;
-use crate::request::{Ask, Subject};
 
 impl Worker<'_> {
     /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
@@ -25,7 +25,7 @@ impl Worker<'_> {
 
     /// Books a call that succeeded.
     pub(super) fn call_succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
-        let Some(connection) = self.places[place].connection.as_mut() else { return };
+        let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &mut connection.exchange;
         let (ask, since, reply) = (exchange.ask, exchange.since, std::mem::take(&mut exchange.reply));
         let Some(call) = ask.call else { return };
@@ -39,7 +39,7 @@ impl Worker<'_> {
             return;
         }
         match (call.step, completed) {
-            (Step::Part(_), _) => self.tally_success(ask.host, Op::Part, bytes, since, first_byte_ns, now_ns),
+            (UploadStep::Part(_), _) => self.tally_success(ask.host, Op::Part, bytes, since, first_byte_ns, now_ns),
             (_, Some(whole)) => {
                 self.tally_success(ask.host, Op::Multipart, whole.size_bytes, whole.since, first_byte_ns, now_ns);
             }
@@ -64,7 +64,7 @@ impl Worker<'_> {
 impl Ask {
     /// Whether it gives an upload up.
     pub(super) fn aborts(&self) -> bool {
-        self.call.is_some_and(|call| call.step == Step::Abort)
+        self.call.is_some_and(|call| call.step == UploadStep::Abort)
     }
 
     /// Whether it changes what the target holds, so that its end is waited for.
@@ -74,7 +74,7 @@ impl Ask {
 
     /// Whether an object may be stored by it after it was given up. What is left of an upload is aborted.
     pub(super) fn may_be_stored(&self) -> bool {
-        let completes = self.call.is_some_and(|call| call.step == Step::Complete);
+        let completes = self.call.is_some_and(|call| call.step == UploadStep::Complete);
         matches!(self.subject, Subject::Own { .. }) && (self.op == Op::Put || completes)
     }
 }

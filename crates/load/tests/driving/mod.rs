@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_load::body::{Bodies, Unique};
+use linerate_load::body::Bodies;
 use linerate_load::hosts::Host;
 use linerate_load::multipart::Parts;
-use linerate_load::session::{HostSelect, Lookup, Payload, Plan, Session, Source, Until, Workload};
+use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_record::load::{HostSelect, Lookup, Payload, Unique, Workload};
 use linerate_record::run::Op;
 
 /// Bodies of any size; made once, where there are many sessions.
@@ -35,8 +36,8 @@ pub(crate) fn session(address: SocketAddr, timeout: Duration, bodies: &Arc<Bodie
 }
 
 /// Two requests in flight for half a minute at most: tests end it as soon as they have seen enough.
-pub(crate) fn plan(op: Op, size_bytes: u64) -> Plan {
-    Plan {
+pub(crate) fn plan(op: Op, size_bytes: u64) -> PointPlan {
+    PointPlan {
         workload: Workload::Single(op),
         sizes: size_bytes.to_string().parse().expect("a size"),
         concurrency: 2,

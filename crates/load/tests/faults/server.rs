@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const WAIT: Duration = Duration::from_secs(20);
 
 /// What a request was, and where to answer it.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReceivedRequest<'a> {
     /// Method, path and query.
     pub(crate) line: &'a str,
     pub(crate) stream: &'a mut BufReader<TcpStream>,
@@ -38,7 +38,7 @@ pub(crate) enum Then {
 }
 
 /// How a server answers.
-pub(crate) type Answer = Arc<dyn Fn(&mut Asked<'_>) -> io::Result<Then> + Send + Sync>;
+pub(crate) type Answer = Arc<dyn Fn(&mut ReceivedRequest<'_>) -> io::Result<Then> + Send + Sync>;
 
 /// Serves until the process ends.
 pub(crate) fn serve(answer: Answer) -> SocketAddr {
@@ -66,7 +66,8 @@ fn connection(stream: TcpStream, answer: &Answer, number: &AtomicU64) {
         let number = number.fetch_add(1, Ordering::Relaxed);
         let write = line.starts_with("PUT") || line.starts_with("DELETE");
         let stream = &mut stream;
-        let mut asked = Asked { line: &line, range, stream, body_bytes, size_bytes, number, on_connection, at, write };
+        let mut asked =
+            ReceivedRequest { line: &line, range, stream, body_bytes, size_bytes, number, on_connection, at, write };
         let then = answer(&mut asked).unwrap_or(Then::Close);
         on_connection += 1;
         if then == Then::Reset {
@@ -101,7 +102,7 @@ fn head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, u64, Op
     }
 }
 
-impl Asked<'_> {
+impl ReceivedRequest<'_> {
     /// Sends bytes as they are.
     pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes.as_ref())
@@ -142,6 +143,6 @@ pub(crate) fn error(code: &str) -> Vec<u8> {
 }
 
 /// Answers as a well-behaved server does.
-pub(crate) fn well(asked: &mut Asked<'_>) -> io::Result<Then> {
+pub(crate) fn well(asked: &mut ReceivedRequest<'_>) -> io::Result<Then> {
     asked.serve_well()
 }

@@ -4,17 +4,17 @@ use std::io;
 use std::time::Duration;
 
 use super::Call;
-use super::server::{Asked, Then, error, reply};
+use super::server::{ReceivedRequest, Then, error, reply};
 
 /// A way to misbehave.
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
-    pub(crate) answer: fn(&mut Asked<'_>) -> io::Result<Then>,
+    pub(crate) answer: fn(&mut ReceivedRequest<'_>) -> io::Result<Then>,
     /// Calls to which it is a right answer.
     pub(crate) right_for: &'static [Call],
 }
 
-const fn of(name: &'static str, answer: fn(&mut Asked<'_>) -> io::Result<Then>) -> Behaviour {
+const fn of(name: &'static str, answer: fn(&mut ReceivedRequest<'_>) -> io::Result<Then>) -> Behaviour {
     Behaviour { name, answer, right_for: &[] }
 }
 
@@ -23,13 +23,13 @@ const DONE: &[Call] = &[Call::Create, Call::Abort, Call::Put, Call::LoadDelete];
 
 const HTML: &[u8] = b"<html><head><title>Sign in</title><br></head></html>";
 
-fn hang(_: &mut Asked<'_>) -> io::Result<Then> {
+fn hang(_: &mut ReceivedRequest<'_>) -> io::Result<Then> {
     std::thread::sleep(Duration::from_secs(3));
     Ok(Then::Close)
 }
 
 /// Says something again and again, for longer than anybody waits: slowly, or some 4 MiB each second.
-fn again(asked: &mut Asked<'_>, text: &[u8], pause: Duration) -> io::Result<Then> {
+fn again(asked: &mut ReceivedRequest<'_>, text: &[u8], pause: Duration) -> io::Result<Then> {
     let times = if pause == SLOWLY { 1 } else { 4096_usize.div_ceil(text.len()) };
     let text = text.repeat(times);
     for _ in 0..20_000 {
@@ -42,24 +42,24 @@ fn again(asked: &mut Asked<'_>, text: &[u8], pause: Duration) -> io::Result<Then
 const AT_ONCE: Duration = Duration::from_millis(1);
 const SLOWLY: Duration = Duration::from_millis(20);
 
-fn keep(asked: &mut Asked<'_>, bytes: impl AsRef<[u8]>) -> io::Result<Then> {
+fn keep(asked: &mut ReceivedRequest<'_>, bytes: impl AsRef<[u8]>) -> io::Result<Then> {
     asked.take_body()?;
     asked.say(bytes)?;
     Ok(Then::Keep)
 }
 
-fn chunked(asked: &mut Asked<'_>, rest: &[u8]) -> io::Result<Then> {
+fn chunked(asked: &mut ReceivedRequest<'_>, rest: &[u8]) -> io::Result<Then> {
     asked.take_body()?;
     asked.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
     asked.say(rest)?;
     Ok(Then::Keep)
 }
 
-fn ok(asked: &mut Asked<'_>, body: &[u8]) -> io::Result<Then> {
+fn ok(asked: &mut ReceivedRequest<'_>, body: &[u8]) -> io::Result<Then> {
     keep(asked, reply("200 OK", "", body))
 }
 
-fn status(asked: &mut Asked<'_>, line: &str, headers: &str, body: &[u8]) -> io::Result<Then> {
+fn status(asked: &mut ReceivedRequest<'_>, line: &str, headers: &str, body: &[u8]) -> io::Result<Then> {
     keep(asked, reply(line, headers, body))
 }
 

@@ -4,12 +4,13 @@ use linerate_record::plan::Resource;
 
 use super::links::client;
 use super::wording::{Wording, derived, factor, link, percent, rate, stated};
-use super::{Case, Kind, Limit};
-use crate::bond::{Direction, usable_members};
+use super::{Case, Kind, ResourceLimit};
+use crate::bond::Direction;
+use crate::spread::ends::of_client;
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::ClientIngress, Resource::ClientEgress] };
 
-fn limits(case: &Case, out: &mut Vec<Limit>) {
+fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     let clients = f64::from(case.site.clients.count);
     if clients == 0.0 {
         return;
@@ -23,16 +24,16 @@ fn limits(case: &Case, out: &mut Vec<Limit>) {
 
 fn speed_bits_per_s(case: &Case, direction: Direction) -> f64 {
     let clients = &case.site.clients;
-    let ports = clients.bond.map_or(clients.ports, |mode| usable_members(mode, clients.ports, direction));
+    let reached = || of_client(case.site, direction).choosing.reach(clients.ports);
+    let ports = if clients.bond.is_some() { reached() } else { clients.ports };
     f64::from(ports) * clients.speed_bits_per_s
 }
 
-fn explain(case: &Case, limit: &Limit) -> Wording {
+fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let site = case.site;
     let direction = if limit.resource == Resource::ClientIngress { Direction::Ingress } else { Direction::Egress };
     let framing = client(site);
     Wording {
-        unit: "B/s",
         formula: "clients × speed × goodput / (bytes per client byte)".to_owned(),
         inputs: vec![
             stated(site, "clients", site.clients.count.to_string(), "clients.count".to_owned()),

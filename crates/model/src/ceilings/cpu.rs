@@ -1,9 +1,11 @@
 //! Processors of a node: what they do per byte.
 
 use linerate_record::plan::Resource;
+use linerate_record::site::Site;
 
-use super::wording::{Wording, derived, estimate, factor, group, nodes, path, stated};
-use super::{Case, Kind, Limit};
+use super::one_node::Load;
+use super::wording::{Wording, derived, estimate, factor, group, nodes, path, rate, stated, way_in};
+use super::{Case, Kind, ResourceLimit};
 use crate::traffic::Passes;
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::Cpu] };
@@ -32,19 +34,25 @@ const COSTS: &[Cost] = &[
 /// Nanoseconds that a core has in a second.
 const NS_PER_S: f64 = 1e9;
 
-fn limits(case: &Case, out: &mut Vec<Limit>) {
+fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
-        let capacity = f64::from(case.site.groups[place].cores) * NS_PER_S;
-        case.of_node(out, Resource::Cpu, place, demand_ns(&case.traffic.nodes[place].passes), capacity);
+        let load = load(case, place, &case.traffic.nodes[place].passes);
+        case.of_node(out, load.resource, place, load.demand, load.capacity);
     }
 }
 
-/// Nanoseconds of a core per client byte.
-pub(super) fn demand_ns(passes: &Passes) -> f64 {
-    COSTS.iter().map(|cost| (cost.amount)(passes) / cost.bytes_per_s * NS_PER_S).sum()
+pub(super) fn load(case: &Case, place: usize, passes: &Passes) -> Load {
+    let capacity = f64::from(case.site.groups[place].cores) * NS_PER_S;
+    Load { resource: Resource::Cpu, demand: demand_ns(case.site, passes), capacity }
 }
 
-fn explain(case: &Case, limit: &Limit) -> Wording {
+/// Nanoseconds of a core per client byte.
+pub(super) fn demand_ns(site: &Site, passes: &Passes) -> f64 {
+    let own: f64 = COSTS.iter().map(|cost| (cost.amount)(passes) / cost.bytes_per_s * NS_PER_S).sum();
+    own + site.clients.per_core_bytes_per_s.map_or(0.0, |per_core| passes.asked / per_core * NS_PER_S)
+}
+
+fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let mut inputs = vec![nodes(case.site)];
     if let (Some(group), Some(place)) = (group(case.site, limit), limit.group) {
         inputs.push(stated(case.site, "cores", group.cores.to_string(), path(group, "cores")));
@@ -56,10 +64,15 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
                 inputs.push(estimate(cost.what, format!("{:.2} GB/s per core", cost.bytes_per_s / 1e9)));
             }
         }
+        if let Some(per_core) = case.site.clients.per_core_bytes_per_s {
+            inputs.push(derived("bytes of the node's own client", factor(passes.asked)));
+            let value = format!("{} per core", rate(per_core));
+            inputs.push(stated(case.site, "a client's own work", value, "clients.per_core".to_owned()));
+        }
     }
+    inputs.extend(way_in(case.site));
     inputs.push(derived("core time per client byte", format!("{:.3} ns", limit.demand)));
     Wording {
-        unit: "ns/s",
         formula: "nodes × cores / (bytes of each kind of work / bytes per second of a core, summed)".to_owned(),
         inputs,
         source: "published figures per core, within a factor of two; nothing per request, nothing of the engine's own \

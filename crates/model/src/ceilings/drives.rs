@@ -4,12 +4,12 @@ use linerate_record::plan::{Input, Resource};
 use linerate_record::site::{Drives, NodeGroup, Product};
 
 use super::wording::{Wording, derived, factor, group, nodes, path, rate, stated};
-use super::{Case, Kind, Limit};
+use super::{Case, Kind, ResourceLimit};
 
 pub(super) const KIND: Kind =
     Kind { limits, explain, resources: &[Resource::DriveBandwidth, Resource::DriveOperations] };
 
-fn limits(case: &Case, out: &mut Vec<Limit>) {
+fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
         let (group, traffic) = (&case.site.groups[place], &case.traffic.nodes[place]);
         let (read, write) = (traffic.drive_read, traffic.drive_write);
@@ -21,7 +21,7 @@ fn limits(case: &Case, out: &mut Vec<Limit>) {
         let per_request = case.work.object_bytes as f64;
         if read + write > 0.0 {
             let demand = (read + write) * per_request;
-            out.push(Limit {
+            out.push(ResourceLimit {
                 resource: Resource::DriveOperations,
                 group: Some(place),
                 limit_bytes_per_s: case.nodes * capacity / (read + write),
@@ -58,7 +58,7 @@ pub(super) fn weight(case: &Case, drives: &Drives) -> f64 {
     }
 }
 
-fn explain(case: &Case, limit: &Limit) -> Wording {
+fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let site = case.site;
     let bytes = limit.resource == Resource::DriveBandwidth;
     let mut inputs = vec![nodes(site)];
@@ -81,7 +81,6 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
     }
     if bytes {
         return Wording {
-            unit: "B/s",
             formula: "nodes × drives / (read / read speed + written / write speed)".to_owned(),
             inputs,
             source: "k shards' worth is read, n/k written, with hashes, metadata and journals; reads and writes take \
@@ -90,7 +89,6 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
     }
     inputs.push(stated(site, "object", size_of(case), "data.object_size".to_owned()));
     Wording {
-        unit: "op/s",
         formula: "nodes × drives × operations per second × object / (operations per request)".to_owned(),
         inputs,
         source: "each shard file and each metadata file is one access, and one more per MiB; journals by estimate \

@@ -3,8 +3,9 @@
 use linerate_record::plan::Resource;
 
 use super::links::{private, public};
-use super::wording::{Wording, derived, factor, link, percent, rate, stated};
-use super::{Case, Kind, Limit};
+use super::wording::{Wording, derived, factor, link, percent, rate, stated, way_in};
+use super::{Case, Kind, ResourceLimit};
+use crate::spread::ends::of_spines;
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::RackUp, Resource::RackDown] };
 
@@ -19,16 +20,25 @@ struct Rack {
     down: f64,
 }
 
-fn limits(case: &Case, out: &mut Vec<Limit>) {
+fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     let Some(uplink_bits_per_s) = case.site.fabric.rack_uplink_bits_per_s else { return };
     let rack = rack(case);
     let capacity = uplink_bits_per_s / 8.0 * public(case.site).goodput();
-    Case::of_site(out, Resource::RackUp, 1.0, rack.up, capacity);
+    Case::of_site(out, Resource::RackUp, 1.0, rack.up, capacity * paths_reached(case));
     Case::of_site(out, Resource::RackDown, 1.0, rack.down, capacity);
 }
 
+/// Share of the paths over spines that traffic out of a rack reaches at the most. Where they are not told, all.
+fn paths_reached(case: &Case) -> f64 {
+    match case.site.fabric.spines {
+        0 | 1 => 1.0,
+        spines => f64::from(of_spines(case.site).choosing.reach(spines)) / f64::from(spines),
+    }
+}
+
 /// Groups share racks, as far as they have as many: the first rack is the fullest. Clients sit in racks of their own,
-/// or beyond the spines: all their traffic crosses the uplinks of the nodes' racks.
+/// or beyond the spines: all their traffic crosses the uplinks of the nodes' racks. Clients on the storage nodes are
+/// spread over racks as these are.
 fn rack(case: &Case) -> Rack {
     let (front, back) = (public(case.site).goodput(), private(case.site).goodput());
     let weight = if back > 0.0 { front / back } else { 0.0 };
@@ -36,12 +46,14 @@ fn rack(case: &Case) -> Rack {
         |group: &linerate_record::site::NodeGroup| (f64::from(group.count) / f64::from(group.racks.max(1))).ceil();
     let nodes: f64 = case.site.groups.iter().map(in_rack).sum();
     let leaves = if case.nodes > 1.0 { (case.nodes - nodes).max(0.0) / (case.nodes - 1.0) } else { 0.0 };
+    let of_clients = if case.site.has_clients_on_nodes() { leaves } else { 1.0 };
     let (mut up, mut down) = (0.0, 0.0);
     for (group, traffic) in case.site.groups.iter().zip(&case.traffic.nodes) {
         let share = in_rack(group) / case.nodes.max(1.0);
-        up += share * (traffic.client.egress + leaves * (traffic.front.egress + weight * traffic.private().egress));
-        down +=
-            share * (traffic.client.ingress + leaves * (traffic.front.ingress + weight * traffic.private().ingress));
+        let inside = traffic.front.plus(traffic.private().scaled(weight)).scaled(leaves);
+        let through = traffic.client.scaled(of_clients).plus(inside);
+        up += share * through.egress;
+        down += share * through.ingress;
     }
     if case.site.clients.count > 0 && case.site.clients.racks > 0 {
         let share = 1.0 / f64::from(case.site.clients.racks);
@@ -51,22 +63,27 @@ fn rack(case: &Case) -> Rack {
     Rack { nodes, leaves, up, down }
 }
 
-fn explain(case: &Case, limit: &Limit) -> Wording {
+fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let rack = rack(case);
     let uplinks = case.site.fabric.rack_uplink_bits_per_s.unwrap_or_default();
     let way = if limit.resource == Resource::RackUp { "up" } else { "down" };
+    let mut inputs = way_in(case.site);
+    inputs.extend([
+        stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplinks".to_owned()),
+        derived("goodput", percent(public(case.site).goodput())),
+        derived("uplinks carry", rate(limit.capacity)),
+        derived("nodes in the fullest rack", format!("{}", rack.nodes)),
+        derived("traffic among nodes that leaves the rack", percent(rack.leaves)),
+        derived("through the rack", factor(limit.demand)),
+    ]);
     Wording {
-        unit: "B/s",
         formula: format!("uplinks × goodput / (bytes {way} through the fullest rack per client byte of the site)"),
-        inputs: vec![
-            stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplinks".to_owned()),
-            derived("goodput", percent(public(case.site).goodput())),
-            derived("uplinks carry", rate(limit.capacity)),
-            derived("nodes in the fullest rack", format!("{}", rack.nodes)),
-            derived("traffic among nodes that leaves the rack", percent(rack.leaves)),
-            derived("through the rack", factor(limit.demand)),
-        ],
-        source: "peers are spread over all nodes evenly, clients are outside of the nodes' racks \
-                 (docs/method/ceilings.md, \"Racks\")",
+        inputs,
+        source: if case.site.has_clients_on_nodes() {
+            "peers, and the clients on the nodes, are spread over all nodes evenly (docs/method/ceilings.md, \"Racks\")"
+        } else {
+            "peers are spread over all nodes evenly, clients are outside of the nodes' racks \
+             (docs/method/ceilings.md, \"Racks\")"
+        },
     }
 }

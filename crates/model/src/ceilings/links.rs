@@ -1,8 +1,8 @@
 //! What the links of a group carry.
 
-use linerate_record::site::{BondMode, Encapsulation, IpVersion, NodeGroup, Plane, Site};
+use linerate_record::site::{Encapsulation, IpVersion, NodeGroup, Plane, Site};
 
-use crate::bond::{Direction, usable_members};
+use crate::bond::{Direction, nics_of, ports, usable_members};
 use crate::ethernet::{encapsulation_bytes, goodput_share};
 
 /// Bytes that Ethernet puts on the wire and that do not reach the NIC's host: preamble, checksum and gap.
@@ -66,28 +66,19 @@ fn plain(plane: &Plane) -> Framing {
     }
 }
 
-/// Bits per second of a link, over all members that can carry traffic in a direction: 0 for a name that the group
-/// does not have. Where members differ in speed, the fastest are taken.
-pub(super) fn speed_bits_per_s(group: &NodeGroup, link: &str, direction: Direction) -> f64 {
-    if let Some(nic) = group.nics.iter().find(|nic| nic.name == link) {
-        return f64::from(nic.ports) * nic.speed_bits_per_s;
-    }
-    let Some(bond) = group.bonds.iter().find(|bond| bond.name == link) else { return 0.0 };
-    let nics = || group.nics.iter().filter(|nic| bond.nics.contains(&nic.name));
-    let ports: u32 = nics().map(|nic| nic.ports).sum();
-    fastest(bond.mode, ports, direction, nics().map(|nic| (nic.ports, nic.speed_bits_per_s)))
+/// Bits per second of a link, over so many of its members, the fastest: 0 for a name that the group does not have.
+pub(super) fn speed_bits_per_s(group: &NodeGroup, link: &str, members: u32) -> f64 {
+    fastest(members, nics_of(group, link).map(|(_, nic)| (nic.ports, nic.speed_bits_per_s)))
 }
 
 /// Bits per second of one member of a link, the fastest: what one flow can have. 0 for a name that the group does not
 /// have.
 pub(super) fn port_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
-    let bond = group.bonds.iter().find(|bond| bond.name == link);
-    let behind = |name: &String| bond.map_or(*name == link, |bond| bond.nics.contains(name));
-    group.nics.iter().filter(|nic| behind(&nic.name)).map(|nic| nic.speed_bits_per_s).fold(0.0, f64::max)
+    nics_of(group, link).map(|(_, nic)| nic.speed_bits_per_s).fold(0.0, f64::max)
 }
 
-fn fastest(mode: BondMode, ports: u32, direction: Direction, nics: impl Iterator<Item = (u32, f64)>) -> f64 {
-    let mut left = usable_members(mode, ports, direction);
+fn fastest(members: u32, nics: impl Iterator<Item = (u32, f64)>) -> f64 {
+    let mut left = members;
     let mut speeds: Vec<(u32, f64)> = nics.collect();
     speeds.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut sum = 0.0;
@@ -110,7 +101,7 @@ pub(super) fn share_of_nic(group: &NodeGroup, link: &str, nic: usize) -> f64 {
     if !bond.nics.contains(&this.name) {
         return 0.0;
     }
-    let ports: u32 = group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).map(|nic| nic.ports).sum();
+    let ports = ports(group, link);
     if usable_members(bond.mode, ports, Direction::Egress) <= 1 {
         return 1.0;
     }

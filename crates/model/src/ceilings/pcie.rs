@@ -4,9 +4,10 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{NodeGroup, Pcie};
 
 use super::links::{private, public, share_of_nic};
-use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated};
-use super::{Case, Kind, Limit};
-use crate::traffic::Flow;
+use super::one_node::Load;
+use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
+use super::{Case, Kind, ResourceLimit};
+use crate::traffic::{NodeFlow, NodeTraffic};
 
 pub(super) const KIND: Kind =
     Kind { limits, explain, resources: &[Resource::PcieNic, Resource::PcieDrives, Resource::PcieSocket] };
@@ -40,30 +41,42 @@ fn lane(generation: u32) -> (f64, f64) {
     (giga * 1e9, coding * PAYLOAD_BYTES / (PAYLOAD_BYTES + TRANSACTION_BYTES))
 }
 
-fn limits(case: &Case, out: &mut Vec<Limit>) {
+fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
         let group = &case.site.groups[place];
-        if let Some((_, flow)) = narrowest_nic(case, place) {
-            case.of_node(out, Resource::PcieNic, place, flow.0, flow.1);
-        }
         let traffic = &case.traffic.nodes[place];
+        let nics = of_nics(case, place, traffic);
+        case.of_node(out, nics.resource, place, nics.demand, nics.capacity);
         let drives = drives_lanes(case, group);
         if drives.is_finite() {
             case.of_node(out, Resource::PcieDrives, place, traffic.drive_read.max(traffic.drive_write), drives);
         }
-        let socket = lanes_bytes_per_s(group.pcie.generation, group.pcie.lanes_per_socket) * f64::from(group.sockets);
-        let busy = all_devices(case, place);
-        case.of_node(out, Resource::PcieSocket, place, busy.ingress.max(busy.egress), socket);
+        let sockets = of_sockets(case, place, traffic);
+        case.of_node(out, sockets.resource, place, sockets.demand, sockets.capacity);
     }
 }
 
+/// The lanes of the NIC that is full first; no demand where no NIC with lanes has any.
+pub(super) fn of_nics(case: &Case, place: usize, traffic: &NodeTraffic) -> Load {
+    let (demand, capacity) = narrowest_nic(case, place, traffic).map_or((0.0, 0.0), |(_, flow)| flow);
+    Load { resource: Resource::PcieNic, demand, capacity }
+}
+
+/// The lanes of a node's sockets, with all of its devices.
+pub(super) fn of_sockets(case: &Case, place: usize, traffic: &NodeTraffic) -> Load {
+    let group = &case.site.groups[place];
+    let capacity = lanes_bytes_per_s(group.pcie.generation, group.pcie.lanes_per_socket) * f64::from(group.sockets);
+    let busy = all_devices(case, place, traffic);
+    Load { resource: Resource::PcieSocket, demand: busy.ingress.max(busy.egress), capacity }
+}
+
 /// The NIC that is full first: its place, and its demand in the busier direction with its capacity.
-fn narrowest_nic(case: &Case, place: usize) -> Option<(usize, (f64, f64))> {
+fn narrowest_nic(case: &Case, place: usize, traffic: &NodeTraffic) -> Option<(usize, (f64, f64))> {
     let group = &case.site.groups[place];
     (0..group.nics.len())
         .filter(|&nic| group.nics[nic].lanes > 0)
         .map(|nic| {
-            let (card, flow) = (&group.nics[nic], of_nic(case, place, nic));
+            let (card, flow) = (&group.nics[nic], of_nic(case, place, nic, traffic));
             let generation = card.generation.min(group.pcie.generation);
             (nic, (flow.ingress.max(flow.egress), lanes_bytes_per_s(generation, card.lanes)))
         })
@@ -72,8 +85,8 @@ fn narrowest_nic(case: &Case, place: usize) -> Option<(usize, (f64, f64))> {
 }
 
 /// What one NIC moves over PCIe per client byte: payload with headers, without what only the wire sees.
-fn of_nic(case: &Case, place: usize, nic: usize) -> Flow {
-    let (group, traffic) = (&case.site.groups[place], &case.traffic.nodes[place]);
+fn of_nic(case: &Case, place: usize, nic: usize, traffic: &NodeTraffic) -> NodeFlow {
+    let group = &case.site.groups[place];
     let planes = &case.site.planes;
     let private_link = &planes.private.as_ref().unwrap_or(&planes.public).link;
     let front = share_of_nic(group, &planes.public.link, nic) * public(case.site).host_bytes();
@@ -97,40 +110,42 @@ fn drives_lanes(case: &Case, group: &NodeGroup) -> f64 {
 }
 
 /// What all devices with lanes move: into memory (from the network, from drives) and out of it.
-fn all_devices(case: &Case, place: usize) -> Flow {
-    let (group, traffic) = (&case.site.groups[place], &case.traffic.nodes[place]);
+fn all_devices(case: &Case, place: usize, traffic: &NodeTraffic) -> NodeFlow {
+    let group = &case.site.groups[place];
     let nics = (0..group.nics.len())
         .filter(|&nic| group.nics[nic].lanes > 0)
-        .fold(Flow::default(), |sum, nic| sum.plus(of_nic(case, place, nic)));
+        .fold(NodeFlow::default(), |sum, nic| sum.plus(of_nic(case, place, nic, traffic)));
     let drives = if group.drives.iter().any(|drives| drives.lanes > 0) {
-        Flow { ingress: traffic.drive_read, egress: traffic.drive_write }
+        NodeFlow { ingress: traffic.drive_read, egress: traffic.drive_write }
     } else {
-        Flow::default()
+        NodeFlow::default()
     };
     nics.plus(drives)
 }
 
-fn explain(case: &Case, limit: &Limit) -> Wording {
+fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let site = case.site;
     let mut inputs = vec![nodes(site)];
     let what = match (limit.resource, group(site, limit), limit.group) {
         (Resource::PcieNic, Some(group), Some(place)) => {
-            let nic = narrowest_nic(case, place).map_or(0, |(nic, _)| nic);
+            let nic = narrowest_nic(case, place, &case.traffic.nodes[place]).map_or(0, |(nic, _)| nic);
             let card = &group.nics[nic];
             let lanes = width(card.generation.min(group.pcie.generation), card.lanes);
-            inputs.push(stated(
-                site,
-                &format!("lanes of {}", card.name),
-                lanes,
-                path(group, &format!("nics.{nic}.lanes")),
-            ));
+            let at = |key: &str| path(group, &format!("nics.{nic}.{key}"));
+            inputs.push(stated(site, &format!("lanes of {}", card.name), lanes, at("lanes")));
+            let generation = format!("generation of {}", card.name);
+            inputs.push(stated(site, &generation, card.generation.to_string(), at("generation")));
+            inputs.extend(way_in(site));
             "lanes of the NIC"
         }
         (Resource::PcieDrives, Some(group), _) => {
             for (place, drives) in group.drives.iter().enumerate() {
                 let lanes = width(drives.generation.min(group.pcie.generation), drives.lanes);
-                let at = path(group, &format!("drives.{place}.lanes"));
-                inputs.push(stated(site, &format!("lanes of each of {} drives", drives.count), lanes, at));
+                let at = |key: &str| path(group, &format!("drives.{place}.{key}"));
+                let name = format!("lanes of each of {} drives", drives.count);
+                inputs.push(stated(site, &name, lanes, at("lanes")));
+                let generation = drives.generation.to_string();
+                inputs.push(stated(site, "generation of each", generation, at("generation")));
             }
             "drives × lanes of a drive"
         }
@@ -147,7 +162,6 @@ fn explain(case: &Case, limit: &Limit) -> Wording {
     inputs.push(derived("carry", rate(limit.capacity)));
     inputs.push(derived("busier direction per client byte", factor(limit.demand)));
     Wording {
-        unit: "B/s",
         formula: format!("nodes × {what} × payload / (bytes in the busier direction per client byte)"),
         inputs,
         source: "128b/130b coding, acknowledgements, 24 bytes around 256 of payload (Neugebauer et al., SIGCOMM 2018; \

@@ -1,28 +1,33 @@
 //! How a limit is told: formula, inputs and source.
 
-use linerate_record::plan::{Ceiling, Input};
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::plan::{Ceiling, Input, SMALL_BYTES};
+use linerate_record::site::{Entry, NodeGroup, Site};
 use linerate_record::units;
 
-use super::Limit;
+use super::{Case, ResourceLimit};
 
 /// What is told of a limit beside its numbers.
 pub(super) struct Wording {
-    pub(super) unit: &'static str,
     pub(super) formula: String,
     pub(super) inputs: Vec<Input>,
     pub(super) source: &'static str,
 }
 
 impl Wording {
-    pub(super) fn ceiling(self, site: &Site, limit: &Limit) -> Ceiling {
+    /// The ceiling of a limit, beside the lowest of the same work.
+    pub(super) fn ceiling(self, case: &Case, limit: &ResourceLimit, lowest: &ResourceLimit) -> Ceiling {
+        let object_bytes = case.work.object_bytes;
+        let is_small = (1..SMALL_BYTES).contains(&object_bytes);
         Ceiling {
             resource: limit.resource,
-            group: limit.group.and_then(|place| site.groups.get(place)).map(|group| group.name.clone()),
+            group: limit.group.and_then(|place| case.site.groups.get(place)).map(|group| group.name.clone()),
             limit_bytes_per_s: limit.limit_bytes_per_s,
+            limit_requests_per_s: is_small.then(|| limit.limit_bytes_per_s / object_bytes as f64),
+            headroom_bytes_per_s: limit.limit_bytes_per_s - lowest.limit_bytes_per_s,
+            utilisation_share: lowest.limit_bytes_per_s / limit.limit_bytes_per_s,
             demand: limit.demand,
             capacity: limit.capacity,
-            unit: self.unit.to_owned(),
+            unit: limit.resource.unit(),
             formula: self.formula,
             inputs: self.inputs,
             source: self.source.to_owned(),
@@ -49,7 +54,7 @@ pub(super) fn estimate(name: &str, value: String) -> Input {
 }
 
 /// The group of a limit.
-pub(super) fn group<'a>(site: &'a Site, limit: &Limit) -> Option<&'a NodeGroup> {
+pub(super) fn group<'a>(site: &'a Site, limit: &ResourceLimit) -> Option<&'a NodeGroup> {
     site.groups.get(limit.group?)
 }
 
@@ -65,6 +70,28 @@ pub(super) fn nodes(site: &Site) -> Input {
     match groups.as_slice() {
         [one] => stated(site, "nodes", value, path(one, "count")),
         _ => derived("nodes", value),
+    }
+}
+
+/// Who asks, and by which way, where that decides what crosses links: clients that know all nodes and have machines of
+/// their own are what everything is described for that says nothing of either.
+pub(super) fn way_in(site: &Site) -> Vec<Input> {
+    let on_nodes = site.has_clients_on_nodes();
+    let clients = on_nodes.then(|| stated(site, "clients on", "nodes".to_owned(), "clients.on".to_owned()));
+    let decides = on_nodes || !matches!(site.entry, Entry::ClientSide);
+    let entry = decides.then(|| stated(site, "entry", entry_name(site.entry).to_owned(), "entry".to_owned()));
+    clients.into_iter().chain(entry).collect()
+}
+
+pub(super) fn entry_name(entry: Entry) -> &'static str {
+    match entry {
+        Entry::L2Announcement { dsr: true, .. } => "L2 announcement with DSR",
+        Entry::L2Announcement { dsr: false, .. } => "L2 announcement",
+        Entry::ClientSide => "client-side",
+        Entry::Bgp { .. } => "BGP",
+        Entry::NodePort { .. } => "NodePort",
+        Entry::ClusterMesh => "cluster mesh",
+        Entry::Local => "local",
     }
 }
 

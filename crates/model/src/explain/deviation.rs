@@ -1,9 +1,12 @@
 //! What a deviation is: one way in which a site may differ from its description.
 
 use linerate_record::explanation::{Deviation, Observations};
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::plan::Resource;
+use linerate_record::site::{Plane, Site};
+use linerate_record::units::bits_per_s;
 
 use super::readings::ReadingId;
+use crate::bond::nics_of;
 
 /// Parts of a site that a deviation decides. Two deviations that decide the same part do not combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,21 +80,60 @@ pub(super) struct Variant {
     pub(super) change: Change,
     /// Where it is one of the values of one free number: all with the same name are one deviation.
     pub(super) free: bool,
-    /// The node that it names, and the group that it makes of that node (by index in the changed site).
+    /// What processors of all nodes do of what the model takes: cores are whole, and this is not.
+    pub(super) cpu_share: f64,
+    /// The nodes that it names, and the group that it makes of them (by index in the changed site).
     pub(super) odd: Option<Odd>,
     /// What would show it.
     pub(super) shown_by: ReadingId,
     /// What to do about it.
     pub(super) cure: Cure,
+    /// What the site states that is not so under it.
+    pub(super) contradicts: Vec<String>,
 }
 
-/// The one node that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The one node that differs, the two that differ alike, or those of one rack.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Odd {
-    /// Its name, where figures name it.
-    pub(super) node: Option<String>,
-    /// Its group in the changed site.
+    /// Their names, where figures name them; none of one node that no figure names.
+    pub(super) nodes: Vec<String>,
+    /// What they are called together, where they are the nodes of one rack: `rack 2`.
+    pub(super) rack: Option<String>,
+    /// Their group in the changed site.
     pub(super) group: usize,
+    /// What holds each back that no value of a site says.
+    pub(super) hold: Option<Hold>,
+    /// Whether clients of that node alone get less. A drive holds those of all nodes, wherever they ask.
+    pub(super) is_seen_there: bool,
+}
+
+impl Odd {
+    /// For people.
+    pub(super) fn who(&self) -> String {
+        match &self.rack {
+            Some(rack) => rack.clone(),
+            None if self.nodes.is_empty() => "one node".to_owned(),
+            None => self.nodes.join(" and "),
+        }
+    }
+}
+
+/// What holds one node back though its parts are as described: a policer or losses one way, a quota.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hold {
+    /// Links carry a share of what they could.
+    Links {
+        /// In which direction, of which plane.
+        resources: &'static [Resource],
+        /// What is left.
+        share: f64,
+    },
+    /// Processors, whatever they have in reserve, do so little that of the operation that needs them most a share is
+    /// left of what the rest of the node could; of the other, as much as the same time gives.
+    Processors {
+        /// What is left.
+        share: f64,
+    },
 }
 
 /// What to do if a deviation is the cause.
@@ -126,9 +168,31 @@ impl Variant {
             parts,
             change: Box::new(change),
             free: false,
+            cpu_share: 1.0,
             odd: None,
             shown_by: ReadingId::BondMembers,
+            contradicts: Vec::new(),
         }
+    }
+
+    /// The same of values that the site has, by their paths: half the cost where nobody stated any of them; else
+    /// [`CONTRADICTION`] more, and those that were stated are named.
+    pub(super) fn instead_of(self, site: &Site, values: Vec<(String, String)>) -> Variant {
+        let stated = values.iter().filter(|(path, _)| !is_assumed(site, path));
+        let contradicts: Vec<String> = stated.map(|(path, value)| format!("{path}: {value}")).collect();
+        let cost = if contradicts.is_empty() { self.cost / 2.0 } else { self.cost + CONTRADICTION };
+        Variant { cost, contradicts, ..self }
+    }
+
+    /// The same against what the site states, if anything.
+    pub(super) fn against(self, stated: Option<String>) -> Variant {
+        let cost = if stated.is_some() { self.cost + CONTRADICTION } else { self.cost };
+        Variant { cost, contradicts: stated.into_iter().collect(), ..self }
+    }
+
+    /// The same at so much more.
+    pub(super) fn costing(self, more: f64) -> Variant {
+        Variant { cost: self.cost + more, ..self }
     }
 
     /// The same with what to do about it.
@@ -148,7 +212,8 @@ impl Variant {
             value: self.value.clone(),
             claim: self.claim.clone(),
             cost: self.cost,
-            shown_by: self.shown_by.told(),
+            shown_by: self.shown_by.reported(),
+            contradicts: self.contradicts.clone(),
         }
     }
 
@@ -156,6 +221,31 @@ impl Variant {
     pub(super) fn name(&self) -> String {
         format!("{}({})", self.id, self.value)
     }
+}
+
+/// What a deviation costs more that says otherwise than the site's own words, in log odds: a statement is wrong about a
+/// third as often as what no statement covers. A judgement.
+const CONTRADICTION: f64 = 1.0;
+
+/// Whether nobody stated the value at a path, or what it is in.
+pub(super) fn is_assumed(site: &Site, path: &str) -> bool {
+    site.assumed
+        .keys()
+        .any(|known| path.strip_prefix(known.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// Paths and values of the ports behind links, in all groups.
+pub(super) fn speeds(site: &Site, links: &[String]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for group in &site.groups {
+        for link in links {
+            found.extend(nics_of(group, link).map(|(place, nic)| {
+                let path = format!("nodes.{}.nics.{place}.speed", group.name);
+                (path, bits_per_s(nic.speed_bits_per_s))
+            }));
+        }
+    }
+    found
 }
 
 /// Half the cost for a value that nobody stated, by any of its paths.
@@ -174,20 +264,6 @@ fn matches(known: &str, asked: &str) -> bool {
             _ => {}
         }
     }
-}
-
-/// Ports that a plane's link has in a group.
-pub(super) fn members(group: &NodeGroup, link: &str) -> u32 {
-    nics_of(group, link).iter().map(|&nic| group.nics[nic].ports).sum()
-}
-
-/// The NICs behind a plane's link in a group, by index.
-pub(super) fn nics_of(group: &NodeGroup, link: &str) -> Vec<usize> {
-    let behind = |name: &str| match group.bonds.iter().find(|bond| bond.name == link) {
-        Some(bond) => bond.nics.iter().any(|nic| nic == name),
-        None => name == link,
-    };
-    (0..group.nics.len()).filter(|&nic| behind(&group.nics[nic].name)).collect()
 }
 
 /// Links of the planes, each with what it is called and the parts that it is: one where both planes are on the same.
@@ -218,9 +294,85 @@ pub(super) fn link_choices(site: &Site) -> Vec<LinkChoice> {
     choices
 }
 
+/// Planes of which one value deviates together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaneChoice {
+    Public,
+    Private,
+    Every,
+}
+
+impl PlaneChoice {
+    /// In a deviation's name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            PlaneChoice::Public => "public",
+            PlaneChoice::Private => "private",
+            PlaneChoice::Every => "every",
+        }
+    }
+
+    /// For people.
+    pub(super) fn reported(self) -> String {
+        if self == PlaneChoice::Every { "every plane".to_owned() } else { format!("the {} plane", self.name()) }
+    }
+
+    /// What it decides, of the parts that are the value on the public and on the private plane.
+    pub(super) fn parts(self, public: Parts, private: Parts) -> Parts {
+        match self {
+            PlaneChoice::Public => public,
+            PlaneChoice::Private => private,
+            PlaneChoice::Every => public.and(private),
+        }
+    }
+
+    /// What the site has there: paths of a key of planes, with values.
+    pub(super) fn stated(self, site: &Site, key: &str, value: impl Fn(&Plane) -> String) -> Vec<(String, String)> {
+        let public = Some(("public", &site.planes.public)).filter(|_| self != PlaneChoice::Private);
+        let private = site.planes.private.as_ref().map(|plane| ("private", plane));
+        let private = private.filter(|_| self != PlaneChoice::Public);
+        let of = |(name, plane): (&str, &Plane)| (format!("planes.{name}.{key}"), value(plane));
+        public.into_iter().chain(private).map(of).collect()
+    }
+
+    /// Changes these planes of a site.
+    pub(super) fn change(self, site: &mut Site, change: impl Fn(&mut Plane)) {
+        if self != PlaneChoice::Private {
+            change(&mut site.planes.public);
+        }
+        if self != PlaneChoice::Public {
+            site.planes.private.iter_mut().for_each(change);
+        }
+    }
+}
+
+/// Planes whose value could be another, each alone, and both together: what is set up wrongly once is often set up
+/// wrongly everywhere.
+pub(super) fn plane_choices(site: &Site, could: impl Fn(&Plane) -> bool) -> Vec<PlaneChoice> {
+    let public = could(&site.planes.public);
+    let private = site.planes.private.as_ref().is_some_and(could);
+    let all = [(PlaneChoice::Public, public), (PlaneChoice::Private, private), (PlaneChoice::Every, public && private)];
+    all.into_iter().filter(|(_, holds)| *holds).map(|(choice, _)| choice).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_stated_is_contradicted_at_a_cost_and_what_is_assumed_is_not() {
+        let mut site = crate::sites::site();
+        let value = |path: &str| vec![(path.to_owned(), "9000".to_owned())];
+        let of = || Variant::new("mtu", "public: 1500", "", 2.5, Parts::PUBLIC_MTU, |_| {});
+        let stated = of().instead_of(&site, value("planes.public.mtu"));
+        assert_eq!((stated.cost, stated.contradicts.as_slice()), (3.5, &["planes.public.mtu: 9000".to_owned()][..]));
+        site.assumed.insert("planes.public".to_owned(), "usual".to_owned());
+        let assumed = of().instead_of(&site, value("planes.public.mtu"));
+        assert_eq!((assumed.cost, assumed.contradicts.len()), (1.25, 0));
+        // A neighbour that nobody stated says nothing of it.
+        let other = of().instead_of(&site, value("planes.private.mtu"));
+        assert_eq!((other.cost, other.contradicts.len()), (3.5, 1));
+    }
 
     #[test]
     fn a_path_stands_for_what_is_below_and_a_star_for_one_step() {

@@ -1,19 +1,21 @@
 //! What a hypothesis predicts, by the same ceilings as a plan.
 
+use std::cell::OnceCell;
+
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
 
-use super::deviation::{Odd, Parts, Variant};
-use crate::ceilings::{Limit, limits};
+use super::deviation::{Hold, Odd, Parts, Variant};
+use crate::ceilings::{ResourceLimit, limits, limits_by_itself};
 use crate::curve::course;
-use crate::layout::{Geometry, geometry};
+use crate::layout::{Geometries, geometries};
 
 /// The size of objects where the site does not say it: large enough that bytes bind, and not operations.
 const OBJECT_BYTES: u64 = 64 << 20;
 
 /// What is asked of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum OperationQuery {
     /// Nothing.
     No,
     /// Its ceiling.
@@ -28,22 +30,26 @@ pub(super) struct World {
     /// With its deviations.
     pub(super) site: Site,
     /// How objects are cut there.
-    pub(super) geometry: Geometry,
-    /// The node that differs.
+    pub(super) geometries: Geometries,
+    /// The node that differs, or the two that do.
     pub(super) odd: Option<Odd>,
+    /// What processors of all nodes do of what the model takes.
+    pub(super) cpu_share: f64,
     /// Where a node differs, the site with all deviations but that: racks and clients are those of it.
     pub(super) even: Option<Site>,
 }
 
 /// The ceiling of one operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ceiling {
+pub(super) struct OperationCeiling {
     /// Client bytes per second of the whole site, spread evenly: what holds the slowest holds all.
     pub(super) even_bytes_per_s: f64,
     /// The same if each node goes as fast as it can by itself.
     pub(super) own_bytes_per_s: f64,
     /// The odd node's own ceiling relative to the others'; 1 without such.
     pub(super) odd_share: f64,
+    /// The most that the odd node gives its own clients while all nodes are asked evenly; infinite without such.
+    pub(super) odd_bytes_per_s: f64,
     /// Share of the ceiling that the requests in flight reach by the curve; 1 where they are not known.
     pub(super) reach: f64,
     /// What binds.
@@ -56,14 +62,14 @@ pub(super) struct Ceiling {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Forecast {
     /// Reads.
-    pub(super) get: Option<Ceiling>,
+    pub(super) get: Option<OperationCeiling>,
     /// Writes.
-    pub(super) put: Option<Ceiling>,
+    pub(super) put: Option<OperationCeiling>,
 }
 
 impl Forecast {
     /// Reads or writes.
-    pub(super) fn of(&self, reads: bool) -> Option<&Ceiling> {
+    pub(super) fn of(&self, reads: bool) -> Option<&OperationCeiling> {
         if reads { self.get.as_ref() } else { self.put.as_ref() }
     }
 
@@ -88,64 +94,155 @@ pub(super) fn work(site: &Site, reads: bool) -> Work {
 }
 
 /// The site with deviations; nothing where the engine does not run so.
-pub(super) fn world(site: &Site, stated: &Geometry, variants: &[&Variant]) -> Option<World> {
+pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> Option<World> {
     let mut changed = site.clone();
     let (of_one, of_all): (Vec<&Variant>, Vec<&Variant>) = variants.iter().partition(|variant| variant.odd.is_some());
     of_all.iter().for_each(|variant| (variant.change)(&mut changed));
     let recut = of_all.iter().any(|variant| variant.parts.meet(Parts::LAYOUT.and(Parts::DRIVES)));
-    let geometry = if recut { geometry(&changed).ok()? } else { *stated };
+    let geometries = if recut { geometries(&changed).ok()? } else { stated.clone() };
     // One node that differs is a group of its own, but no pool of its own: the layout is made before.
     let even = (!of_one.is_empty()).then(|| changed.clone());
     of_one.iter().for_each(|variant| (variant.change)(&mut changed));
+    let geometries = geometries.with_parts(&changed);
     let odd = of_one.iter().find_map(|variant| variant.odd.clone());
-    Some(World { site: changed, geometry, odd, even })
+    let cpu_share = variants.iter().map(|variant| variant.cpu_share).product();
+    Some(World { site: changed, geometries, odd, cpu_share, even })
 }
 
 /// What is predicted for reads, writes or both.
-pub(super) fn forecast(world: &World, get: Asked, put: Asked) -> Forecast {
-    Forecast { get: ceiling(world, true, get), put: ceiling(world, false, put) }
+pub(super) fn forecast(world: &World, get: OperationQuery, put: OperationQuery) -> Forecast {
+    let unheld = Unheld::of(world);
+    Forecast { get: ceiling(&unheld, true, get), put: ceiling(&unheld, false, put) }
 }
 
-fn ceiling(world: &World, reads: bool, asked: Asked) -> Option<Ceiling> {
-    if asked == Asked::No {
+fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<OperationCeiling> {
+    if asked == OperationQuery::No {
         return None;
     }
-    let all = all_limits(world, reads);
+    let world = unheld.world;
+    let all = held(unheld, reads);
     let first = all.first()?;
-    let mut ceiling = Ceiling {
+    let mut ceiling = OperationCeiling {
         even_bytes_per_s: first.limit_bytes_per_s,
         own_bytes_per_s: first.limit_bytes_per_s,
         odd_share: 1.0,
+        odd_bytes_per_s: f64::INFINITY,
         reach: reach(world, reads, asked, &all),
         binds: first.resource,
         group: first.group,
     };
-    let Some(odd) = &world.odd else { return Some(ceiling) };
-    let of_odd = all.iter().find(|limit| limit.group == Some(odd.group));
-    let of_others = all.iter().find(|limit| limit.group != Some(odd.group));
+    let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
+    let of_odd = all.iter().find(|limit| limit.group == Some(group));
+    let of_others = all.iter().find(|limit| limit.group != Some(group));
     if let (Some(odd), Some(others)) = (of_odd, of_others) {
         let nodes = f64::from(world.site.nodes());
+        let of_them = f64::from(world.site.groups.get(group).map_or(1, |group| group.count));
+        ceiling.odd_bytes_per_s = odd.limit_bytes_per_s / nodes;
         ceiling.odd_share = (odd.limit_bytes_per_s / others.limit_bytes_per_s).min(1.0);
-        ceiling.own_bytes_per_s = others.limit_bytes_per_s * (nodes - 1.0 + ceiling.odd_share) / nodes;
+        ceiling.own_bytes_per_s = others.limit_bytes_per_s * (nodes - of_them * (1.0 - ceiling.odd_share)) / nodes;
         ceiling.own_bytes_per_s = ceiling.own_bytes_per_s.max(ceiling.even_bytes_per_s);
     }
     Some(ceiling)
 }
 
-fn reach(world: &World, reads: bool, asked: Asked, limits: &[Limit]) -> f64 {
-    let Asked::At(in_flight) = asked else { return 1.0 };
-    let course = course(&world.site, &world.geometry, &work(&world.site, reads), limits);
+fn reach(world: &World, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> f64 {
+    let OperationQuery::At(in_flight) = asked else { return 1.0 };
+    let course = course(&world.site, &world.geometries, &work(&world.site, reads), limits);
     course.map_or(1.0, |course| course.share(in_flight as f64))
 }
 
+/// Limits of a world's site before any of its nodes is held back, each operation's computed once: processors are held
+/// back by both.
+struct Unheld<'a> {
+    world: &'a World,
+    reads: OnceCell<Vec<ResourceLimit>>,
+    writes: OnceCell<Vec<ResourceLimit>>,
+}
+
+impl Unheld<'_> {
+    fn of(world: &World) -> Unheld<'_> {
+        Unheld { world, reads: OnceCell::new(), writes: OnceCell::new() }
+    }
+
+    fn limits(&self, reads: bool) -> &[ResourceLimit] {
+        let of = || limits_of(self.world, &self.world.site, reads);
+        if reads { &self.reads } else { &self.writes }.get_or_init(of)
+    }
+}
+
 /// Every limit, the lowest first.
-pub(super) fn all_limits(world: &World, reads: bool) -> Vec<Limit> {
-    let work = work(&world.site, reads);
-    let mut all = limits(&world.site, &world.geometry, &work);
+pub(super) fn all_limits(world: &World, reads: bool) -> Vec<ResourceLimit> {
+    held(&Unheld::of(world), reads)
+}
+
+/// Limits of a site of a world, by what its processors do.
+fn limits_of(world: &World, site: &Site, reads: bool) -> Vec<ResourceLimit> {
+    let mut all = limits(site, &world.geometries, &work(&world.site, reads));
+    hold_processors(world, &mut all);
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    all
+}
+
+fn hold_processors(world: &World, all: &mut [ResourceLimit]) {
+    let of_processors = all.iter_mut().filter(|limit| limit.resource == Resource::Cpu);
+    of_processors.for_each(|limit| limit.limit_bytes_per_s *= world.cpu_share);
+}
+
+/// What a node of a group gives while only it serves: every limit of it, the lowest first.
+pub(super) fn limits_alone(world: &World, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    let mut all = limits_by_itself(&world.site, &world.geometries, &work(&world.site, reads), place);
+    hold_processors(world, &mut all);
+    if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
+        hold_back(&Unheld::of(world), odd.group, hold, &mut all);
+    }
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    all
+}
+
+/// What the odd node gives while only it serves, relative to what any of the others does.
+pub(super) fn odd_share_alone(world: &World, reads: bool) -> f64 {
+    let Some(odd) = world.odd.as_ref().map(|odd| odd.group) else { return 1.0 };
+    let of = |place| limits_alone(world, place, reads).first().map(|limit| limit.limit_bytes_per_s);
+    let is_other = |place: &usize| *place != odd && world.site.groups[*place].count > 0;
+    let others = (0..world.site.groups.len()).filter(is_other).filter_map(of).reduce(f64::min);
+    of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
+}
+
+fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
+    let world = unheld.world;
+    let mut all = unheld.limits(reads).to_vec();
     if let Some(even) = &world.even {
         all.retain(|limit| limit.group.is_some());
-        all.extend(limits(even, &world.geometry, &work).into_iter().filter(|limit| limit.group.is_none()));
-        all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+        let of_even = limits_of(world, even, reads);
+        all.extend(of_even.into_iter().filter(|limit| limit.group.is_none()));
     }
+    if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
+        hold_back(unheld, odd.group, hold, &mut all);
+    }
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
+}
+
+fn hold_back(unheld: &Unheld, group: usize, hold: Hold, all: &mut [ResourceLimit]) {
+    let (resources, share) = match hold {
+        Hold::Links { resources, share } => (resources, share),
+        Hold::Processors { share } => {
+            // What the processors have in reserve, by the operation that leaves the least.
+            let reserve = [true, false].map(|reads| reserve(unheld.limits(reads), group));
+            (&[Resource::Cpu][..], share / reserve[0].min(reserve[1]))
+        }
+    };
+    let of_node = all.iter_mut().filter(|limit| limit.group == Some(group));
+    for limit in of_node.filter(|limit| resources.contains(&limit.resource)) {
+        limit.limit_bytes_per_s *= share;
+    }
+}
+
+/// What the processors of a group could do, relative to what binds the group.
+fn reserve(all: &[ResourceLimit], group: usize) -> f64 {
+    let of = |is: &dyn Fn(&ResourceLimit) -> bool| {
+        let these = all.iter().filter(|limit| limit.group == Some(group) && is(limit));
+        these.map(|limit| limit.limit_bytes_per_s).fold(f64::INFINITY, f64::min)
+    };
+    of(&|limit| limit.resource == Resource::Cpu) / of(&|_| true)
 }

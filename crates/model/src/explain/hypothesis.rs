@@ -1,11 +1,13 @@
 //! All hypotheses of a site, and which of them survive.
 
+use std::collections::BTreeMap;
+
 use linerate_record::site::Site;
 
 use super::deviation::Variant;
 use super::forecast::{Forecast, World, forecast, world};
 use super::score::{Evidence, Score, score};
-use crate::layout::Geometry;
+use crate::layout::Geometries;
 
 /// The name of the hypothesis without a deviation.
 pub(super) const AS_DESCRIBED: &str = "as-described";
@@ -13,14 +15,21 @@ pub(super) const AS_DESCRIBED: &str = "as-described";
 /// The most pairs that are looked at, the likeliest beforehand first.
 const MOST_PAIRS: u32 = 20_000;
 
+/// The same times kinds of nodes: each has ceilings of its own to compute for every pair.
+const MOST_PAIRS_OF_KINDS: u32 = 64_000;
+
 /// A hypothesis is dropped when its weight is less than e to the minus this of the best one's.
 const FLOOR: f64 = 12.0;
 
 /// The same for pairs: two coincidences are told only where they come within a hundredth.
 const FLOOR_OF_PAIRS: f64 = 4.6;
 
-/// What it costs that the cause is none that was enumerated, in log odds: as much as an ordinary deviation.
+/// What it costs at the most that the cause is none that was enumerated, in log odds: as much as an ordinary deviation.
 const NONE_OF_THESE: f64 = 3.0;
+
+/// So likely is a cause that was not enumerated, relative to all single ones together that were: a judgement. The more
+/// there are, the easier one of them fits by chance.
+const SHARE_OF_NONE: f64 = 0.5;
 
 /// Forecasts that differ by less are the same: the deviation is without effect on what was observed.
 const NO_EFFECT: f64 = 1e-6;
@@ -49,6 +58,8 @@ pub(super) struct Search {
     pub(super) none_of_these: f64,
     /// For reads and for writes, what comes nearest to the total without being refuted by another figure.
     pub(super) nearest: Vec<Candidate>,
+    /// For reads and for writes, what allows most.
+    pub(super) highest: [Option<Candidate>; 2],
     /// How many were looked at.
     pub(super) considered: u32,
     /// Pairs that were not.
@@ -73,7 +84,7 @@ impl Candidate {
     fn family(&self, all: &[Variant]) -> Vec<String> {
         let of = |variant: &&Variant| match (&variant.odd, variant.free) {
             (_, false) => variant.name(),
-            (Some(odd), true) => format!("{} of {}", variant.id, odd.node.as_deref().unwrap_or("one node")),
+            (Some(odd), true) => format!("{} of {}", variant.id, odd.who()),
             (None, true) => variant.id.to_owned(),
         };
         self.variants(all).iter().map(of).collect()
@@ -87,7 +98,7 @@ impl Candidate {
 /// What is the same for all hypotheses.
 struct Question<'a> {
     site: &'a Site,
-    geometry: &'a Geometry,
+    geometries: &'a Geometries,
     evidence: &'a Evidence,
     variants: &'a [Variant],
 }
@@ -95,7 +106,7 @@ struct Question<'a> {
 impl Question<'_> {
     fn candidate(&self, chosen: &[usize]) -> Option<Candidate> {
         let variants: Vec<&Variant> = chosen.iter().map(|&place| &self.variants[place]).collect();
-        let world = world(self.site, self.geometry, &variants)?;
+        let world = world(self.site, self.geometries, &variants)?;
         let forecast = forecast(&world, self.evidence.asked(true), self.evidence.asked(false));
         let marks = score(self.evidence, &world, &forecast);
         let cost: f64 = variants.iter().map(|variant| variant.cost).sum();
@@ -105,8 +116,15 @@ impl Question<'_> {
 }
 
 /// Looks at the site as described, at each deviation, and at pairs. Nothing where the site has no ceiling at all.
-pub(super) fn search(site: &Site, geometry: &Geometry, evidence: &Evidence, variants: &[Variant]) -> Option<Search> {
-    let question = Question { site, geometry, evidence, variants };
+pub(super) fn search(
+    site: &Site,
+    geometries: &Geometries,
+    evidence: &Evidence,
+    variants: &[Variant],
+) -> Option<Search> {
+    // Thousands of copies are made of it, and no ceiling asks what was assumed.
+    let bare = Site { assumed: BTreeMap::new(), ..site.clone() };
+    let question = Question { site: &bare, geometries, evidence, variants };
     let described = question.candidate(&[])?;
     let no_ceiling =
         [true, false].into_iter().any(|reads| evidence.has(reads) && described.forecast.of(reads).is_none());
@@ -117,7 +135,8 @@ pub(super) fn search(site: &Site, geometry: &Geometry, evidence: &Evidence, vari
     let mut nearest = Nearest::default();
     let mut kept: Vec<Candidate> = Vec::new();
     nearest.offer(evidence, &described);
-    if described.survives() {
+    // Figures of nodes alone say nothing of ceilings: that nothing is wrong stands unless a node is odd.
+    if described.survives() || evidence.totals.is_empty() && !described.marks.refuted {
         kept.push(described.clone());
     }
     for single in singles.iter().flatten() {
@@ -129,17 +148,29 @@ pub(super) fn search(site: &Site, geometry: &Geometry, evidence: &Evidence, vari
     let mut considered = 1 + singles.len() as u32;
     let (pairs, cut_off) = pairs(&question, &singles, &mut kept, &mut nearest);
     considered += pairs;
-    let world = world(site, geometry, &[])?;
-    let ln_none = evidence.ln_of_anything(&described.forecast) - NONE_OF_THESE;
+    let world = world(site, geometries, &[])?;
+    let ln_none = evidence.ln_of_anything(&described.forecast) - cost_of_none(&question, &singles, &described);
     let (survivors, none_of_these) = weighed(kept, variants, ln_none);
     Some(Search {
         survivors,
         none_of_these,
+        highest: nearest.highest.clone(),
         nearest: nearest.found(),
         described: (world, described.forecast),
         considered,
         cut_off,
     })
+}
+
+/// What it costs that the cause is none that was enumerated. Which node a hypothesis names was not known beforehand.
+fn cost_of_none(question: &Question, singles: &[Option<Candidate>], described: &Candidate) -> f64 {
+    let prior = |(variant, single): (&Variant, &Option<Candidate>)| {
+        let single = single.as_ref()?;
+        let is_named = variant.odd.as_ref().is_some_and(|odd| !odd.nodes.is_empty());
+        (!is_named && !single.forecast.resembles(&described.forecast, NO_EFFECT)).then(|| (-variant.cost).exp())
+    };
+    let all: f64 = question.variants.iter().zip(singles).filter_map(prior).sum();
+    -(SHARE_OF_NONE * all).clamp((-NONE_OF_THESE).exp(), 1.0).ln()
 }
 
 /// Pairs of deviations that combine, as far as they could still come near the best. A pair is kept where it outweighs
@@ -161,9 +192,11 @@ fn pairs(
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let most_likely = question.evidence.most_ln_likelihood();
     let mut best = kept.iter().map(|candidate| candidate.ln_weight).fold(f64::NEG_INFINITY, f64::max);
+    let kinds = u32::try_from(question.site.groups.len()).unwrap_or(u32::MAX);
+    let most = MOST_PAIRS.min(MOST_PAIRS_OF_KINDS / kinds.max(1));
     let mut considered = 0;
     for (cost, a, b) in &order {
-        if considered == MOST_PAIRS || most_likely - cost < best - FLOOR_OF_PAIRS {
+        if considered == most || most_likely - cost < best - FLOOR_OF_PAIRS {
             break;
         }
         considered += 1;
@@ -181,7 +214,7 @@ fn pairs(
     }
     // What could not come near the best any more was judged by its prior; only the bound on their number cuts off.
     let left = order.len() as u64 - u64::from(considered);
-    (considered, if considered == MOST_PAIRS { left } else { 0 })
+    (considered, if considered == most { left } else { 0 })
 }
 
 /// Values of one free number become one candidate, the best of them with the weight of all; the rest is measured
@@ -211,17 +244,23 @@ fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec
     (survivors, none / sum)
 }
 
-/// For each operation, what predicts its total best of all that no figure refutes.
+/// For each operation, what predicts its total best of all that no figure refutes, and what allows most of all.
 #[derive(Default)]
 struct Nearest {
     get: Option<(f64, Candidate)>,
     put: Option<(f64, Candidate)>,
+    highest: [Option<Candidate>; 2],
 }
 
 impl Nearest {
     fn offer(&mut self, evidence: &Evidence, candidate: &Candidate) {
         for &(reads, observed, _) in &evidence.totals {
             let Some(ceiling) = candidate.forecast.of(reads) else { continue };
+            let highest = &mut self.highest[usize::from(!reads)];
+            let most = highest.as_ref().and_then(|known| known.forecast.of(reads));
+            if most.is_none_or(|most| ceiling.even_bytes_per_s > most.even_bytes_per_s * (1.0 + NO_EFFECT)) {
+                *highest = Some(candidate.clone());
+            }
             let miss = (observed / (ceiling.even_bytes_per_s * ceiling.reach) - 1.0).abs();
             let place = if reads { &mut self.get } else { &mut self.put };
             if !candidate.marks.refuted && place.as_ref().is_none_or(|(least, _)| miss < *least) {

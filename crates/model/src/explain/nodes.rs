@@ -3,27 +3,42 @@
 //!
 //! A load that asks nodes in turn is held by the slowest, and every node shows the same; one that keeps as many
 //! requests at each lets each go as fast as it can, and where the slow one also serves others' shards, its clients get
-//! still less. So a slow node is expected at the ratio of its own ceiling to the others', or anywhere below 1 with half
-//! of the chance.
+//! still less. So a slow node is expected at the ratio of its own ceiling to the others', or, with half of the chance,
+//! anywhere below what its own ceiling allows.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::explanation::{Observations, Quantity};
+use linerate_record::site::Site;
 
-use super::likelihood::normal;
+use super::likelihood::{is_refuted, normal, normal_tail};
+use super::rack::slow_rack;
+
+pub(super) use super::rack::SlowRack;
 
 /// Figures of so few nodes do not tell which one is odd.
 const LEAST_NODES: usize = 3;
 
 /// A node is suspected from so many standard errors below the median.
-const SUSPECT_SIGMAS: f64 = 2.0;
+const SUSPECT_SIGMAS: f64 = 1.5;
 
 /// The chance that one of the figures of nodes is astray by itself, and not by a cause at that node.
 const STRAY: f64 = 0.002;
 
 /// A node is told of from so many.
-const TOLD_SIGMAS: f64 = 4.0;
+pub(super) const TOLD_SIGMAS: f64 = 4.0;
 
 /// How many suspects are looked into.
 const MOST_SUSPECTS: usize = 3;
+
+/// Of so many nodes the distance of the middle one from the median tells how far apart they lie.
+const LEAST_OF_SPREAD: usize = 5;
+
+/// Nodes lie apart by more than the error where that is so many times what it makes of them.
+const APART: f64 = 2.0;
+
+/// The standard deviation of a normal distribution over its median distance from the median.
+const OF_MEDIAN_DISTANCE: f64 = 1.4826;
 
 /// The least share of the others' throughput that a slow node is expected to have.
 const LEAST_SHARE: f64 = 0.05;
@@ -31,29 +46,99 @@ const LEAST_SHARE: f64 = 0.05;
 /// Figures of the nodes for one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeFigures {
-    /// Of each node: its name, its figure relative to the median, and the relative standard error of that.
+    /// Of each node: its name, its figure relative to the median of its kind, and the relative standard error of that.
     pub(super) nodes: Vec<(String, f64, f64)>,
     /// The median.
     pub(super) median_bytes_per_s: f64,
     /// All of them together.
     pub(super) sum_bytes_per_s: f64,
+    /// What each gives, in the order of `nodes`.
+    rates: Vec<f64>,
+    /// Each was measured by itself.
+    pub(super) alone: bool,
+    /// The rack whose nodes are slow, where just these are. They are held against the others.
+    rack: Option<SlowRack>,
+    /// How far nodes lie apart, where that is more than the error tells: then it is each node's error.
+    pub(super) apart: Option<f64>,
     /// Log density of all of them if no node is odd.
     ln_even: f64,
 }
 
+/// What is predicted of the node that differs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OfOdd<'a> {
+    /// Its name.
+    pub(super) node: &'a str,
+    /// Its own ceiling relative to the others'.
+    pub(super) ratio: f64,
+    /// Its own ceiling, in bytes per second of its own clients while all nodes are asked evenly.
+    pub(super) own_bytes_per_s: f64,
+    /// Its ceiling relative to the others' where each is measured by itself, and nobody else's shards are on its links.
+    pub(super) alone_ratio: f64,
+}
+
 impl NodeFigures {
+    /// A node's share of the median of its kind, its standard error, and what it gives.
+    fn of(&self, node: &str) -> Option<(f64, f64, f64)> {
+        let place = self.nodes.iter().position(|(name, ..)| name == node)?;
+        Some((self.nodes[place].1, self.nodes[place].2, self.rates[place]))
+    }
+
+    /// Each node's name, what it gives and the relative standard error of that.
+    pub(super) fn rates(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        self.nodes.iter().zip(&self.rates).map(|((node, _, sigma), rate)| (node.as_str(), *rate, *sigma))
+    }
+
+    /// Whether a node is of the rack whose nodes are slow.
+    fn is_of_slow_rack(&self, node: &str) -> bool {
+        self.rack.as_ref().is_some_and(|rack| rack.nodes.iter().any(|of| of == node))
+    }
+
+    /// The most that the odd node gives, as a share of the median of its kind.
+    fn most_share(&self, odd: &OfOdd, share: f64, rate: f64) -> f64 {
+        let most = if self.alone { odd.alone_ratio } else { odd.own_bytes_per_s * share / rate };
+        most.max(odd.ratio).min(1.0)
+    }
+
+    /// The same for a node by its name, in bytes per second; nothing where its figure is not there.
+    pub(super) fn most_bytes_per_s(&self, odd: &OfOdd) -> Option<f64> {
+        let (share, _, rate) = self.of(odd.node)?;
+        Some(self.most_share(odd, share, rate) * rate / share)
+    }
+
+    /// Whether the odd node gives more than is left of it.
+    pub(super) fn refutes(&self, odd: &OfOdd) -> bool {
+        let Some((share, sigma, rate)) = self.of(odd.node) else { return false };
+        odd.ratio <= 1.0 - sigma / 4.0 && is_refuted(share / self.most_share(odd, share, rate), sigma)
+    }
+
+    /// Log density of all of them if a cause that no hypothesis has holds some of them back, none or several.
+    pub(super) fn ln_anything(&self) -> f64 {
+        if self.nodes.is_empty() {
+            return 0.0;
+        }
+        let chance = 1.0 / self.nodes.len() as f64;
+        let of_node = |(_, share, sigma): &(String, f64, f64)| {
+            let even = (1.0 - chance) * ln_even(*share, *sigma, self.nodes.len()).exp();
+            (even + chance * anywhere(*share, *sigma, 1.0)).max(1e-300).ln()
+        };
+        let some: f64 = self.nodes.iter().map(of_node).sum();
+        let most = some.max(self.ln_even);
+        most + (0.5 * (some - most).exp() + 0.5 * (self.ln_even - most).exp()).ln()
+    }
+
     /// What [`ln_density`] reaches at the most.
     pub(super) fn most_ln_density(&self) -> f64 {
         let named = |(_, share, sigma): &(String, f64, f64)| {
-            let own = 0.5 * normal(0.0, *sigma) + 0.5 / share.max(LEAST_SHARE);
+            let own = 0.5 * normal(0.0, *sigma) + 0.75 / share.max(LEAST_SHARE);
             own.max(1.0).ln() - ln_even(*share, *sigma, self.nodes.len())
         };
         self.ln_even + self.nodes.iter().map(named).fold(0.0, f64::max)
     }
 }
 
-/// Figures of nodes for reads or writes.
-pub(super) fn figures(observations: &Observations, reads: bool) -> NodeFigures {
+/// Figures of nodes for reads or writes, each beside those of its kind: nodes with faster links give more.
+pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> NodeFigures {
     let of = |what: &Quantity| match what {
         Quantity::NodeGet { node } if reads => Some(node.clone()),
         Quantity::NodePut { node } if !reads => Some(node.clone()),
@@ -73,8 +158,25 @@ pub(super) fn figures(observations: &Observations, reads: bool) -> NodeFigures {
     let median = median(raw.iter().map(|(_, rate, _)| *rate).collect());
     // The median of n has π/2 times the variance of their mean.
     let widening = (1.0 + std::f64::consts::FRAC_PI_2 / raw.len() as f64).sqrt();
-    let nodes: Vec<_> = raw.iter().map(|(node, rate, sigma)| (node.clone(), rate / median, sigma * widening)).collect();
+    let rack = slow_rack(site, &raw);
+    let is_of_rack = |node: &String| rack.as_ref().is_some_and(|rack| rack.nodes.contains(node));
+    let mut of_kinds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (node, rate, _) in raw.iter().filter(|(node, ..)| !is_of_rack(node)) {
+        of_kinds.entry(kind_of(site, node)).or_default().push(*rate);
+    }
+    let medians: BTreeMap<_, f64> = of_kinds.into_iter().map(|(kind, rates)| (kind, self::median(rates))).collect();
+    let mut nodes: Vec<_> = raw
+        .iter()
+        .map(|(node, rate, sigma)| (node.clone(), rate / medians[&kind_of(site, node)], sigma * widening))
+        .collect();
+    let others: Vec<_> = nodes.iter().filter(|(node, ..)| !is_of_rack(node)).cloned().collect();
+    let apart = apart(&others);
+    nodes.iter_mut().for_each(|(.., sigma)| *sigma = apart.map_or(*sigma, |apart| sigma.max(apart)));
     NodeFigures {
+        rates: raw.iter().map(|(_, rate, _)| *rate).collect(),
+        alone: observations.nodes_alone,
+        rack,
+        apart,
         ln_even: nodes.iter().map(|(_, share, sigma)| ln_even(*share, *sigma, nodes.len())).sum(),
         sum_bytes_per_s: raw.iter().map(|(_, rate, _)| rate).sum(),
         median_bytes_per_s: median,
@@ -82,7 +184,15 @@ pub(super) fn figures(observations: &Observations, reads: bool) -> NodeFigures {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// How far nodes lie apart, where that is more than their errors make of it: by the one in the middle, so that a few
+/// that are slow do not count.
+pub(super) fn apart(nodes: &[(String, f64, f64)]) -> Option<f64> {
+    let spread = OF_MEDIAN_DISTANCE * median(nodes.iter().map(|(_, share, _)| (share - 1.0).abs()).collect());
+    let error = median(nodes.iter().map(|(.., sigma)| *sigma).collect());
+    (nodes.len() >= LEAST_OF_SPREAD && spread > APART * error).then_some(spread)
+}
+
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
@@ -94,33 +204,55 @@ fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
     ((1.0 - stray) * normal(share - 1.0, sigma) + stray * f64::from(u8::from(share < 2.0)) / 2.0).max(1e-300).ln()
 }
 
-/// Log density of all figures, if `odd` is a node whose own ceiling is `ratio` of the others'.
-pub(super) fn ln_density(figures: &NodeFigures, odd: Option<(&str, f64)>) -> f64 {
-    let Some((node, ratio)) = odd else { return figures.ln_even };
-    let Some((_, share, sigma)) = figures.nodes.iter().find(|(name, ..)| name == node) else { return figures.ln_even };
-    if ratio > 1.0 - sigma / 4.0 {
-        return figures.ln_even;
-    }
-    let width = -LEAST_SHARE.ln();
-    let anywhere = if (LEAST_SHARE..=1.0).contains(share) { 1.0 / (width * share) } else { 0.0 };
-    let own = 0.5 * normal(share - ratio, *sigma) + 0.5 * anywhere;
-    figures.ln_even - ln_even(*share, *sigma, figures.nodes.len()) + own.max(1e-300).ln()
+/// Log density of all figures, if some nodes differ.
+pub(super) fn ln_density(figures: &NodeFigures, odd: &[OfOdd]) -> f64 {
+    let of_one = |odd: &OfOdd| {
+        let (share, sigma, rate) = figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0)?;
+        let below = anywhere(share, sigma, figures.most_share(odd, share, rate));
+        let own = 0.5 * normal(share - odd.ratio, sigma) + 0.5 * below;
+        Some(own.max(1e-300).ln() - ln_even(share, sigma, figures.nodes.len()))
+    };
+    figures.ln_even + odd.iter().filter_map(of_one).sum::<f64>()
 }
 
-/// Nodes whose figures are below the others' by more than the error, the furthest first.
-pub(super) fn suspects(observations: &Observations) -> Vec<String> {
+/// Density of a share that may be anywhere up to the most, its error aside: all of its logarithms are alike. Whatever
+/// is left of so little as the least, it is that node.
+fn anywhere(share: f64, sigma: f64, most: f64) -> f64 {
+    let (share, most) = (share.max(LEAST_SHARE), most.max(2.0 * LEAST_SHARE));
+    normal_tail((share - most) / sigma) / ((most / LEAST_SHARE).ln() * share)
+}
+
+/// The place of the group that a node is of: the one with the longest name with which its name begins.
+pub(super) fn group_of(site: &Site, node: &str) -> Option<usize> {
+    let begins = |place: &usize| node.starts_with(site.groups[*place].name.as_str());
+    (0..site.groups.len()).filter(begins).max_by_key(|&place| site.groups[place].name.len())
+}
+
+/// The same where names that tell of no kind are of the first.
+pub(super) fn kind_of(site: &Site, node: &str) -> usize {
+    group_of(site, node).unwrap_or(0)
+}
+
+/// Racks whose nodes are slow, by figures of reads and of writes.
+pub(super) fn slow_racks(site: &Site, observations: &Observations) -> Vec<SlowRack> {
+    [true, false].into_iter().filter_map(|reads| figures(site, observations, reads).rack).collect()
+}
+
+/// Nodes whose figures are below the others' by more than the error, the furthest first. What a whole rack has is no
+/// node's own.
+pub(super) fn suspects(site: &Site, observations: &Observations) -> Vec<String> {
     let mut low: Vec<(String, f64)> = Vec::new();
-    for figures in [figures(observations, true), figures(observations, false)] {
+    for figures in [figures(site, observations, true), figures(site, observations, false)] {
         if figures.nodes.len() < LEAST_NODES {
             continue;
         }
-        for (node, share, sigma) in figures.nodes {
-            if share > 1.0 - SUSPECT_SIGMAS * sigma {
+        for (node, share, sigma) in &figures.nodes {
+            if *share > 1.0 - SUSPECT_SIGMAS * sigma || figures.is_of_slow_rack(node) {
                 continue;
             }
-            match low.iter_mut().find(|(known, _)| *known == node) {
-                Some((_, least)) => *least = least.min(share),
-                None => low.push((node, share)),
+            match low.iter_mut().find(|(known, _)| known == node) {
+                Some((_, least)) => *least = least.min(*share),
+                None => low.push((node.clone(), *share)),
             }
         }
     }
@@ -129,25 +261,93 @@ pub(super) fn suspects(observations: &Observations) -> Vec<String> {
 }
 
 /// What figures of nodes say by themselves: those that are low, the furthest first.
-pub(super) fn told(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
-    let mut low: Vec<(f64, String)> = Vec::new();
-    for (verb, figures) in [("GET", get), ("PUT", put)] {
-        if figures.nodes.len() < LEAST_NODES {
-            continue;
-        }
-        for (node, share, sigma) in figures.nodes.iter().filter(|(_, share, sigma)| *share < 1.0 - TOLD_SIGMAS * sigma)
-        {
-            let told = format!(
-                "{node} gives {:.0} % of the median of the nodes for {verb} (± {:.0} %): look there first, at its \
-                 link, its drives and its processors, before anything that all nodes share",
-                share * 100.0,
-                sigma * 100.0
-            );
-            low.push((*share, told));
-        }
+pub(super) fn reported(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
+    [("GET", get), ("PUT", put)].into_iter().flat_map(|(verb, figures)| reported_of(verb, figures)).collect()
+}
+
+fn reported_of(verb: &str, figures: &NodeFigures) -> Vec<String> {
+    let mut low = slow(figures);
+    low.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (Some(least), Some(most)) = (low.first(), low.last()) else { return Vec::new() };
+    let (least, most) = (100.0 * least.1, 100.0 * most.1);
+    let range = if most - least < 0.5 { format!("{least:.0}") } else { format!("{least:.0} to {most:.0}") };
+    let names = || low.iter().map(|(node, ..)| node.clone()).collect::<Vec<_>>();
+    if let Some(rack) = figures.rack.as_ref().filter(|rack| rack.nodes.len() == low.len()) {
+        return vec![format!(
+            "the {} nodes of {} ({}) give {range} % of the median of the others for {verb}, and no other node is \
+             slow: look first at what that rack shares: its switch, its uplinks, power and cooling",
+            rack.nodes.len(),
+            rack.name,
+            joined(&rack.nodes)
+        )];
     }
-    low.sort_by(|a, b| a.0.total_cmp(&b.0));
-    low.into_iter().take(MOST_SUSPECTS).map(|(_, told)| told).collect()
+    if low.len() > MOST_SUSPECTS {
+        return vec![format!(
+            "{} nodes give {range} % of the median of the nodes for {verb} ({}, the slowest first): look first at what \
+             these share and the others do not",
+            low.len(),
+            joined(&names())
+        )];
+    }
+    let of_one = |(node, share, sigma): &(String, f64, f64)| {
+        format!(
+            "{node} gives {:.0} % of the median of the nodes for {verb} (± {:.0} %): look there first, at its link, \
+             its drives and its processors, before anything that all nodes share",
+            share * 100.0,
+            sigma * 100.0
+        )
+    };
+    low.iter().map(of_one).collect()
+}
+
+/// Nodes that are low for certain.
+fn slow(figures: &NodeFigures) -> Vec<(String, f64, f64)> {
+    let is_low = |(_, share, sigma): &&(String, f64, f64)| *share < 1.0 - TOLD_SIGMAS * sigma;
+    if figures.nodes.len() < LEAST_NODES {
+        return Vec::new();
+    }
+    figures.nodes.iter().filter(is_low).cloned().collect()
+}
+
+/// Names as a list: `a`, `a and b`, `a, b and c`.
+pub(super) fn joined(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// What to bear in mind of figures of nodes: several that are low at once, or more apart than the error tells.
+pub(super) fn caveats(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
+    let mut found = Vec::new();
+    let of_nodes = [get, put].into_iter().flat_map(|figures| {
+        let own = slow(figures).into_iter().map(|(node, ..)| node);
+        own.filter(|node| !figures.is_of_slow_rack(node)).collect::<Vec<_>>()
+    });
+    let low: Vec<String> = of_nodes.collect::<BTreeSet<String>>().into_iter().collect();
+    let names = joined(&low);
+    match low.len() {
+        0 | 1 => {}
+        2 => found.push(format!(
+            "2 nodes are slow at once ({names}): a hypothesis names both where they are slow alike; where they are \
+             not, each hypothesis leaves a figure unexplained"
+        )),
+        more => found.push(format!(
+            "{more} nodes are slow at once ({names}): a hypothesis names two at the most, so that each leaves figures \
+             unexplained"
+        )),
+    }
+    for (verb, figures) in [("GET", get), ("PUT", put)] {
+        found.extend(figures.apart.map(|apart| {
+            format!(
+                "{verb} of the nodes lies ± {:.0} % apart, more than the error that is given: that is taken for the \
+                 error of a node",
+                apart * 100.0
+            )
+        }));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -155,6 +355,7 @@ mod tests {
     use linerate_record::explanation::Observed;
 
     use super::*;
+    use crate::sites::site;
 
     fn observed(rates: &[f64]) -> Observations {
         let of = |(i, rate): (usize, &f64)| Observed {
@@ -163,38 +364,96 @@ mod tests {
             error_share: None,
             in_flight: None,
         };
-        Observations { figures: rates.iter().enumerate().map(of).collect(), error_share: 0.02 }
+        Observations { figures: rates.iter().enumerate().map(of).collect(), error_share: 0.02, nodes_alone: false }
     }
 
     #[test]
     fn the_node_that_is_far_below_the_others_is_suspected() {
-        let rows: [(&[f64], &[&str]); 4] = [
+        let rows: [(&[f64], &[&str]); 5] = [
             (&[100.0, 101.0, 50.0, 99.0], &["n2"]),
             (&[100.0, 101.0, 98.0, 99.0], &[]),
             (&[100.0, 50.0], &[]),
+            // 1.6 standard errors, that of the median among them.
+            (&[100.0, 100.0, 96.2, 100.0], &["n2"]),
             (&[100.0, 60.0, 101.0, 40.0, 99.0, 100.0], &["n3", "n1"]),
         ];
         for (rates, expected) in rows {
-            assert_eq!(suspects(&observed(rates)), expected, "{rates:?}");
+            assert_eq!(suspects(&site(), &observed(rates)), expected, "{rates:?}");
         }
     }
 
     #[test]
     fn a_node_that_is_far_below_is_told_of_first_and_by_its_name() {
-        let low = figures(&observed(&[100.0, 101.0, 50.0, 99.0]), true);
-        let told = told(&low, &NodeFigures::default());
-        assert!(told.len() == 1 && told[0].starts_with("n2 gives 50 % of the median"), "{told:?}");
-        let even = figures(&observed(&[100.0, 101.0, 96.0, 99.0]), true);
-        assert!(super::told(&even, &NodeFigures::default()).is_empty());
+        let low = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0]), true);
+        let reported = reported(&low, &NodeFigures::default());
+        assert!(reported.len() == 1 && reported[0].starts_with("n2 gives 50 % of the median"), "{reported:?}");
+        let even = figures(&site(), &observed(&[100.0, 101.0, 96.0, 99.0]), true);
+        assert!(super::reported(&even, &NodeFigures::default()).is_empty());
+    }
+
+    /// A node that has so much of what the others have, whose median is 100.
+    fn odd(node: &str, ratio: f64) -> OfOdd<'_> {
+        OfOdd { node, ratio, own_bytes_per_s: 100.0 * ratio, alone_ratio: ratio }
     }
 
     #[test]
     fn an_odd_node_fits_a_low_figure_better_and_even_figures_worse() {
-        let low = figures(&observed(&[100.0, 101.0, 50.0, 99.0]), true);
-        assert!(ln_density(&low, Some(("n2", 0.5))) > ln_density(&low, None) + 4.0);
-        assert!(ln_density(&low, Some(("n2", 0.5))) > ln_density(&low, Some(("n2", 0.7))));
-        assert!(ln_density(&low, Some(("n1", 0.5))) < ln_density(&low, None));
-        let even = figures(&observed(&[100.0, 101.0, 98.0, 99.0]), true);
-        assert!(ln_density(&even, Some(("n2", 0.5))) < ln_density(&even, None));
+        let low = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0]), true);
+        assert!(ln_density(&low, &[odd("n2", 0.5)]) > ln_density(&low, &[]) + 4.0);
+        assert!(ln_density(&low, &[odd("n2", 0.5)]) > ln_density(&low, &[odd("n2", 0.7)]));
+        assert!(ln_density(&low, &[odd("n1", 0.5)]) < ln_density(&low, &[]));
+        // A node that hardly gives anything is odd, too.
+        let gone = figures(&site(), &observed(&[100.0, 101.0, 0.5, 99.0]), true);
+        assert!(ln_density(&gone, &[odd("n2", 0.5)]) > ln_density(&gone, &[]) + 4.0);
+        let even = figures(&site(), &observed(&[100.0, 101.0, 98.0, 99.0]), true);
+        assert!(ln_density(&even, &[odd("n2", 0.5)]) < ln_density(&even, &[]));
+    }
+
+    #[test]
+    fn a_fault_that_leaves_less_than_the_node_gives_is_refuted_and_fits_worse_than_none() {
+        let low = figures(&site(), &observed(&[100.0, 101.0, 90.0, 99.0]), true);
+        assert!(low.refutes(&odd("n2", 0.4)) && !low.refutes(&odd("n2", 0.9)) && !low.refutes(&odd("n2", 0.95)));
+        assert!(ln_density(&low, &[odd("n2", 0.4)]) < ln_density(&low, &[]) - 4.0);
+        assert!(ln_density(&low, &[odd("n2", 0.9)]) > ln_density(&low, &[]));
+        // By itself it gives what its own ceiling allows so, and no more.
+        let alone = NodeFigures { alone: true, ..low.clone() };
+        assert!(alone.refutes(&odd("n2", 0.5)) && !alone.refutes(&OfOdd { alone_ratio: 0.9, ..odd("n2", 0.5) }));
+        // Where all nodes have room, the slow one may keep up with them.
+        let idle = OfOdd { own_bytes_per_s: 95.0, ..odd("n2", 0.4) };
+        assert!(!low.refutes(&idle));
+    }
+
+    #[test]
+    fn nodes_that_lie_further_apart_than_their_error_are_not_suspected_for_it() {
+        let spread = [100.0, 93.0, 106.0, 91.0, 108.0, 98.0, 88.0, 104.0];
+        assert_eq!(suspects(&site(), &observed(&spread)), Vec::<String>::new());
+        let apart = figures(&site(), &observed(&spread), true);
+        let reported = caveats(&apart, &NodeFigures::default());
+        assert!(reported.len() == 1 && reported[0].starts_with("GET of the nodes lies ± "), "{reported:?}");
+        // Two slow ones do not make the others uneven, and are told as two.
+        let two = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0, 100.0, 49.0, 101.0, 99.0]), true);
+        let reported = caveats(&two, &NodeFigures::default());
+        assert!(
+            reported.len() == 1 && reported[0].starts_with("2 nodes are slow at once (n2 and n5): "),
+            "{reported:?}"
+        );
+        assert!(two.ln_anything() > ln_density(&two, &[odd("n2", 0.5)]), "{two:?}");
+        let one = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0, 100.0, 99.0]), true);
+        assert!(one.ln_anything() < ln_density(&one, &[odd("n2", 0.5)]), "{one:?}");
+    }
+
+    #[test]
+    fn nodes_are_held_against_those_of_their_kind() {
+        let mut kinds = site();
+        kinds.groups[0].name = "n".to_owned();
+        let mut slower = kinds.groups[0].clone();
+        slower.name = "small".to_owned();
+        kinds.groups.push(slower);
+        let mut observed = observed(&[900.0, 910.0, 890.0]);
+        for (place, rate) in [230.0, 232.0, 110.0].into_iter().enumerate() {
+            let what = Quantity::NodeGet { node: format!("small{place}") };
+            observed.figures.push(Observed { what, bytes_per_s: rate, error_share: None, in_flight: None });
+        }
+        assert_eq!(suspects(&kinds, &observed), ["small2"]);
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum ReadingId {
     RackUplinks,
     /// How bytes are spread over nodes.
     NodeSpread,
+    /// What links carry in each direction.
+    EachWay,
     /// What machines are made of, and objects.
     Inventory,
 }
@@ -69,7 +71,7 @@ pub(super) struct Reading {
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
 /// first.
-pub(super) const READINGS: [Reading; 13] = [
+pub(super) const READINGS: [Reading; 14] = [
     Reading {
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
@@ -143,6 +145,13 @@ pub(super) const READINGS: [Reading; 13] = [
         expected: loads::processors,
     },
     Reading {
+        id: ReadingId::EachWay,
+        what: "what a node's link carries, each way",
+        how: "iperf3 -P 8 from the node to another, then with -R; or the most that its ports' tx_bytes and rx_bytes \
+              (/sys/class/net/<port>/statistics) gain in 10 s",
+        expected: links::each_way,
+    },
+    Reading {
         id: ReadingId::Inventory,
         what: "what nodes are made of, and how large objects are",
         how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
@@ -152,7 +161,7 @@ pub(super) const READINGS: [Reading; 13] = [
 
 impl ReadingId {
     /// What is read and how, in one phrase.
-    pub(super) fn told(self) -> String {
+    pub(super) fn reported(self) -> String {
         let row = READINGS.iter().find(|row| row.id == self);
         row.map_or_else(String::new, |row| format!("{}: {}", row.what, row.how))
     }
@@ -173,7 +182,7 @@ mod tests {
     fn each_reading_has_one_row() {
         for (i, row) in READINGS.iter().enumerate() {
             assert!(READINGS[..i].iter().all(|other| other.id != row.id), "{}", row.what);
-            assert_eq!(row.id.told(), format!("{}: {}", row.what, row.how));
+            assert_eq!(row.id.reported(), format!("{}: {}", row.what, row.how));
         }
     }
 }

@@ -13,6 +13,7 @@ mod mode;
 mod mtu;
 mod node;
 mod planes;
+mod rack;
 mod racks;
 mod speed;
 
@@ -22,7 +23,7 @@ use linerate_record::site::Site;
 use super::deviation::{Row, Variant};
 
 /// Every row.
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     members::variants,
     mode::variants,
     speed::variants,
@@ -33,6 +34,7 @@ const ROWS: [Row; 15] = [
     locality::variants,
     clients::variants,
     node::variants,
+    rack::variants,
     racks::variants,
     drives::variants,
     cpu::variants,

@@ -1,16 +1,30 @@
 //! How well a hypothesis fits all observations.
 
-use linerate_record::explanation::{Observations, Quantity, Residual};
+use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
+use linerate_record::site::{NodeGroup, Plane, Site};
 
-use super::forecast::{Asked, Ceiling, Forecast, World};
+use super::forecast::{
+    Forecast, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
+};
 use super::likelihood::{self, is_explained, is_refuted};
-use super::nodes::{self, NodeFigures};
+use super::nodes::{self, NodeFigures, OfOdd};
+use super::words;
+use crate::bond::line_rate_bits_per_s;
+use crate::ceilings::ResourceLimit;
+use crate::traffic::crossing;
 
 /// A node that is slower by fewer standard errors than this may go unseen among figures of nodes.
 const HIDDEN_SIGMAS: f64 = 4.0;
 
+/// The chance that figures of all nodes show nothing of one that is slower than that: a load that asks nodes in turn is
+/// held by the slowest, and all show the same.
+const UNSEEN: f64 = 0.1;
+
 /// What the curve is wrong by, relative: the mean over those that were measured (`docs/method/ceilings.md`).
 const CURVE_ERROR: f64 = 0.08;
+
+/// Ends of a prediction that differ by less are one.
+const SAME: f64 = 1e-6;
 
 /// The observations, taken apart.
 pub(super) struct Evidence {
@@ -22,6 +36,8 @@ pub(super) struct Evidence {
     pub(super) put: NodeFigures,
     /// Requests in flight of totals that are known, for reads and for writes.
     pub(super) in_flight: [Option<u64>; 2],
+    /// The chance that something unknown holds a total back, for reads and for writes.
+    unknown: [f64; 2],
 }
 
 /// A hypothesis' marks.
@@ -35,9 +51,10 @@ pub(super) struct Score {
     pub(super) accounts: bool,
 }
 
-/// Takes observations apart. Where every node's figure is there and the total is not, their sum is the total.
-pub(super) fn evidence(observations: &Observations, nodes: u32) -> Evidence {
-    let (get, put) = (nodes::figures(observations, true), nodes::figures(observations, false));
+/// Takes observations apart. Where every node's figure of one load is there and the total is not, their
+/// sum is the total.
+pub(super) fn evidence(site: &Site, observations: &Observations) -> Evidence {
+    let (get, put) = (nodes::figures(site, observations, true), nodes::figures(site, observations, false));
     let mut totals: Vec<(bool, f64, f64)> = Vec::new();
     for figure in &observations.figures {
         let sigma = figure.error_share.unwrap_or(observations.error_share);
@@ -48,13 +65,21 @@ pub(super) fn evidence(observations: &Observations, nodes: u32) -> Evidence {
         }
     }
     for (reads, figures) in [(true, &get), (false, &put)] {
-        let complete = figures.nodes.len() == nodes as usize;
+        let complete = figures.nodes.len() == site.nodes() as usize && !observations.nodes_alone;
         if complete && !totals.iter().any(|(of_reads, ..)| *of_reads == reads) {
             totals.push((reads, figures.sum_bytes_per_s, observations.error_share));
         }
     }
-    let flight = |what: &Quantity| observations.figures.iter().find(|figure| figure.what == *what)?.in_flight;
-    Evidence { totals, get, put, in_flight: [flight(&Quantity::Get), flight(&Quantity::Put)] }
+    let flight = |reads: bool| {
+        let total = if reads { Quantity::Get } else { Quantity::Put };
+        let of_total = observations.figures.iter().find(|figure| figure.what == total);
+        let of_nodes = || observations.figures.iter().find(|figure| is_of_nodes(&figure.what, reads));
+        // Nodes that are measured by themselves have as many each.
+        let each = if of_total.is_none() && observations.nodes_alone { u64::from(site.nodes()) } else { 1 };
+        of_total.or_else(of_nodes)?.in_flight.map(|in_flight| in_flight.saturating_mul(each))
+    };
+    let unknown = [true, false].map(|reads| likelihood::unknown_cause(site.engine.product, reads));
+    Evidence { totals, get, put, in_flight: [flight(true), flight(false)], unknown }
 }
 
 impl Evidence {
@@ -64,9 +89,9 @@ impl Evidence {
     }
 
     /// What is asked of the ceilings of reads, or of writes.
-    pub(super) fn asked(&self, reads: bool) -> Asked {
+    pub(super) fn asked(&self, reads: bool) -> OperationQuery {
         let in_flight = self.in_flight[usize::from(!reads)];
-        if self.has(reads) { in_flight.map_or(Asked::Ceiling, Asked::At) } else { Asked::No }
+        if self.has(reads) { in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At) } else { OperationQuery::No }
     }
 
     /// What a total is wrong by: its own error, and that of the curve where it is held against one.
@@ -74,22 +99,30 @@ impl Evidence {
         if self.in_flight[usize::from(!reads)].is_some() { own.hypot(CURVE_ERROR) } else { own }
     }
 
+    /// The chance that something unknown holds a total back.
+    fn unknown(&self, reads: bool) -> f64 {
+        self.unknown[usize::from(!reads)]
+    }
+
     /// The log likelihood that no hypothesis can exceed.
     pub(super) fn most_ln_likelihood(&self) -> f64 {
-        let most = |(reads, _, own): &(bool, f64, f64)| likelihood::most_ln_density(self.sigma(*reads, *own));
+        let most = |(reads, _, own): &(bool, f64, f64)| {
+            likelihood::most_ln_density(self.sigma(*reads, *own), self.unknown(*reads))
+        };
         let totals: f64 = self.totals.iter().map(most).sum();
         totals + self.get.most_ln_density() + self.put.most_ln_density()
     }
 
-    /// Log likelihood if something unknown holds all figures back: anything below what the description allows, or, with
-    /// a small chance, above.
+    /// Log likelihood if something unknown holds all figures back: anything below what the description gives with as
+    /// many in flight, or, with a small chance, above. What holds both reads and writes may be one thing.
     pub(super) fn ln_of_anything(&self, described: &Forecast) -> f64 {
-        let total = |&(reads, observed, _): &(bool, f64, f64)| {
-            let ratio = observed / described.of(reads).map_or(observed, |ceiling| ceiling.even_bytes_per_s);
-            likelihood::ln_anywhere(ratio)
+        let ratio = |&(reads, observed, _): &(bool, f64, f64)| {
+            observed / described.of(reads).map_or(observed, |ceiling| ceiling.even_bytes_per_s * ceiling.reach)
         };
-        let nodes = [&self.get, &self.put].map(|figures| nodes::ln_density(figures, None));
-        self.totals.iter().map(total).sum::<f64>() + nodes.iter().sum::<f64>()
+        let ratios: Vec<f64> = self.totals.iter().map(ratio).collect();
+        let nodes = [&self.get, &self.put].map(NodeFigures::ln_anything);
+        let each: f64 = ratios.iter().map(|ratio| likelihood::ln_anywhere(*ratio)).sum();
+        likelihood::ln_of_one_cause(&ratios, each) + nodes.iter().sum::<f64>()
     }
 
     /// Whether anything was observed of reads, or of writes.
@@ -107,34 +140,90 @@ pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> 
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / high, own);
         let (low, high) = (low * ceiling.reach, high * ceiling.reach);
-        marks.ln_likelihood += ln_total((low, high), observed, sigma);
+        marks.ln_likelihood += ln_total((low, high), observed, sigma, evidence.unknown(reads));
         marks.accounts |= likelihood::accounts(observed / observed.clamp(low, high), sigma);
     }
-    let named = world.odd.as_ref().is_some_and(|odd| odd.node.is_some());
-    if named {
-        // Which node it is was not known beforehand.
-        marks.ln_likelihood -= (evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1) as f64).ln();
+    // Which nodes they are was not known beforehand.
+    let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
+    let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some());
+    let ways = if is_rack { racks_of(&world.site) } else { ways(figures, nodes_of(world).len()) };
+    marks.ln_likelihood -= ways.ln();
+    if hides(evidence, world, forecast) {
+        marks.ln_likelihood += UNSEEN.ln();
     }
     for reads in [true, false] {
-        let odd = odd_share(world, forecast, reads);
         let figures = evidence.nodes(reads);
-        let ln = nodes::ln_density(figures, odd);
+        let odd = of_odd(world, forecast, figures, reads);
+        marks.refuted |= is_above_ports(figures, world, reads) || odd.iter().any(|odd| figures.refutes(odd));
+        let ln = nodes::ln_density(figures, &odd);
         marks.ln_likelihood += ln;
-        marks.accounts |= odd.is_some() && ln > nodes::ln_density(figures, None);
+        marks.accounts |= !odd.is_empty() && ln > nodes::ln_density(figures, &[]);
     }
     marks
 }
 
-/// The odd node's name and its share of the others' ceiling, where figures can tell of it.
-fn odd_share<'a>(world: &'a World, forecast: &Forecast, reads: bool) -> Option<(&'a str, f64)> {
-    let node = world.odd.as_ref()?.node.as_deref()?;
-    Some((node, forecast.of(reads)?.odd_share))
+/// The nodes that a world names.
+fn nodes_of(world: &World) -> &[String] {
+    world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
+}
+
+/// In how many ways so many nodes can be chosen, one or two of them.
+fn ways(nodes: usize, chosen: usize) -> f64 {
+    let nodes = nodes as f64;
+    match chosen {
+        0 => 1.0,
+        1 => nodes,
+        _ => (nodes * (nodes - 1.0) / 2.0).max(1.0),
+    }
+}
+
+/// The racks of all kinds of nodes.
+fn racks_of(site: &Site) -> f64 {
+    f64::from(site.groups.iter().filter(|group| group.count > 0).map(|group| group.racks.max(1)).sum::<u32>())
+}
+
+/// Whether nodes give more than the ports of any of them carry of it.
+fn is_above_ports(figures: &NodeFigures, world: &World, reads: bool) -> bool {
+    let Some((.., sigma)) = figures.nodes.first() else { return false };
+    let (site, object_bytes) = (&world.site, work(&world.site, reads).object_bytes);
+    let links = [Some(&site.planes.public), site.planes.private.as_ref()];
+    let crossing = crossing(site, &world.geometries, object_bytes, reads);
+    let of_group = |(group, crossing): (&NodeGroup, &[f64; 2])| {
+        let of_link = |(plane, share): (&Option<&Plane>, &f64)| {
+            let line = plane.map_or(0.0, |plane| line_rate_bits_per_s(group, &plane.link));
+            if *share > 0.0 { line / share } else { f64::INFINITY }
+        };
+        links.iter().zip(crossing).map(of_link).fold(f64::INFINITY, f64::min)
+    };
+    let most = site.groups.iter().zip(&crossing).map(of_group).fold(0.0, f64::max);
+    most > 0.0 && is_refuted(8.0 * figures.median_bytes_per_s / most, *sigma)
+}
+
+/// Whether a node would be slow that no figure shows, though those of all nodes are there.
+fn hides(evidence: &Evidence, world: &World, forecast: &Forecast) -> bool {
+    let is_unnamed = world.odd.as_ref().is_some_and(|odd| odd.nodes.is_empty() && odd.is_seen_there);
+    let would_show = |reads: bool| {
+        let figures = &evidence.nodes(reads).nodes;
+        let sigma = figures.first().map_or(f64::INFINITY, |(.., sigma)| *sigma);
+        let share = forecast.of(reads).map_or(1.0, |ceiling| ceiling.odd_share);
+        figures.len() == world.site.nodes() as usize && share < 1.0 - HIDDEN_SIGMAS * sigma
+    };
+    is_unnamed && [true, false].into_iter().any(would_show)
+}
+
+/// What is predicted of the odd nodes, where figures can tell of them.
+fn of_odd<'a>(world: &'a World, forecast: &Forecast, figures: &NodeFigures, reads: bool) -> Vec<OfOdd<'a>> {
+    let Some(ceiling) = forecast.of(reads) else { return Vec::new() };
+    let nodes = nodes_of(world);
+    let (ratio, own_bytes_per_s) = (ceiling.odd_share, ceiling.odd_bytes_per_s);
+    let alone_ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
+    nodes.iter().map(|node| OfOdd { node, ratio, own_bytes_per_s, alone_ratio }).collect()
 }
 
 /// Between what the total's ceiling lies: figures of nodes that name the slow one, or in whose error it can hide, leave
 /// open how far it holds the others back.
-fn range(evidence: &Evidence, world: &World, ceiling: &Ceiling, reads: bool, sigma: f64) -> (f64, f64) {
-    let named = world.odd.as_ref().is_some_and(|odd| odd.node.is_some());
+fn range(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> (f64, f64) {
+    let named = !nodes_of(world).is_empty();
     let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
     let high = if (named || hidden) && !evidence.nodes(reads).nodes.is_empty() {
         ceiling.own_bytes_per_s
@@ -144,59 +233,174 @@ fn range(evidence: &Evidence, world: &World, ceiling: &Ceiling, reads: bool, sig
     (ceiling.even_bytes_per_s, high)
 }
 
+/// What a hypothesis gives of a total, as near to what was measured as it can be.
+pub(super) fn nearest(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool) -> f64 {
+    let Some(&(_, observed, sigma)) = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads) else {
+        return ceiling.even_bytes_per_s;
+    };
+    let (low, high) = range(evidence, world, ceiling, reads, sigma);
+    observed.clamp(low, high)
+}
+
 /// Log density of a total. Where the ceiling is a range: either end, or anywhere between.
-fn ln_total((low, high): (f64, f64), observed: f64, sigma: f64) -> f64 {
-    let at_low = likelihood::ln_density(observed / low, sigma);
+fn ln_total((low, high): (f64, f64), observed: f64, sigma: f64, unknown: f64) -> f64 {
+    let at_low = likelihood::ln_density(observed / low, sigma, unknown);
     if high / low - 1.0 < sigma {
         return at_low;
     }
-    let at_high = likelihood::ln_density(observed / high, sigma);
+    let at_high = likelihood::ln_density(observed / high, sigma, unknown);
     let between = if (low..=high).contains(&observed) { 1.0 / (high / low).ln() } else { 0.0 };
     (0.4 * at_low.exp() + 0.4 * at_high.exp() + 0.2 * between).max(f64::MIN_POSITIVE).ln()
 }
 
-/// What a hypothesis says of each observation, in their order.
+/// What a hypothesis says of one figure.
+struct Said {
+    /// What it predicts, from the least to the most.
+    predicted: (f64, f64),
+    /// What the figure cannot exceed but by its error.
+    ceiling: f64,
+    /// The standard error that it is held against, of so many figures.
+    error: (f64, usize),
+}
+
+impl Said {
+    /// As the record has it. Of a range, the figure is held against the end that is nearer.
+    fn residual(&self, what: Quantity, observed: f64, own_sigma: f64, binds: String) -> Residual {
+        let ((least, most), (sigma, figures)) = (self.predicted, self.error);
+        let ratio = observed / observed.clamp(least.min(most), most);
+        let above_sigmas = likelihood::above_sigmas(observed / self.ceiling, own_sigma, figures);
+        Residual {
+            what,
+            observed_bytes_per_s: observed,
+            predicted_bytes_per_s: most,
+            least_bytes_per_s: (least < most * (1.0 - SAME)).then_some(least),
+            residual_share: ratio - 1.0,
+            above_sigmas,
+            binds,
+            explained: is_explained(ratio, sigma, figures) && above_sigmas.is_none(),
+        }
+    }
+}
+
+/// What a hypothesis says of each observation, in their order; then of totals that are the sums of figures of nodes.
 pub(super) fn residuals(
     observations: &Observations,
     evidence: &Evidence,
     world: &World,
     forecast: &Forecast,
 ) -> Vec<Residual> {
-    let mut found = Vec::new();
-    for figure in &observations.figures {
+    let of_nodes = evidence.get.nodes.len() + evidence.put.nodes.len();
+    let levels = [true, false].map(|reads| Level::of(evidence, world, forecast, reads));
+    let of_figure = |figure: &Observed| {
         let sigma = figure.error_share.unwrap_or(observations.error_share);
         let reads = matches!(figure.what, Quantity::Get | Quantity::NodeGet { .. });
-        let Some(ceiling) = forecast.of(reads) else { continue };
-        let (predicted, explained) = match &figure.what {
-            Quantity::Get | Quantity::Put => {
-                let (low, high) = range(evidence, world, ceiling, reads, sigma);
-                let predicted = figure.bytes_per_s.clamp(low * ceiling.reach, high * ceiling.reach);
-                (predicted, is_explained(figure.bytes_per_s / predicted, evidence.sigma(reads, sigma)))
-            }
+        let ceiling = forecast.of(reads)?;
+        let observed = figure.bytes_per_s;
+        let said = match &figure.what {
+            Quantity::Get | Quantity::Put => of_total(evidence, world, ceiling, reads, sigma),
             Quantity::NodeGet { node } | Quantity::NodePut { node } => {
-                of_node(evidence.nodes(reads), odd_share(world, forecast, reads), node, figure.bytes_per_s, sigma)
+                let level = levels[usize::from(!reads)].as_ref();
+                let figures = evidence.nodes(reads);
+                let odd = of_odd(world, forecast, figures, reads);
+                let said = of_node(figures, &odd, node, observed, (sigma, of_nodes));
+                level.filter(|_| odd.iter().all(|odd| odd.node != node)).map_or(said, |level| level.said(node, sigma))
             }
         };
-        found.push(Residual {
-            what: figure.what.clone(),
-            observed_bytes_per_s: figure.bytes_per_s,
-            predicted_bytes_per_s: predicted,
-            residual_share: figure.bytes_per_s / predicted - 1.0,
-            binds: super::words::binds(world, ceiling),
-            explained,
-        });
-    }
-    found
+        Some(said.residual(figure.what.clone(), observed, sigma, words::binds(world, ceiling)))
+    };
+    let of_sum = |&(reads, observed, sigma): &(bool, f64, f64)| {
+        let what = if reads { Quantity::Get } else { Quantity::Put };
+        let ceiling = forecast.of(reads)?;
+        let is_sum = observations.figures.iter().all(|figure| figure.what != what);
+        let said = of_total(evidence, world, ceiling, reads, sigma);
+        is_sum.then(|| said.residual(what, observed, sigma, words::binds(world, ceiling)))
+    };
+    let of_figures = observations.figures.iter().filter_map(of_figure);
+    of_figures.chain(evidence.totals.iter().filter_map(of_sum)).collect()
 }
 
-/// A node's figure against the median of the nodes; the odd node's against its share of that, or anything below.
-fn of_node(figures: &NodeFigures, odd: Option<(&str, f64)>, node: &str, observed: f64, sigma: f64) -> (f64, bool) {
-    let median = figures.median_bytes_per_s;
-    match odd {
-        Some((name, share)) if name == node && share < 1.0 - sigma => {
-            let predicted = median * share;
-            (predicted, observed < median * (1.0 - sigma))
+/// Whether a figure is one of a single node, of reads or of writes.
+fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
+    match what {
+        Quantity::NodeGet { .. } => reads,
+        Quantity::NodePut { .. } => !reads,
+        Quantity::Get | Quantity::Put => false,
+    }
+}
+
+fn of_total(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> Said {
+    let (low, high) = range(evidence, world, ceiling, reads, sigma);
+    let predicted = (low * ceiling.reach, high * ceiling.reach);
+    Said { predicted, ceiling: high, error: (evidence.sigma(reads, sigma), 1) }
+}
+
+/// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
+/// allow.
+pub(super) struct Level<'a> {
+    site: &'a Site,
+    figures: usize,
+    /// The share of a node while all nodes are asked evenly.
+    even_bytes_per_s: f64,
+    /// What a node of each group allows of its share, the resource that binds it first.
+    limits: Vec<Option<ResourceLimit>>,
+    reach: f64,
+    /// What the curve may be wrong by.
+    curve: f64,
+    alone: bool,
+}
+
+impl Level<'_> {
+    /// Nothing where a total is known, or nothing of single nodes.
+    pub(super) fn of<'a>(evidence: &Evidence, world: &'a World, forecast: &Forecast, reads: bool) -> Option<Level<'a>> {
+        let ceiling = forecast.of(reads)?;
+        let is_known = evidence.totals.iter().any(|(of_reads, ..)| *of_reads == reads);
+        let figures = evidence.nodes(reads);
+        if is_known || figures.nodes.is_empty() {
+            return None;
         }
-        _ => (median, is_explained(observed / median, sigma)),
+        let (site, all) = (&world.site, all_limits(world, reads));
+        let of_group = |place| match figures.alone {
+            true => limits_alone(world, place, reads).first().copied(),
+            false => all.iter().find(|limit| limit.group.is_none_or(|group| group == place)).copied(),
+        };
+        Some(Level {
+            site,
+            figures: evidence.get.nodes.len() + evidence.put.nodes.len(),
+            even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
+            limits: (0..site.groups.len()).map(of_group).collect(),
+            reach: ceiling.reach,
+            curve: if ceiling.reach < 1.0 { CURVE_ERROR } else { 0.0 },
+            alone: figures.alone,
+        })
+    }
+
+    /// What binds a node, and the most that it gives: by itself, or of the load over all nodes.
+    pub(super) fn of_node(&self, node: &str) -> Option<(ResourceLimit, f64)> {
+        let limit = (*self.limits.get(nodes::kind_of(self.site, node))?)?;
+        let sharing = if self.alone { 1 } else { self.site.nodes().max(1) };
+        Some((limit, limit.limit_bytes_per_s / f64::from(sharing)))
+    }
+
+    fn said(&self, node: &str, sigma: f64) -> Said {
+        let most = self.of_node(node).map_or(self.even_bytes_per_s, |(_, most)| most);
+        let predicted = (self.even_bytes_per_s.min(most) * self.reach, most * self.reach);
+        Said { predicted, ceiling: most, error: (sigma.hypot(self.curve), self.figures) }
+    }
+}
+
+/// A node's figure against the median of its kind; the odd node's between its own ceiling's ratio to the others' and
+/// what that ceiling allows. Other nodes than the odd one have no ceiling in the median of them.
+fn of_node(figures: &NodeFigures, odd: &[OfOdd], node: &str, observed: f64, error: (f64, usize)) -> Said {
+    let of = figures.nodes.iter().find(|(name, ..)| name == node);
+    let (sigma, count) = error;
+    // Where nodes lie apart by more than the error, that is their error.
+    let sigma = if figures.apart.is_some() { of.map_or(sigma, |(.., apart)| sigma.max(*apart)) } else { sigma };
+    let median = observed / of.map_or(1.0, |(_, share, _)| *share);
+    match odd.iter().find(|odd| odd.node == node) {
+        Some(odd) if odd.ratio < 1.0 - sigma => {
+            let most = figures.most_bytes_per_s(odd).unwrap_or(median);
+            Said { predicted: (most.min(median * odd.ratio), most), ceiling: most, error: (sigma, count) }
+        }
+        _ => Said { predicted: (median, median), ceiling: f64::INFINITY, error: (sigma, count) },
     }
 }

@@ -4,11 +4,11 @@ use linerate_record::explanation::Separator;
 use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::forecast::{Asked, World, forecast};
+use super::forecast::{OperationQuery, World, forecast};
 use super::readings::{Expected, Moment, READINGS};
 
 /// How many hypotheses it is to tell apart.
-const LEADING: usize = 8;
+const LEADING: usize = 12;
 
 /// From this share of the weight on, one hypothesis leads clearly.
 const CLEAR: f64 = 0.95;
@@ -45,9 +45,9 @@ pub(super) fn separator(
     let mut offer = |reading: &str, how: String, expected: Vec<Option<Expected>>| {
         let power = power(leaders, &expected);
         if power > best.as_ref().map_or(NOTHING, |(least, _)| least * 1.001) {
-            let told =
+            let reported =
                 leaders.iter().zip(expected).filter_map(|(leader, seen)| Some((leader.id.to_owned(), seen?.words)));
-            best = Some((power, Separator { reading: reading.to_owned(), how, expects: told.collect() }));
+            best = Some((power, Separator { reading: reading.to_owned(), how, expects: reported.collect() }));
         }
     };
     for row in &READINGS {
@@ -68,8 +68,11 @@ pub(super) fn separator(
 }
 
 fn of_other_operation(world: &World, reads: bool) -> Option<Expected> {
-    let forecast =
-        if reads { forecast(world, Asked::Ceiling, Asked::No) } else { forecast(world, Asked::No, Asked::Ceiling) };
+    let forecast = if reads {
+        forecast(world, OperationQuery::Ceiling, OperationQuery::No)
+    } else {
+        forecast(world, OperationQuery::No, OperationQuery::Ceiling)
+    };
     let limit = forecast.of(reads)?.even_bytes_per_s;
     Some(Expected { figures: vec![limit], words: format!("up to {}", bytes_per_s_iec(limit)) })
 }

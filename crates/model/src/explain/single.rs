@@ -3,10 +3,11 @@
 use linerate_record::explanation::{Deviation, Observations};
 use linerate_record::site::Site;
 
-use super::forecast::{Asked, Ceiling, forecast, world};
+use super::deviation::Hold;
+use super::forecast::{OperationCeiling, OperationQuery, forecast, world};
 use super::rows;
 use crate::error::ModelError;
-use crate::layout::{Geometry, geometry};
+use crate::layout::{Geometries, geometries};
 
 /// A deviation, the site under it and what is predicted of it.
 #[derive(Clone, Debug)]
@@ -18,11 +19,15 @@ pub struct Single {
     /// The site under it.
     pub site: Site,
     /// How objects are cut there.
-    pub geometry: Geometry,
-    /// The group of the one node that differs, by its place in `site`.
+    pub geometries: Geometries,
+    /// The group of the nodes that differ, by its place in `site`.
     pub odd_group: Option<usize>,
-    /// The node that differs, where figures name it.
-    pub node: Option<String>,
+    /// The node that differs, or the two that do, where figures name them.
+    pub nodes: Vec<String>,
+    /// What holds it back that its site does not say.
+    pub hold: Option<Hold>,
+    /// What processors of all nodes do of what the model takes.
+    pub cpu_share: f64,
     /// GET.
     pub get: Predicted,
     /// PUT.
@@ -45,12 +50,12 @@ pub struct Predicted {
 /// # Errors
 /// Where the engine does not run on the site as described.
 pub fn singles(site: &Site, observations: &Observations) -> Result<Vec<Single>, ModelError> {
-    let stated = geometry(site)?;
+    let stated = geometries(site)?;
     let variants = rows::all(site, observations);
     let of = |variant: Option<&super::Variant>| -> Option<Single> {
         let world = world(site, &stated, &variant.into_iter().collect::<Vec<_>>())?;
-        let forecast = forecast(&world, Asked::Ceiling, Asked::Ceiling);
-        let told = |ceiling: &Ceiling| Predicted {
+        let forecast = forecast(&world, OperationQuery::Ceiling, OperationQuery::Ceiling);
+        let reported = |ceiling: &OperationCeiling| Predicted {
             even_bytes_per_s: ceiling.even_bytes_per_s,
             own_bytes_per_s: ceiling.own_bytes_per_s,
             odd_share: ceiling.odd_share,
@@ -59,11 +64,13 @@ pub fn singles(site: &Site, observations: &Observations) -> Result<Vec<Single>, 
             deviation: variant.map(super::Variant::recorded),
             free: variant.is_some_and(|variant| variant.free),
             odd_group: world.odd.as_ref().map(|odd| odd.group),
-            node: world.odd.as_ref().and_then(|odd| odd.node.clone()),
-            get: told(forecast.of(true)?),
-            put: told(forecast.of(false)?),
+            nodes: world.odd.as_ref().map(|odd| odd.nodes.clone()).unwrap_or_default(),
+            hold: world.odd.as_ref().and_then(|odd| odd.hold),
+            cpu_share: world.cpu_share,
+            get: reported(forecast.of(true)?),
+            put: reported(forecast.of(false)?),
             site: world.site,
-            geometry: world.geometry,
+            geometries: world.geometries,
         })
     };
     Ok(std::iter::once(None).chain(variants.iter().map(Some)).filter_map(of).collect())

@@ -3,10 +3,10 @@
 use linerate_record::plan::Resource;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::forecast::{Ceiling, Forecast, World};
+use super::forecast::{Forecast, OperationCeiling, World};
 
 /// A resource for people.
-fn resource(resource: Resource) -> &'static str {
+pub(super) fn resource(resource: Resource) -> &'static str {
     match resource {
         Resource::PublicIngress => "public plane, receiving",
         Resource::PublicEgress => "public plane, sending",
@@ -28,11 +28,11 @@ fn resource(resource: Resource) -> &'static str {
 }
 
 /// What binds, and where that is not everywhere.
-pub(super) fn binds(world: &World, ceiling: &Ceiling) -> String {
+pub(super) fn binds(world: &World, ceiling: &OperationCeiling) -> String {
     let what = resource(ceiling.binds);
     match (&world.odd, ceiling.group) {
         (Some(odd), Some(group)) if odd.group == group => {
-            format!("{what}, of {}", odd.node.as_deref().unwrap_or("one node"))
+            format!("{what}, of {}", odd.who())
         }
         (_, Some(group)) if world.site.groups.iter().filter(|group| group.count > 0).count() > 1 => {
             format!("{what}, of {}", world.site.groups[group].name)
@@ -41,19 +41,30 @@ pub(super) fn binds(world: &World, ceiling: &Ceiling) -> String {
     }
 }
 
-/// What the model gives for the site as described, where it differs from the hypothesis.
-pub(super) fn gives(described: (&World, &Forecast), forecast: &Forecast) -> String {
-    let mut told = Vec::new();
+/// What the model gives for the site as described, where it differs from the hypothesis: from what this says of reads
+/// (`true`) and of writes, nearest to what was measured.
+pub(super) fn gives(
+    described: (&World, &Forecast),
+    forecast: &Forecast,
+    nearest: impl Fn(bool, &OperationCeiling) -> f64,
+) -> String {
+    let (mut reported, mut is_faster) = (Vec::new(), false);
     for (reads, verb) in [(true, "GET"), (false, "PUT")] {
         let (Some(now), Some(then)) = (forecast.of(reads), described.1.of(reads)) else { continue };
-        if then.even_bytes_per_s > now.even_bytes_per_s * 1.001 {
-            told.push(format!(
-                "{verb} up to {} instead of {}, then bound by {}",
+        let now = nearest(reads, now);
+        is_faster |= now > then.even_bytes_per_s * 1.001;
+        if then.even_bytes_per_s > now * 1.001 {
+            reported.push(format!(
+                "{verb} up to {} instead of {}; then the bottleneck is {}",
                 bytes_per_s_iec(then.even_bytes_per_s),
-                bytes_per_s_iec(now.even_bytes_per_s),
+                bytes_per_s_iec(now),
                 binds(described.0, then)
             ));
         }
     }
-    if told.is_empty() { "nothing: the site is no worse than described".to_owned() } else { told.join("; ") }
+    match (reported.is_empty(), is_faster) {
+        (true, true) => "nothing: the site is faster than described".to_owned(),
+        (true, false) => "nothing: the site is no worse than described".to_owned(),
+        (false, _) => reported.join("; "),
+    }
 }

@@ -4,7 +4,8 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::units::bytes_per_s_iec;
 
-use super::{Case, finding, lowest, resource_name, work_name};
+use super::{Case, finding, lowest};
+use crate::names::{resource_name, work_name};
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -22,7 +23,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             "{} at {} for {} rests on values that nobody stated",
             resource_name(ceiling.resource),
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
-            work_name(work)
+            work_name(&work.work)
         );
         out.push(finding(
             PlanFindingKind::RestsOnAssumed,
@@ -36,14 +37,13 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::plan::WorkPlan;
     use linerate_record::site::Site;
 
-    use super::super::tests::of;
+    use super::super::tests::{of, planned};
     use super::*;
 
     /// What binds GET: the public link, by its MTU among other things.
-    fn told(assumed: &str) -> Vec<PlanFinding> {
+    fn reported(assumed: &str) -> Vec<PlanFinding> {
         of(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
             site.groups[0].nics[0].speed_bits_per_s = 10e9;
             site.assumed.insert(assumed.to_owned(), "not stated".to_owned());
@@ -54,18 +54,14 @@ mod tests {
     fn an_assumed_input_of_what_binds_is_named() {
         let mut site = crate::sites::site();
         site.groups[0].nics[0].speed_bits_per_s = 10e9;
-        let geometry = crate::layout::geometry(&site).unwrap();
-        let work = linerate_record::plan::Work { object_bytes: 4 << 20, read_share: 1.0 };
-        let ceilings = crate::ceilings::ceilings(&site, &geometry, &work);
-        let plan = WorkPlan { work, ceilings, spread: Vec::new(), degraded_bytes_per_s: None, curve: None };
-        let path = plan.ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
-        let found = told(&path);
+        let path = planned(&site, 1.0).ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
+        let found = reported(&path);
         assert!(found.iter().any(|finding| finding.evidence.contains(&path)), "{path}: {found:?}");
     }
 
     #[test]
     fn assumed_values_of_what_does_not_bind_are_not_spoken_of() {
-        assert!(told("nodes.storage.memory_bandwidth").is_empty());
+        assert!(reported("nodes.storage.memory_bandwidth").is_empty());
         assert!(of(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
-use crate::bond::ports;
+use crate::bond::{mode_name, ports};
 
 const SOURCE: &str =
     "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
@@ -20,9 +20,9 @@ const FILLED: f64 = 0.9;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for group in case.groups() {
-        for (name, plane) in case.planes() {
+        for (name, plane) in case.planes().filter(|(name, _)| case.crosses(name)) {
             let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { continue };
-            let members = ports(group, bond);
+            let members = ports(group, &bond.name);
             if members < 2 {
                 continue;
             }
@@ -104,18 +104,6 @@ fn routed(case: &Case) -> bool {
     case.site.clients.racks > 0 || matches!(case.site.entry, Entry::Bgp { .. })
 }
 
-fn mode_name(mode: BondMode) -> &'static str {
-    match mode {
-        BondMode::Lacp => "802.3ad",
-        BondMode::BalanceXor => "balance-xor",
-        BondMode::BalanceRr => "balance-rr",
-        BondMode::ActiveBackup => "active-backup",
-        BondMode::BalanceTlb => "balance-tlb",
-        BondMode::BalanceAlb => "balance-alb",
-        BondMode::Broadcast => "broadcast",
-    }
-}
-
 pub(super) fn hash_name(hash: TransmitHash) -> &'static str {
     match hash {
         TransmitHash::Layer2 => "layer2",
@@ -140,7 +128,7 @@ mod tests {
     use super::super::tests::of;
     use super::*;
 
-    fn told(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
+    fn reported(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
         let found = of(PlanFindingKind::BondHash, |site| {
             let bond = &mut site.groups[0].bonds[0];
             (bond.mode, bond.transmit_hash, bond.switch_hash) = (mode, hash, switch);
@@ -164,7 +152,7 @@ mod tests {
             (BalanceXor, Layer2, L4, false, Note),
             (Lacp, Layer34, L2, true, Warning),
         ] {
-            assert_eq!(told(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
+            assert_eq!(reported(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
         }
     }
 
@@ -175,7 +163,7 @@ mod tests {
             site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 2);
             site.groups[0].bonds.iter_mut().for_each(|bond| bond.transmit_hash = TransmitHash::Layer2);
             site.clients.count = clients;
-            let plan = crate::plan::plan(&site, &crate::plan::Asked::default()).unwrap();
+            let plan = crate::plan::plan(&site, &crate::plan::PlanRequest::default()).unwrap();
             let of_public = |finding: &&PlanFinding| finding.evidence.starts_with("public");
             plan.findings.iter().filter(|f| f.kind == PlanFindingKind::BondHash).filter(of_public).count()
         };
@@ -192,8 +180,8 @@ mod tests {
 
     #[test]
     fn hashes_of_ports_and_lone_ports_are_well() {
-        assert!(told(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
-        assert!(told(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
+        assert!(reported(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
+        assert!(reported(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
         let lone = of(PlanFindingKind::BondHash, |site| {
             site.groups[0].nics[0].ports = 1;
             site.groups[0].bonds[0].transmit_hash = TransmitHash::VlanSrcMac;

@@ -4,7 +4,8 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource};
 use linerate_record::units::bytes_per_s_iec;
 
-use super::{Case, finding, resource_name, work_name};
+use super::{Case, finding};
+use crate::names::{resource_name, work_name};
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -16,7 +17,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         }
         let claim = format!(
             "one node takes every connection: {} is held to {:.0} % of what the cluster could do",
-            work_name(work),
+            work_name(&work.work),
             100.0 * entry.limit_bytes_per_s / other.limit_bytes_per_s
         );
         let evidence = format!(

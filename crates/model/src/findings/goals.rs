@@ -2,52 +2,132 @@
 //! promised either.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{PlanFinding, PlanFindingKind};
-use linerate_record::units::{bytes_iec, bytes_per_s_iec};
+use linerate_record::plan::{PlanFinding, PlanFindingKind, PoolLayout, WorkPlan};
+use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
-use super::{Case, finding, lowest, resource_name, work_name};
+use super::{Case, finding, lowest};
+use crate::layout::pools;
+use crate::layout::tolerance::bears;
+use crate::names::{resource_name, work_name};
 
 /// From this share of a ceiling on, a goal has no room.
 const NO_ROOM: f64 = 0.9;
+/// The 99th percentile of an exponential distribution over its mean: ln 100.
+const EXPONENTIAL_TAIL: f64 = 4.6;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let goals = &case.site.goals;
     for work in case.works {
-        let goal = match work.work.read_share {
-            share if share >= 1.0 => goals.get_bytes_per_s,
-            share if share <= 0.0 => goals.put_bytes_per_s,
-            _ => None,
-        };
-        let (Some(goal), Some(ceiling)) = (goal, lowest(work)) else { continue };
-        if goal <= NO_ROOM * ceiling.limit_bytes_per_s {
+        let (Some(goal), Some(ceiling)) = (work.goal, lowest(work)) else { continue };
+        if goal.ceiling_share <= NO_ROOM {
             continue;
         }
-        let missed = goal > ceiling.limit_bytes_per_s;
-        let word = if missed { "is out of reach" } else { "leaves no room" };
-        let severity = if missed { Severity::Serious } else { Severity::Warning };
-        let claim = format!("the goal of {} for {} {word}", bytes_per_s_iec(goal), work_name(work));
+        let (word, severity) = match goal.within_reach {
+            true => ("leaves no room", Severity::Warning),
+            false => ("is out of reach", Severity::Serious),
+        };
+        let claim = format!("the goal of {} for {} {word}", bytes_per_s_iec(goal.bytes_per_s), work_name(&work.work));
         let evidence = format!(
             "{} allows at most {}: the goal is {:.0} % of it",
             resource_name(ceiling.resource),
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
-            100.0 * goal / ceiling.limit_bytes_per_s
+            100.0 * goal.ceiling_share
         );
-        let remedy = "widen what binds, or ask how many nodes it takes with --need";
+        let remedy = "widen the bottleneck, or ask how many nodes it takes with --need";
         out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and ceilings"));
     }
-    if let Some(goal) = goals.usable_bytes.filter(|&goal| goal > case.layout.usable_bytes) {
+    if let Some(goal_ns) = goals.p99_ns {
+        case.works.iter().for_each(|work| latency(case, work, goal_ns as f64, out));
+    }
+    tolerance(case, out);
+    if let Some(goal) = goals.usable_bytes.filter(|_| case.layout.goal_within_reach == Some(false)) {
+        let of = |pool: &PoolLayout| format!("{} of {}", pool.parity_shards, pool.set_drives);
+        let mut parity: Vec<String> = case.layout.pools.iter().map(of).collect();
+        parity.dedup();
         let claim = format!("the goal of {} usable is out of reach", bytes_iec(goal as f64));
         let evidence = format!(
-            "{} of {} raw are usable with {} of {} shards for parity",
+            "{} of {} raw are usable with {} shards for parity",
             bytes_iec(case.layout.usable_bytes as f64),
             bytes_iec(case.layout.raw_bytes as f64),
-            case.layout.parity_shards,
-            case.layout.set_drives
+            parity.join(" and ")
         );
         let remedy = "more or larger drives, another layout, or ask how many nodes it takes with --need";
         let severity = Severity::Serious;
         out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
     }
+}
+
+/// The model knows the mean latency at some load. A 99th percentile below the mean would need a hundredth of all
+/// requests to outweigh the others, so that a mean above the goal misses it; of a mean below, only room can be told.
+fn latency(case: &Case, work: &WorkPlan, goal_ns: f64, out: &mut Vec<PlanFinding>) {
+    let Some((mean_ns, load)) = mean_at_load(case, work) else { return };
+    let alone_ns = work.curve.as_ref().map_or(0.0, |curve| curve.alone_ns);
+    let (severity, word) = if mean_ns > goal_ns {
+        (Severity::Serious, "is out of reach")
+    } else if EXPONENTIAL_TAIL * mean_ns > goal_ns {
+        (Severity::Warning, "leaves no room")
+    } else {
+        return;
+    };
+    let claim =
+        format!("the goal of {} for the 99th percentile of {} {word}", duration_ns(goal_ns), work_name(&work.work));
+    let evidence = format!(
+        "{} on average {load}, and {} alone; an exponential tail has its 99th percentile at {EXPONENTIAL_TAIL} times \
+         the mean",
+        duration_ns(mean_ns),
+        duration_ns(alone_ns)
+    );
+    let remedy = if alone_ns > goal_ns {
+        "smaller objects, or faster links and drives: one request alone takes longer"
+    } else {
+        "fewer requests in flight, or a wider bottleneck: --why has latency over requests in flight"
+    };
+    let source = "mean-value analysis (docs/method/ceilings.md); a percentile itself is beyond the model";
+    out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, source));
+}
+
+/// The mean at the goal's rate, or else at what the site's clients keep in flight, or else at the knee.
+fn mean_at_load(case: &Case, work: &WorkPlan) -> Option<(f64, String)> {
+    let curve = work.curve.as_ref()?;
+    let goal = work.goal.map(|goal| goal.bytes_per_s);
+    let reaching = |goal: f64| {
+        let first = curve.points.iter().find(|point| point.bytes_per_s >= goal)?;
+        // By Little's law between the points: latency is flatter there than requests in flight are.
+        let before = curve.points.iter().rev().find(|point| point.bytes_per_s < goal);
+        let Some(before) = before else { return Some(first.latency_ns) };
+        let part = (goal - before.bytes_per_s) / (first.bytes_per_s - before.bytes_per_s);
+        Some(before.latency_ns + part * (first.latency_ns - before.latency_ns))
+    };
+    if let Some((goal, mean_ns)) = goal.and_then(|goal| Some((goal, reaching(goal)?))) {
+        return Some((mean_ns, format!("at {}", bytes_per_s_iec(goal))));
+    }
+    let (point, whose) = match &curve.clients {
+        Some(point) if case.site.assumed.contains_key("clients.connections") => {
+            (point, ", as the site's clients would keep with connections that nobody stated")
+        }
+        Some(point) => (point, ", as the site's clients keep"),
+        None => (&curve.knee, ""),
+    };
+    Some((point.latency_ns, format!("with {} in flight{whose}", point.in_flight)))
+}
+
+/// Losses that the layout has to bear, and does not.
+fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
+    let Some(asked) = case.site.goals.tolerates else { return };
+    let Ok(pools) = pools(case.site) else { return };
+    let tolerated = bears(case.site.engine.product, &pools);
+    if tolerated.drives >= asked.drives && tolerated.nodes >= asked.nodes {
+        return;
+    }
+    let claim = "the layout does not tolerate the failures that it has to".to_owned();
+    let evidence = format!(
+        "it tolerates the failure of any {} of {} drives without loss of data, and of any {} of {} nodes \
+         without a stop",
+        tolerated.drives, asked.drives, tolerated.nodes, asked.nodes
+    );
+    let remedy = "more parity, more nodes, or ask for a number of nodes that does with --need";
+    let severity = Severity::Serious;
+    out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
 }
 
 #[cfg(test)]
@@ -67,6 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn losses_that_have_to_be_borne_are_held_against_the_layout() {
+        use linerate_record::site::Tolerates;
+        // Sixteen nodes make sets of 12+4, a shard on each of 16 nodes.
+        for (drives, nodes, reported) in [(4, 4, 0), (5, 1, 1), (2, 5, 1)] {
+            let asked = Some(Tolerates { drives, nodes });
+            let found = of(PlanFindingKind::GoalMissed, |site| site.goals.tolerates = asked);
+            assert_eq!(found.len(), reported, "{drives} drives, {nodes} nodes: {found:?}");
+        }
+    }
+
+    #[test]
     fn goals_with_room_and_no_goals_are_well() {
         let found = of(PlanFindingKind::GoalMissed, |site| {
             site.goals.get_bytes_per_s = Some(1e9);
@@ -75,5 +166,30 @@ mod tests {
         });
         assert!(found.is_empty(), "{found:?}");
         assert!(of(PlanFindingKind::GoalMissed, |_| ()).is_empty());
+    }
+
+    /// 32 clients × 64 in flight over some ceiling: the mean follows from Little's law, X × R = 2048 requests.
+    #[test]
+    fn a_goal_of_latency_is_held_against_the_mean_at_the_load_that_is_asked() {
+        let site = crate::sites::site();
+        let plan = crate::plan::plan(&site, &crate::plan::PlanRequest::default()).unwrap();
+        let clients = plan.works[0].curve.as_ref().unwrap().clients.unwrap();
+        let mean_ns = 2048.0 * f64::from(4 << 20) / clients.bytes_per_s * 1e9;
+        assert!((mean_ns / clients.latency_ns - 1.0).abs() < 1e-9);
+        let reported = |p99_ns: f64, get: Option<f64>| {
+            let mut site = site.clone();
+            site.goals.p99_ns = Some(p99_ns as u64);
+            site.goals.get_bytes_per_s = get;
+            let plan = crate::plan::plan(&site, &crate::plan::PlanRequest::default()).unwrap();
+            let found = plan.findings.into_iter().filter(|finding| finding.kind == PlanFindingKind::GoalMissed);
+            found.filter(|finding| finding.claim.contains("percentile of GET")).collect::<Vec<_>>()
+        };
+        let missed = reported(0.9 * mean_ns, None);
+        assert_eq!((missed.len(), missed[0].severity), (1, Severity::Serious), "{missed:?}");
+        assert!(missed[0].evidence.contains("2048 in flight"), "{missed:?}");
+        assert_eq!(reported(2.0 * mean_ns, None)[0].severity, Severity::Warning);
+        assert_eq!(reported(5.0 * mean_ns, None), []);
+        // A tenth of the load takes hardly longer than one request alone.
+        assert_eq!(reported(0.9 * mean_ns, Some(clients.bytes_per_s / 100.0)), []);
     }
 }

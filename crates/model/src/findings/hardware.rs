@@ -5,7 +5,8 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::site::{NodeGroup, Product};
 use linerate_record::units::bits_per_s;
 
-use super::{Case, finding, link_bits_per_s};
+use super::{Case, finding};
+use crate::bond::line_rate_bits_per_s;
 
 /// One row of the checklist.
 struct Row {
@@ -33,7 +34,7 @@ const ROWS: &[Row] = &[
         what: "a public link",
         minimum: 25e9,
         recommended: 100e9,
-        of: |case, group| link_bits_per_s(group, &case.site.planes.public.link),
+        of: |case, group| line_rate_bits_per_s(group, &case.site.planes.public.link),
         shown: bits_per_s,
     },
     Row {
@@ -78,7 +79,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             kind,
             severity,
             (format!("\"{}\" has less than {word} for MinIO", group.name), lacks.join("; ")),
-            "have at least that much, or know what it costs: see which ceiling binds",
+            "have at least that much, or know what it costs: see which ceiling is the bottleneck",
             "MinIO's hardware checklist (sources/001): 4 / 8 nodes and drives, 25 / 100 GbE, 4 / 8 vCPU, 32 / 128 GB",
         ));
     }

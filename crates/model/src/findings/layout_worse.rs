@@ -8,7 +8,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::site::{Protection, Site};
 
 use super::{Case, finding};
-use crate::layout::{capacity, geometry, minio, pools};
+use crate::layout::{capacity, geometries, minio, pools};
 
 /// How far up a better number of nodes is looked for.
 const ABOVE: u32 = 16;
@@ -26,7 +26,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let share = |nodes: u32| {
         let mut other = site.clone();
         other.groups[place].count = nodes;
-        geometry(&other).ok().map(|geometry| f64::from(geometry.data) / f64::from(geometry.shards))
+        let geometry = *geometries(&other).ok()?.of(place);
+        Some(f64::from(geometry.data) / f64::from(geometry.shards))
     };
     let here = share(count).unwrap_or(0.0);
     let above = (count + 1..=count + ABOVE).find(|&nodes| share(nodes).is_some_and(|share| share > here));
@@ -84,8 +85,8 @@ mod tests {
     fn numbers_that_hold_more_than_all_below_are_well() {
         for count in [4, 8, 16, 32, 56, 484] {
             let found = of(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = count);
-            let told = found.iter().map(|finding| &finding.claim).collect::<Vec<_>>();
-            assert_eq!(told.is_empty(), count != 484, "{count}: {told:?}");
+            let reported = found.iter().map(|finding| &finding.claim).collect::<Vec<_>>();
+            assert_eq!(reported.is_empty(), count != 484, "{count}: {reported:?}");
         }
     }
 

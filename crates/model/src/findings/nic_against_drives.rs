@@ -7,14 +7,19 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::units::bits_per_s;
 
-use super::{Case, finding, link_bits_per_s};
+use super::{Case, finding};
+use crate::bond::line_rate_bits_per_s;
 
 /// How far apart both may be.
 const APART: f64 = 2.0;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
+    // What a link could carry is nothing to drives whose bytes do not cross it.
+    if !case.crosses("public") {
+        return;
+    }
     for group in case.groups() {
-        let link = link_bits_per_s(group, &case.site.planes.public.link);
+        let link = line_rate_bits_per_s(group, &case.site.planes.public.link);
         let drives: f64 =
             group.drives.iter().map(|drives| f64::from(drives.count) * drives.read_bytes_per_s).sum::<f64>() * 8.0;
         if link <= 0.0 || drives <= 0.0 || (drives <= APART * link && link <= APART * drives) {

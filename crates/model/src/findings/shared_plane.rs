@@ -1,28 +1,98 @@
-//! Clients and nodes on the same links: each byte that is read passes them twice.
+//! Clients and nodes on the same links: each byte that is read passes them twice, or nearly.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{PlanFinding, PlanFindingKind};
+use linerate_record::plan::{PlanFinding, PlanFindingKind, Work};
+use linerate_record::site::{Nic, Site};
+use linerate_record::units::bytes_per_s_iec;
 
 use super::{Case, finding};
+use crate::bond::nics_of;
+use crate::ceilings::limits;
+use crate::layout::{Geometries, geometries};
+use crate::names::work_name;
+use crate::traffic::traffic;
+
+/// A ceiling that a link of its own raises by less is as it was.
+const RAISED: f64 = 1.005;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
-    let nodes = f64::from(case.site.nodes());
-    if case.planes().count() > 1 || nodes < 2.0 {
+    let Ok(geometries) = geometries(case.site) else { return };
+    if !case.site.planes.are_shared() {
         return;
     }
-    let among = 1.0 - 1.0 / nodes;
-    let claim = format!("clients and nodes share \"{}\"", case.site.planes.public.link);
-    let evidence = format!(
-        "a byte that is read leaves a node {:.2} times: once to the client, and {among:.2} times as shards or copies",
-        1.0 + among
-    );
+    let Some(evidence) = twice(case, &geometries) else { return };
+    let link = &case.site.planes.public.link;
+    let gains = gains(case, &geometries);
+    let remedy = if gains.is_empty() {
+        "none is needed: a further link for traffic among nodes raises no ceiling".to_owned()
+    } else {
+        format!(
+            "give traffic among nodes a link of its own, beside {link:?} and as fast: {}; ports that {link:?} gives up \
+             for it bring less",
+            gains.join(", ")
+        )
+    };
     out.push(finding(
         PlanFindingKind::SharedPlane,
         Severity::Note,
-        (claim, evidence),
-        "give traffic among nodes links of its own, or count on about half of the link for clients",
+        (format!("clients and nodes share {link:?}"), evidence),
+        &remedy,
         "sources/000 separates east-west from north-south traffic; shares as in docs/method/ceilings.md",
     ));
+}
+
+/// How often a byte is on the link, with clients and among nodes: of reads, or of writes where reads are not both.
+/// Nothing where clients and nodes do not meet there.
+fn twice(case: &Case, geometries: &Geometries) -> Option<String> {
+    let object_bytes = case.works.first()?.work.object_bytes;
+    let place = case.site.groups.iter().position(|group| group.count > 0)?;
+    [(true, "read leaves", "to"), (false, "written enters", "from")].into_iter().find_map(|(reads, what, way)| {
+        let work = Work { object_bytes, read_share: f64::from(u8::from(reads)) };
+        let node = *traffic(case.site, geometries, &work).nodes.get(place)?;
+        let of = |flow: crate::traffic::NodeFlow| if reads { flow.egress } else { flow.ingress };
+        let (clients, among) = (of(node.client), of(node.among_nodes()));
+        let meet = among > 0.0 && (clients > 0.0 || !case.site.has_clients_on_nodes());
+        meet.then(|| {
+            format!(
+                "a byte that is {what} a node {:.2} times: {clients:.2} times {way} clients, {among:.2} times as \
+                 shards or copies",
+                clients + among
+            )
+        })
+    })
+}
+
+/// What a link for traffic among nodes would bring, as fast as the one that is shared.
+fn gains(case: &Case, geometries: &Geometries) -> Vec<String> {
+    let parted = parted(case.site);
+    let of = |site: &Site, work: &Work| limits(site, geometries, work).first().map(|limit| limit.limit_bytes_per_s);
+    let reported = |work: &linerate_record::plan::WorkPlan| {
+        let (now, then) = (of(case.site, &work.work)?, of(&parted, &work.work)?);
+        let gain =
+            || format!("{} up to {} instead of {}", work_name(&work.work), bytes_per_s_iec(then), bytes_per_s_iec(now));
+        (then > RAISED * now).then(gain)
+    };
+    case.works.iter().filter_map(reported).collect()
+}
+
+/// The site with the public link a second time, for a private plane.
+fn parted(site: &Site) -> Site {
+    let mut parted = site.clone();
+    let (link, again) = (&site.planes.public.link, |name: &str| format!("{name} again"));
+    for group in &mut parted.groups {
+        let nics: Vec<Nic> =
+            nics_of(group, link).map(|(_, nic)| Nic { name: again(&nic.name), ..nic.clone() }).collect();
+        if let Some(mut bond) = group.bonds.iter().find(|bond| bond.name == *link).cloned() {
+            bond.name = again(link);
+            bond.nics = nics.iter().map(|nic| nic.name.clone()).collect();
+            group.bonds.push(bond);
+        }
+        group.nics.extend(nics);
+    }
+    let mut private = site.planes.private.clone().unwrap_or_else(|| site.planes.public.clone());
+    private.link = again(link);
+    parted.planes.private = Some(private);
+    parted
 }
 
 #[cfg(test)]

@@ -61,6 +61,7 @@ fn fifty_six_nodes_give_sets_of_fourteen_and_seventy_one_percent() {
     let plan = layout(&sets(56, 12)).unwrap();
     assert_eq!((plan.set_drives, plan.data_shards, plan.parity_shards, plan.sets), (14, 10, 4, 48));
     assert_eq!(plan.raw_bytes, 672_000_000_000_000);
+    assert!((plan.usable_share - 10.0 / 14.0).abs() < 1e-9, "{}", plan.usable_share);
     assert_eq!(plan.usable_bytes, 480_000_000_000_000);
     assert_eq!(plan.read_tolerance, Tolerance { drives: 4, nodes: 4, racks: 0 });
     assert!(plan.why.starts_with("14 is the largest of the sizes 2, 4, 7, 8 or 14"), "{}", plan.why);
@@ -148,7 +149,7 @@ fn the_smallest_drive_decides_what_sets_hold_but_not_what_is_weighed() {
 }
 
 #[test]
-fn pools_have_the_first_ones_parity_and_the_costliest_speaks() {
+fn pools_have_the_first_ones_parity_and_the_one_that_takes_the_most_objects_speaks() {
     let mut site = sets(16, 4);
     let mut second = site.groups[0].clone();
     "second".clone_into(&mut second.name);
@@ -157,8 +158,18 @@ fn pools_have_the_first_ones_parity_and_the_costliest_speaks() {
     let pools = pools(&site).unwrap();
     assert_eq!(pools.iter().map(|pool| pool.geometry.shards).collect::<Vec<_>>(), [16, 9]);
     assert_eq!(pools.iter().map(|pool| pool.geometry.parity).collect::<Vec<_>>(), [4, 4]);
-    assert_eq!(geometry(&site).unwrap().shards, 9);
-    assert_eq!(layout(&site).unwrap().sets, 8);
+    let geometries = geometries(&site).unwrap();
+    assert_eq!((geometries.of(0).shards, geometries.of(1).shards), (16, 9));
+    let plan = layout(&site).unwrap();
+    assert_eq!((plan.set_drives, plan.data_shards, plan.sets), (16, 12, 4));
+    let told = |pool: &PoolLayout| (pool.groups.clone(), pool.set_drives, pool.data_shards, pool.sets);
+    let [first, second] = [site.groups[0].name.clone(), "second".to_owned()];
+    assert_eq!(plan.pools.iter().map(told).collect::<Vec<_>>(), [(vec![first], 16, 12, 4), (vec![second], 9, 5, 4)]);
+    assert!(plan.why.contains("second: 9 is") && plan.why.contains("16 is"), "{}", plan.why);
+    // Pools that are alike are told together.
+    site.groups[1].count = 16;
+    let plan = layout(&site).unwrap();
+    assert_eq!((plan.set_drives, plan.sets, plan.pools.len()), (16, 8, 2));
 }
 
 #[test]
@@ -175,17 +186,18 @@ fn alternatives_are_ranked_and_the_chosen_one_is_marked() {
 #[test]
 fn a_node_down_costs_its_sets_more_than_its_share() {
     let site = sets(56, 12);
-    let geometry = &geometry(&site).unwrap();
-    let one = degraded(Product::Minio, geometry, 56, 1).unwrap();
+    let geometry = geometries(&site).unwrap();
+    let geometry = geometry.of(0);
+    let one = degraded(Product::Minio, geometry, 56, 1, true).unwrap();
     assert_eq!(one.serving_nodes, 55);
     assert!((one.shard_reads - 14.0 / 13.0).abs() < 1e-12, "{one:?}");
     assert!((one.shard_writes - 10.0 / 9.0).abs() < 1e-12, "{one:?}");
     assert!((one.reconstructed - 10.0 / 14.0).abs() < 1e-12, "{one:?}");
-    assert!((one.healing_reads - 10.0).abs() < 1e-12, "{one:?}");
-    assert!(degraded(Product::Minio, geometry, 56, 4).is_some());
-    assert!(degraded(Product::Minio, geometry, 56, 5).is_none());
-    let none = degraded(Product::Minio, geometry, 56, 0).unwrap();
-    assert_eq!((none.shard_reads, none.shard_writes, none.healing_reads), (1.0, 1.0, 0.0));
+    assert!((one.rebuild_reads - 10.0).abs() < 1e-12, "{one:?}");
+    assert!(degraded(Product::Minio, geometry, 56, 4, true).is_some());
+    assert!(degraded(Product::Minio, geometry, 56, 5, true).is_none());
+    let none = degraded(Product::Minio, geometry, 56, 0, true).unwrap();
+    assert_eq!((none.shard_reads, none.shard_writes, none.rebuild_reads), (1.0, 1.0, 0.0));
 }
 
 /// The most nodes of which any may go, by losing every combination of them.
@@ -233,5 +245,24 @@ proptest! {
         let of_racks = racks_of(&site.groups[0]);
         prop_assert_eq!(of_racks.iter().sum::<u32>(), count);
         prop_assert!(of_racks.iter().max().unwrap() - of_racks.iter().min().unwrap() <= 1);
+    }
+}
+
+/// 4 KiB on 16 drives of a set of 12+4: a block of `xl.meta` on each of them, which is 64 KiB.
+#[test]
+fn small_objects_fill_whole_blocks_on_every_drive() {
+    let mut site = sets(16, 4);
+    site.engine.protection = Protection::Sets { set_drives: Some(16), parity: Some(4) };
+    let raw: u64 = 64_000_000_000_000;
+    for (object_bytes, usable) in [
+        (4 << 10, raw / 16),
+        (0, raw / 16 * 12),
+        (64 << 20, raw / 16 * 12),
+        // A shard of 85 KiB in `xl.meta`: 22 blocks.
+        ((1 << 20) - 4096, raw / (16 * 22 * 4096) * ((1 << 20) - 4096)),
+    ] {
+        site.data.object_bytes = object_bytes;
+        let found = layout(&site).unwrap().usable_bytes;
+        assert!((found as f64 / usable as f64 - 1.0).abs() < 1e-6, "{object_bytes}: {found}, not {usable}");
     }
 }

@@ -4,7 +4,7 @@
 //! from the order of endpoints; nodes' names are taken to run through rack after rack, which is the worst order.
 
 use linerate_record::plan::Tolerance;
-use linerate_record::site::Product;
+use linerate_record::site::{Product, Tolerates};
 
 use super::minio::distinct_sets;
 use super::{Geometry, GeometryKind, Pool};
@@ -60,6 +60,16 @@ pub fn tolerances(product: Product, pools: &[Pool]) -> (Tolerance, Tolerance) {
     )
 }
 
+/// What all pools bear: drives whose loss leaves every object's data, and nodes without which reads and writes go on.
+///
+/// The two differ on purpose. Three copies of Garage are kept by any one of them, and served by two.
+#[must_use]
+pub fn bears(product: Product, pools: &[Pool]) -> Tolerates {
+    let spare = pools.iter().map(|pool| pool.geometry.parity).min().unwrap_or(0);
+    let (reads, writes) = tolerances(product, pools);
+    Tolerates { drives: spare, nodes: reads.nodes.min(writes.nodes) }
+}
+
 /// What a pool survives that can miss `allowed` shards of an object.
 fn tolerance(product: Product, pool: &Pool, allowed: u32) -> Tolerance {
     let (nodes, racks) = match pool.geometry.kind {
@@ -84,7 +94,9 @@ fn survived_of_sets(pool: &Pool, allowed: u32, unit_of: impl Fn(u32) -> u32) -> 
 }
 
 fn survived_racks(pool: &Pool, allowed: u32) -> u32 {
-    survived_of_sets(pool, allowed, |node| rack_of(&pool.racks, node))
+    let racks: Vec<u32> = (0_u32..).zip(&pool.racks).flat_map(|(rack, &nodes)| (0..nodes).map(move |_| rack)).collect();
+    // What counts beyond the last rack is in one of its own, as by `rack_of`.
+    survived_of_sets(pool, allowed, |node| racks.get(node as usize).copied().unwrap_or(pool.racks.len() as u32))
 }
 
 /// The rack, counted from 0, of a node where names run through rack after rack.

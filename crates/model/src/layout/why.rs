@@ -1,9 +1,9 @@
 //! Layouts in words.
 
-use linerate_record::site::{Product, Protection, Site};
+use linerate_record::site::{Product, Protection, Site, copies_name};
 
-use super::minio::set_sizes;
-use super::{GeometryKind, Pool};
+use super::minio::{default_parity, set_sizes};
+use super::{GeometryKind, Pool, largest};
 
 /// What an engine is called.
 pub(crate) fn product(product: Product) -> &'static str {
@@ -36,8 +36,20 @@ pub(crate) fn numbers(all: &[u32]) -> String {
     }
 }
 
+/// Why the engine lays pools out so: once for those that are alike, with the groups' names where some are not.
+pub(super) fn of_pools(site: &Site, pools: &[Pool]) -> String {
+    if pools.iter().all(|pool| pool.geometry.cut() == pools[0].geometry.cut()) {
+        return chosen(site, largest(site, pools));
+    }
+    let reported = |pool: &Pool| {
+        let names: Vec<&str> = pool.groups.iter().map(|&place| site.groups[place].name.as_str()).collect();
+        format!("{}: {}", names.join(", "), chosen(site, pool))
+    };
+    pools.iter().map(reported).collect::<Vec<String>>().join("; ")
+}
+
 /// Why the engine lays a pool out so.
-pub(super) fn chosen(site: &Site, pool: &Pool) -> String {
+fn chosen(site: &Site, pool: &Pool) -> String {
     let geometry = pool.geometry;
     let name = product(site.engine.product);
     let (n, k, m) = (geometry.shards, geometry.data, geometry.parity);
@@ -47,14 +59,15 @@ pub(super) fn chosen(site: &Site, pool: &Pool) -> String {
             let size = sizes(pool, group.drives_per_node(), set_drives.is_some());
             let share = match parity {
                 Some(_) => format!("parity {m} is stated"),
-                None => format!("parity {m} is the default for it"),
+                None if m == default_parity(n) => format!("parity {m} is the default for it"),
+                None => format!("parity {m} is the first pool's"),
             };
             format!("{size}; {share}; {}", spread(pool))
         }
         (GeometryKind::Scattered, _) => {
             format!("{name} places {k} + {m} shards of each object anew, one to a node of {}", pool.nodes)
         }
-        _ => format!("{name} keeps {n} whole copies, one to a node of {}", pool.nodes),
+        _ => format!("{name} keeps {}, one to a node of {}", copies_name(n), pool.nodes),
     }
 }
 

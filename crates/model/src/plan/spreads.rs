@@ -3,78 +3,96 @@
 //! A ceiling counts all members that a bond can use. Here is how near to it flows come that each stick to one member.
 
 use linerate_record::plan::{Resource, Spread, Work};
-use linerate_record::site::{Bond, BondMode, Entry, NodeGroup, Plane, Site};
+use linerate_record::site::{NodeGroup, Plane, Site};
 
 use crate::bond::{Direction, ports};
-use crate::layout::Geometry;
-use crate::spread::placement::{Macs, Peers, Placement, egress, ingress, switched};
+use crate::layout::Geometries;
+use crate::spread::ends::{PEERS_UNKNOWN, of_bond, of_client, of_spines};
+use crate::spread::placement::Placement;
 use crate::spread::{Bundle, spread_of_link};
+use crate::traffic::{NodeTraffic, near, traffic};
 
-/// Placements of all flows. The 5th percentile of so many moves little from seed to seed, and a plan of some ten
-/// bundles takes ten milliseconds.
+/// Placements of all flows. The 5th percentile of so many moves little from seed to seed.
 const ROUNDS: u32 = 100;
-/// Flows beyond which no bundle of up to 16 members is uneven by more than some percent; more cost time only.
+/// Flows beyond which no bundle of up to 16 members is uneven by more than some percent.
 const FLOWS_MAX: u32 = 1024;
-/// What is taken where clients are not described: as many as one busy client keeps (warp's default of 20, and some).
-const FLOWS_UNKNOWN: u32 = 32;
 
-/// Flows between a node and its peers.
-#[derive(Clone, Copy)]
-struct Flows {
-    count: u32,
-    peers: u32,
-    routed: bool,
-}
-
-/// Of a site's bonds and sets of equal-cost paths those that a work fills. Reads go out to clients and writes come in.
-pub(super) fn of_work(all: &[Spread], work: &Work) -> Vec<Spread> {
+/// Of a site's bonds and sets of equal-cost paths those that a work fills. Reads go out to clients and writes come in;
+/// where nodes are the clients, both go both ways. What nothing of it crosses has nothing to spread.
+pub(super) fn of_work(site: &Site, geometries: &Geometries, all: &[Spread], work: &Work) -> Vec<Spread> {
+    let traffic = traffic(site, geometries, work);
+    let any = |of: &dyn Fn(&NodeTraffic) -> f64| traffic.of_any_node().any(|node| of(node) > 0.0);
+    let is_crossed = |resource: Resource| match resource {
+        Resource::PublicEgress => any(&|node| node.on_public_link(site).egress),
+        Resource::PublicIngress => any(&|node| node.on_public_link(site).ingress),
+        Resource::PrivateEgress => any(&|node| node.private().egress),
+        Resource::PrivateIngress => any(&|node| node.private().ingress),
+        Resource::RackUp => any(&|node| node.client.plus(node.among_nodes()).egress),
+        _ => true,
+    };
     let is_used = |spread: &&Spread| match spread.resource {
+        _ if site.has_clients_on_nodes() => true,
         Resource::PublicEgress | Resource::ClientIngress => work.read_share > 0.0,
         Resource::PublicIngress | Resource::ClientEgress => work.read_share < 1.0,
         _ => true,
     };
-    all.iter().filter(is_used).cloned().collect()
+    all.iter().filter(is_used).filter(|spread| is_crossed(spread.resource)).cloned().collect()
 }
 
 /// Every bond and set of equal-cost paths of the site, whichever work goes over it.
-pub(super) fn spreads(site: &Site, geometry: &Geometry, seed: u64) -> Vec<Spread> {
+pub(super) fn spreads(site: &Site, geometries: &Geometries, seed: u64) -> Vec<Spread> {
     let mut all = Vec::new();
     for group in site.groups.iter().filter(|group| group.count > 0) {
-        let public = clients_of_node(site);
         let planes = &site.planes;
-        of_plane(group, &planes.public, true, public, seed, &mut all);
+        if let Some(flows) = flows_of_public(site, geometries) {
+            of_plane(site, group, &planes.public, (true, flows), seed, &mut all);
+        }
         if let Some(private) = planes.private.as_ref().filter(|private| private.link != planes.public.link) {
-            of_plane(group, private, false, among_nodes(site, geometry), seed, &mut all);
+            of_plane(site, group, private, (false, among_nodes(site, geometries)), seed, &mut all);
         }
     }
     of_clients(site, seed, &mut all);
-    of_fabric(site, seed, &mut all);
+    of_fabric(site, geometries, seed, &mut all);
     all
 }
 
-/// Connections of clients to one node. Where a router brings them, frames bear its MAC address.
-fn clients_of_node(site: &Site) -> Flows {
-    let nodes = site.nodes().max(1);
-    let routed = matches!(site.entry, Entry::Bgp { .. });
-    if site.clients.count == 0 {
-        return Flows { count: FLOWS_UNKNOWN, peers: FLOWS_UNKNOWN, routed };
+/// Flows over the public plane of a node: those of clients, but where each asks its own node. Then they are those among
+/// nodes, or none where these have a plane of their own.
+fn flows_of_public(site: &Site, geometries: &Geometries) -> Option<u32> {
+    if near(site, site.nodes()) < 1.0 {
+        return Some(flows_of_clients(site));
     }
-    let all = site.clients.count.saturating_mul(site.clients.connections);
-    Flows { count: all.div_ceil(nodes).clamp(1, FLOWS_MAX), peers: site.clients.count.min(all.max(1)), routed }
+    site.planes.are_shared().then(|| among_nodes(site, geometries))
+}
+
+/// Connections of clients to one node.
+fn flows_of_clients(site: &Site) -> u32 {
+    if site.askers() == 0 {
+        return PEERS_UNKNOWN;
+    }
+    let all = site.askers().saturating_mul(site.clients.connections);
+    all.div_ceil(site.nodes().max(1)).clamp(1, FLOWS_MAX)
 }
 
 /// Transfers between one node and the others: for each request in service, one to or from every shard of its object.
-fn among_nodes(site: &Site, geometry: &Geometry) -> Flows {
-    let requests = clients_of_node(site).count;
+fn among_nodes(site: &Site, geometries: &Geometries) -> u32 {
     let peers = site.nodes().saturating_sub(1).max(1);
-    let count = requests.saturating_mul(geometry.shards.saturating_sub(1).max(1)).max(peers).min(FLOWS_MAX);
-    Flows { count, peers, routed: matches!(site.entry, Entry::Bgp { .. }) && site.groups.iter().any(|g| g.racks > 1) }
+    let shards = geometries.pools().iter().map(|geometry| geometry.shards).max().unwrap_or(1);
+    let shards = shards.saturating_sub(1).max(1);
+    flows_of_clients(site).saturating_mul(shards).max(peers).min(FLOWS_MAX)
 }
 
-/// Both directions of a plane's bond.
-fn of_plane(group: &NodeGroup, plane: &Plane, public: bool, flows: Flows, seed: u64, all: &mut Vec<Spread>) {
+/// Both directions of a plane's bond: whether it is the public one, and flows.
+fn of_plane(
+    site: &Site,
+    group: &NodeGroup,
+    plane: &Plane,
+    (public, flows): (bool, u32),
+    seed: u64,
+    all: &mut Vec<Spread>,
+) {
     let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { return };
-    let members = ports(group, bond);
+    let members = ports(group, &bond.name);
     if members < 2 {
         return;
     }
@@ -85,71 +103,71 @@ fn of_plane(group: &NodeGroup, plane: &Plane, public: bool, flows: Flows, seed: 
             (false, Direction::Egress) => Resource::PrivateEgress,
             (false, Direction::Ingress) => Resource::PrivateIngress,
         };
-        let peers = peers(flows);
-        let placement = match direction {
-            Direction::Egress => egress(bond, group.kernel, plane, peers),
-            Direction::Ingress => ingress(bond, plane, peers),
-        };
-        all.push(told(resource, Some(&group.name), members, flows.count, placement, seed));
+        let placement = of_bond(site, group, bond, public, direction);
+        all.push(reported(resource, Some(&group.name), members, flows, placement, seed));
     }
 }
 
-/// The ports of a client. Of its switch nothing is known but what the fabric's hash.
+/// The ports of a client.
 fn of_clients(site: &Site, seed: u64, all: &mut Vec<Spread>) {
     let clients = &site.clients;
     if clients.count == 0 || clients.ports < 2 {
         return;
     }
-    let plane = &site.planes.public;
-    let bond = Bond {
-        name: String::new(),
-        nics: Vec::new(),
-        mode: clients.bond.unwrap_or(BondMode::Lacp),
-        transmit_hash: clients.transmit_hash,
-        switch_hash: site.fabric.path_hash,
-    };
-    let routed = matches!(site.entry, Entry::Bgp { .. });
-    let flows = Flows { count: clients.connections.clamp(1, FLOWS_MAX), peers: site.nodes().max(1), routed };
-    let mut tell = |resource, placement| all.push(told(resource, None, clients.ports, flows.count, placement, seed));
-    tell(Resource::ClientIngress, ingress(&bond, plane, peers(flows)));
-    tell(Resource::ClientEgress, egress(&bond, None, plane, peers(flows)));
+    let flows = clients.connections.clamp(1, FLOWS_MAX);
+    for (resource, direction) in
+        [(Resource::ClientIngress, Direction::Ingress), (Resource::ClientEgress, Direction::Egress)]
+    {
+        let mut spread = reported(resource, None, clients.ports, flows, of_client(site, direction), seed);
+        // Ports that are no bond are taken to carry the load all of them, as the site's description has it.
+        spread.counted_members = spread.counted_members.filter(|_| clients.bond.is_some());
+        all.push(spread);
+    }
 }
 
-/// Paths over spines from one rack to the others.
-fn of_fabric(site: &Site, seed: u64, all: &mut Vec<Spread>) {
+/// Paths over spines from one rack to the others: for connections of clients, or, where none of these leaves its node,
+/// for transfers to nodes of other racks.
+fn of_fabric(site: &Site, geometries: &Geometries, seed: u64, all: &mut Vec<Spread>) {
     let spines = site.fabric.spines;
     let racks: u32 = site.groups.iter().map(|group| group.racks).max().unwrap_or(0);
     if spines < 2 || racks < 2 || site.fabric.rack_uplink_bits_per_s.is_none() {
         return;
     }
-    let nodes = site.nodes();
-    let of_node = clients_of_node(site);
-    let count = of_node.count.saturating_mul(nodes.div_ceil(racks)).clamp(1, FLOWS_MAX);
-    let flows = Flows { count, peers: of_node.peers.saturating_add(nodes), routed: true };
-    let placement = switched(site.fabric.path_hash, &site.planes.public, peers(flows));
-    all.push(told(Resource::RackUp, None, spines, count, placement, seed));
+    let in_rack = site.nodes().div_ceil(racks);
+    let of_node = if near(site, site.nodes()) < 1.0 {
+        flows_of_clients(site)
+    } else {
+        let others = site.nodes().saturating_sub(1).max(1);
+        among_nodes(site, geometries).saturating_mul(site.nodes() - in_rack).div_ceil(others)
+    };
+    let count = of_node.saturating_mul(in_rack).clamp(1, FLOWS_MAX);
+    all.push(reported(Resource::RackUp, None, spines, count, of_spines(site), seed));
 }
 
-fn peers(flows: Flows) -> Peers {
-    Peers { count: flows.peers.max(1), routed: flows.routed, macs: Macs::Vendor }
-}
-
-fn told(resource: Resource, group: Option<&str>, members: u32, flows: u32, placement: Placement, seed: u64) -> Spread {
+fn reported(
+    resource: Resource,
+    group: Option<&str>,
+    members: u32,
+    flows: u32,
+    placement: Placement,
+    seed: u64,
+) -> Spread {
     let bundle = Bundle { members, flows, flow_cap: f64::INFINITY, placement };
     spread_of_link(resource, group, &bundle, seed, ROUNDS)
 }
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::site::TransmitHash;
+    use linerate_record::site::{BondMode, Entry, TransmitHash};
 
     use super::*;
-    use crate::layout::geometry;
+    use crate::layout::geometries;
     use crate::sites;
 
     fn of(site: &Site, read_share: f64) -> Vec<Spread> {
         let work = Work { object_bytes: 64 << 20, read_share };
-        of_work(&spreads(site, &geometry(site).unwrap(), 7), &work)
+        let geometries = geometries(site).unwrap();
+        of_work(site, &geometries, &spreads(site, &geometries, 7), &work)
     }
 
     fn bonded() -> Site {
@@ -208,5 +226,61 @@ mod tests {
         site.clients.ports = 1;
         site.fabric.spines = 0;
         assert_eq!(of(&site, 0.5), []);
+    }
+
+    /// The lowest ceiling of GET and what it takes of the knee, with bonds of two ports of 10 Gb/s and one plane.
+    fn headline(change: impl FnOnce(&mut Site)) -> (f64, Option<u32>, Option<u64>) {
+        let mut site = bonded();
+        site.clients.count = 0;
+        site.entry = Entry::Bgp { policy: linerate_record::site::TrafficPolicy::Local };
+        site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 10e9);
+        change(&mut site);
+        let asked = crate::plan::PlanRequest { need: "get=10GB/s".parse().ok(), ..crate::plan::PlanRequest::default() };
+        let plan = crate::plan::plan(&site, &asked).unwrap();
+        let spread = plan.works[0].spread.iter().find(|spread| spread.resource == Resource::PublicEgress);
+        let counted = spread.and_then(|spread| spread.counted_members);
+        let needed = plan.sizing.and_then(|sizing| sizing.nodes).map(u64::from);
+        (plan.works[0].ceilings[0].limit_bytes_per_s, counted, needed)
+    }
+
+    #[test]
+    fn members_that_no_flow_reaches_are_left_out_of_the_headline_and_of_what_is_needed() {
+        // Both members send 2.47 GB/s of payload: 5 nodes give 10 GB/s. One sends 1.24: it takes 9, of which 8 are
+        // too few. Active-backup is the same by its mode.
+        let (both, counted, needed) = headline(|_| ());
+        assert_eq!((counted, needed), (None, Some(5)));
+        let changes: [fn(&mut linerate_record::site::Bond); 3] = [
+            |bond| bond.transmit_hash = TransmitHash::Layer2,
+            |bond| bond.transmit_hash = TransmitHash::VlanSrcMac,
+            |bond| bond.mode = BondMode::ActiveBackup,
+        ];
+        for change in changes {
+            let (one, counted, needed) = headline(|site| site.groups[0].bonds.iter_mut().for_each(change));
+            assert!((both / one - 2.0).abs() < 1e-9, "{both} and {one}");
+            assert_eq!((counted, needed), (Some(1), Some(9)));
+        }
+        // Hashes that tell flows apart lose nothing for certain, and chance is not counted.
+        let (layer34, counted, _) =
+            headline(|site| site.groups[0].bonds.iter_mut().for_each(|b| b.transmit_hash = TransmitHash::Layer34));
+        assert_eq!((layer34, counted), (both, None));
+    }
+
+    #[test]
+    fn a_link_that_both_planes_share_is_held_back_by_what_has_one_member_of_it() {
+        // MinIO's GET sends 1 byte to the client and 15/16 to other nodes (and hashes). Clients behind a router have
+        // one member of two; nodes in one segment have both: the one member's share decides, 1 and not 2 / (1 + 15/16).
+        let limit = |hash| {
+            let mut site = bonded();
+            site.clients.count = 0;
+            site.entry = Entry::Bgp { policy: linerate_record::site::TrafficPolicy::Local };
+            site.groups[0].racks = 1;
+            site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 10e9);
+            site.planes.private = None;
+            site.groups[0].bonds.iter_mut().for_each(|bond| bond.transmit_hash = hash);
+            crate::plan::plan(&site, &crate::plan::PlanRequest::default()).unwrap().works[0].ceilings[0]
+                .limit_bytes_per_s
+        };
+        let ratio = limit(TransmitHash::Layer34) / limit(TransmitHash::Layer2);
+        assert!((ratio / (2.0 / (1.0 + 15.0 / 16.0)) - 1.0).abs() < 0.002, "{ratio}");
     }
 }

@@ -27,8 +27,8 @@ pub struct NeedError {
 }
 
 const NAMES: &str = "write get=RATE, put=RATE or usable=SIZE, such as get=1TiB/s,usable=30PB";
-const RATE: &str = "write a rate above 0 such as 100GiB/s or 8Tb/s";
-const SIZE: &str = "write a size above 0 such as 30PB or 500TiB";
+const RATE: &str = "write a rate above 0 and below 8EiB/s, such as 100GiB/s or 8Tb/s";
+const SIZE: &str = "write a size above 0 and below 8EiB, such as 30PB or 500TiB";
 const TWICE: &str = "state each need once";
 
 impl FromStr for Need {
@@ -89,6 +89,8 @@ mod tests {
             ("get=1TiB", "\"get=1TiB\"", "a rate above 0"),
             ("get=fast,usable=1PB", "\"get=fast\"", "a rate above 0"),
             ("usable=0", "\"usable=0\"", "a size above 0"),
+            ("usable=9223PB,get=99999999TiB/s", "\"get=99999999TiB/s\"", "below 8EiB/s"),
+            ("usable=9224PB", "\"usable=9224PB\"", "below 8EiB,"),
             ("get=0/s", "\"get=0/s\"", "a rate above 0"),
             ("get=1GB/s,get=2GB/s", "\"get=2GB/s\"", "once"),
             ("usable=1PB,", "\"\"", "get=RATE"),

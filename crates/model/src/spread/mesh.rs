@@ -6,7 +6,7 @@ use crate::spread::{Shares, quantiles};
 
 /// Nodes at one end of all flows, alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Side {
+pub struct MeshSide {
     /// How many.
     pub nodes: u32,
     /// Members of each node's bundle.
@@ -17,7 +17,7 @@ pub struct Side {
     pub pairs_share: bool,
 }
 
-impl Side {
+impl MeshSide {
     fn bytes_per_s(&self) -> f64 {
         f64::from(self.nodes) * f64::from(self.members) * self.member_bytes_per_s
     }
@@ -34,9 +34,9 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mesh {
     /// Who sends.
-    pub from: Side,
+    pub from: MeshSide,
     /// Who receives.
-    pub to: Side,
+    pub to: MeshSide,
     /// Flows at once. Senders have them in turn; to whom each goes is random.
     pub flows: u32,
     /// The most that one flow carries; infinite where only links limit it.
@@ -75,9 +75,9 @@ pub fn mesh_shares(mesh: &Mesh, seed: u64, rounds: u32) -> Shares {
 mod tests {
     use super::*;
 
-    const BOND: Side = Side { nodes: 16, members: 2, member_bytes_per_s: 3e9, pairs_share: false };
+    const BOND: MeshSide = MeshSide { nodes: 16, members: 2, member_bytes_per_s: 3e9, pairs_share: false };
 
-    fn median(flows: u32, from: Side, to: Side) -> f64 {
+    fn median(flows: u32, from: MeshSide, to: MeshSide) -> f64 {
         mesh_shares(&Mesh { from, to, flows, flow_bytes_per_s: f64::INFINITY }, 3, 21).p50
     }
 
@@ -90,14 +90,14 @@ mod tests {
 
     #[test]
     fn what_bonds_lose_at_both_ends_is_more_than_at_one() {
-        let wide = Side { members: 1, member_bytes_per_s: 6e9, ..BOND };
+        let wide = MeshSide { members: 1, member_bytes_per_s: 6e9, ..BOND };
         let (one, both) = (median(64, BOND, wide), median(64, BOND, BOND));
         assert!(both < one - 0.03, "{both} and {one}");
     }
 
     #[test]
     fn pairs_that_share_a_member_gain_nothing_by_more_flows() {
-        let pair = Side { nodes: 1, pairs_share: true, ..BOND };
+        let pair = MeshSide { nodes: 1, pairs_share: true, ..BOND };
         for flows in [1, 10, 100] {
             assert!((median(flows, pair, pair) - 0.5).abs() < 1e-9, "{flows}");
         }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn nothing_is_carried_without_nodes_or_flows() {
         assert!(median(0, BOND, BOND).abs() < f64::EPSILON);
-        assert!(median(9, BOND, Side { nodes: 0, ..BOND }).abs() < f64::EPSILON);
+        assert!(median(9, BOND, MeshSide { nodes: 0, ..BOND }).abs() < f64::EPSILON);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Kernel, Plane, SwitchHash, TransmitHash};
 
 use crate::bond::hash::{Addresses, Header, Packet, Rules, member, rules};
-use crate::bond::{Choice, Direction, choice};
+use crate::bond::{Direction, MemberChoice, choice};
 use crate::chance::Dice;
 
 /// Where a storage server listens; the other port is the connection's own.
@@ -85,6 +85,23 @@ impl Choosing {
             _ => 0,
         }
     }
+
+    /// The flow from which on another takes no member that is not taken; absent where each flow may.
+    #[must_use]
+    pub const fn reported_apart(&self) -> Option<u32> {
+        match self {
+            Self::One => Some(1),
+            Self::PerPeer(peers) | Self::Dealt(Some(peers)) => Some(*peers),
+            Self::Hashed(hashing) => reported_apart(hashing.policy, hashing.encapsulation, hashing.peers),
+            Self::Turns | Self::PerFlow | Self::Dealt(None) => None,
+        }
+    }
+
+    /// Members that flows reach at the most, however many there are: no more than groups of flows that are told apart.
+    #[must_use]
+    pub fn reach(&self, members: u32) -> u32 {
+        self.reported_apart().map_or(members, |groups| groups.max(1).min(members))
+    }
 }
 
 fn placement(choosing: Choosing, why: impl Into<String>) -> Placement {
@@ -100,7 +117,7 @@ const fn has_ports_outside(encapsulation: Encapsulation) -> bool {
 }
 
 /// What a policy tells apart: flows, or so many groups of them.
-const fn told_apart(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers) -> Option<u32> {
+const fn reported_apart(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers) -> Option<u32> {
     match policy {
         TransmitHash::VlanSrcMac => Some(1),
         TransmitHash::Layer2 if peers.routed => Some(1),
@@ -115,17 +132,19 @@ const fn told_apart(policy: TransmitHash, encapsulation: Encapsulation, peers: P
 pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) -> Placement {
     let policy = bond.transmit_hash;
     match choice(bond.mode, Direction::Egress) {
-        Choice::None => one_member(bond.mode, Direction::Egress),
-        Choice::Turns => placement(Choosing::Turns, "balance-rr sends packets in turn: all members, but out of order"),
-        Choice::Load => {
+        MemberChoice::None => one_member(bond.mode, Direction::Egress),
+        MemberChoice::Turns => {
+            placement(Choosing::Turns, "balance-rr sends packets in turn: all members, but out of order")
+        }
+        MemberChoice::Load => {
             let together = if bond.mode == BondMode::BalanceAlb {
                 Some(peers.count)
             } else {
-                told_apart(policy, plane.encapsulation, peers)
+                reported_apart(policy, plane.encapsulation, peers)
             };
             placement(Choosing::Dealt(together), "the driver deals destinations out over members by their load")
         }
-        Choice::TransmitHash | Choice::SwitchHash => {
+        MemberChoice::TransmitHash | MemberChoice::SwitchHash => {
             let Plane { encapsulation, ip, .. } = *plane;
             let hashing = Hashing { policy, kernel, encapsulation, ip, peers };
             placement(Choosing::Hashed(hashing), why_hashed(&hashing))
@@ -137,11 +156,11 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
 #[must_use]
 pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
     match choice(bond.mode, Direction::Ingress) {
-        Choice::None => one_member(bond.mode, Direction::Ingress),
-        Choice::Load if peers.routed || plane.ip == IpVersion::V6 => {
+        MemberChoice::None => one_member(bond.mode, Direction::Ingress),
+        MemberChoice::Load if peers.routed || plane.ip == IpVersion::V6 => {
             placement(Choosing::One, "balance-alb balances what it receives by ARP: not IPv6, not what a router brings")
         }
-        Choice::Load => placement(
+        MemberChoice::Load => placement(
             Choosing::Dealt(Some(peers.count)),
             "balance-alb answers ARP with each member in turn, so that each peer has one",
         ),
@@ -215,89 +234,103 @@ fn why_hashed(hashing: &Hashing) -> &'static str {
     }
 }
 
-/// Flows being placed, round after round.
+/// Flows being placed one by one, round after round. Peers have them in turn.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
     choosing: Choosing,
-    /// Flows of each member.
-    flows: Vec<u32>,
-    /// Of hashed placements, a packet to each peer, without what differs by flow.
+    members: u32,
+    /// The next flow of this round.
+    next: u32,
+    /// Of peers whose flows share a member: the member of each that has had a flow.
+    taken: Vec<u32>,
+    /// Of hashed placements, what this round's packets have in common, and a packet to each peer that has had a flow,
+    /// without what differs by flow.
+    node: Option<Node>,
     packets: Vec<Packet>,
 }
 
+/// What packets of one round have in common.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    rules: Rules,
+    /// The first of the peers' addresses, one of which is this node's own.
+    first: u32,
+    own: u32,
+    own_mac: [u8; 6],
+    router: [u8; 6],
+}
+
 impl Placing {
-    pub(super) fn new(choosing: Choosing, members: u32) -> Self {
-        Self { choosing, flows: vec![0; members as usize], packets: Vec::new() }
+    pub(super) const fn new(choosing: Choosing, members: u32) -> Self {
+        Self { choosing, members, next: 0, taken: Vec::new(), node: None, packets: Vec::new() }
     }
 
-    /// Flows of each member, placed anew. Peers have flows in turn.
-    pub(super) fn place(&mut self, flows: u32, dice: &mut Dice) -> &[u32] {
-        let members = self.flows.len() as u32;
-        self.flows.fill(0);
+    /// Forgets all flows.
+    pub(super) fn begin(&mut self, dice: &mut Dice) {
+        self.next = 0;
+        self.taken.clear();
+        self.packets.clear();
+        if let Choosing::Hashed(hashing) = &self.choosing {
+            self.node = Some(node(hashing, dice));
+        }
+    }
+
+    /// The member of one more flow.
+    pub(super) fn place(&mut self, dice: &mut Dice) -> u32 {
+        let (flow, members) = (self.next, self.members);
+        self.next += 1;
         match self.choosing {
-            Choosing::One => self.flows[0] = flows,
-            Choosing::Turns => self.deal(flows, flows),
-            Choosing::Dealt(peers) => self.deal(flows, peers.unwrap_or(flows)),
-            Choosing::PerFlow => (0..flows).for_each(|_| self.flows[dice.below(members) as usize] += 1),
+            Choosing::One => 0,
+            Choosing::Turns | Choosing::Dealt(None) => flow % members,
+            Choosing::Dealt(Some(peers)) => flow % peers.max(1) % members,
+            Choosing::PerFlow => dice.below(members),
             Choosing::PerPeer(peers) => {
-                let peers = peers.max(1);
-                for peer in 0..peers.min(flows) {
-                    self.flows[dice.below(members) as usize] += flows_of(peer, peers, flows);
+                let peer = flow % peers.max(1);
+                if peer as usize == self.taken.len() {
+                    self.taken.push(dice.below(members));
                 }
+                self.taken[peer as usize]
             }
-            Choosing::Hashed(hashing) => self.hash(&hashing, flows, dice),
-        }
-        &self.flows
-    }
-
-    fn deal(&mut self, flows: u32, peers: u32) {
-        let (peers, members) = (peers.max(1), self.flows.len());
-        for peer in 0..peers.min(flows) {
-            self.flows[peer as usize % members] += flows_of(peer, peers, flows);
+            Choosing::Hashed(hashing) => self.hashed(&hashing, flow, dice),
         }
     }
 
-    fn hash(&mut self, hashing: &Hashing, flows: u32, dice: &mut Dice) {
-        let members = self.flows.len() as u32;
-        let rules: Rules = rules(hashing.kernel);
-        fill_packets(&mut self.packets, hashing, dice);
-        let peers = self.packets.len();
-        for flow in 0..flows as usize {
-            let packet = &mut self.packets[flow % peers];
-            give_flow(packet, hashing, dice);
-            self.flows[member(hashing.policy, rules, members, packet) as usize] += 1;
+    fn hashed(&mut self, hashing: &Hashing, flow: u32, dice: &mut Dice) -> u32 {
+        let node = *self.node.get_or_insert_with(|| node(hashing, dice));
+        let peer = (flow % hashing.peers.count.max(1)) as usize;
+        if peer == self.packets.len() {
+            self.packets.push(packet(hashing, &node, peer as u32, dice));
         }
+        let packet = &mut self.packets[peer];
+        give_flow(packet, hashing, dice);
+        member(hashing.policy, node.rules, self.members, packet)
     }
 }
 
-/// Flows of one peer, where they are given out in turn.
-const fn flows_of(peer: u32, peers: u32, flows: u32) -> u32 {
-    flows / peers + (peer < flows % peers) as u32
-}
-
-/// A packet from this node to each peer. Nodes' addresses are neighbours; where they start, and which of them is this
-/// node, is random.
-fn fill_packets(packets: &mut Vec<Packet>, hashing: &Hashing, dice: &mut Dice) {
-    let peers = hashing.peers;
-    let count = peers.count.max(1);
+/// Nodes' addresses are neighbours; where they start, and which of them is this node, is random.
+fn node(hashing: &Hashing, dice: &mut Dice) -> Node {
+    let count = hashing.peers.count.max(1);
     // Up to 253 of them fit one /24 without its first and last address.
     let first = (dice.below(250) << 8) + 1 + dice.below(254_u32.saturating_sub(count).max(1));
     let own = first + dice.below(count + 1);
-    let own_mac = mac(peers.macs, own, dice);
-    let router = mac(Macs::Vendor, 0, dice);
-    packets.clear();
-    packets.extend((first..=first + count).filter(|&host| host != own).map(|host| {
-        let nodes = Header { addresses: addresses(IpVersion::V4, own, host), ports: None };
-        let pods = Header { addresses: addresses(hashing.ip, own, host), ports: None };
-        let (outer, inner) = match hashing.encapsulation {
-            Encapsulation::None => (pods, None),
-            Encapsulation::Ipip => (nodes, Some(pods)),
-            Encapsulation::Vxlan | Encapsulation::Geneve | Encapsulation::Wireguard => (nodes, None),
-        };
-        let peer_mac = mac(peers.macs, host, dice);
-        let destination_mac = if peers.routed { router } else { peer_mac };
-        Packet { source_mac: own_mac, destination_mac, vlan: None, outer, inner, socket_hash: None }
-    }));
+    let own_mac = mac(hashing.peers.macs, own, dice);
+    Node { rules: rules(hashing.kernel), first, own, own_mac, router: mac(Macs::Vendor, 0, dice) }
+}
+
+/// A packet from this node to a peer.
+fn packet(hashing: &Hashing, node: &Node, peer: u32, dice: &mut Dice) -> Packet {
+    let own = node.own;
+    let host = node.first + peer + u32::from(node.first + peer >= own);
+    let nodes = Header { addresses: addresses(IpVersion::V4, own, host), ports: None };
+    let pods = Header { addresses: addresses(hashing.ip, own, host), ports: None };
+    let (outer, inner) = match hashing.encapsulation {
+        Encapsulation::None => (pods, None),
+        Encapsulation::Ipip => (nodes, Some(pods)),
+        Encapsulation::Vxlan | Encapsulation::Geneve | Encapsulation::Wireguard => (nodes, None),
+    };
+    let peer_mac = mac(hashing.peers.macs, host, dice);
+    let destination_mac = if hashing.peers.routed { node.router } else { peer_mac };
+    Packet { source_mac: node.own_mac, destination_mac, vlan: None, outer, inner, socket_hash: None }
 }
 
 /// Ports of another flow, and the hash of its socket.

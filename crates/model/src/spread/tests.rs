@@ -189,3 +189,27 @@ fn the_measured_bond_is_filled_as_its_policies_allow() {
     assert!((gb_s(TransmitHash::Layer34, 4) - 64.0).abs() < 0.01);
     assert!((gb_s(TransmitHash::Layer34, 24) - 180.2).abs() < 0.1);
 }
+
+/// What a plan costs must not grow with its nodes: of so many peers, a placement ends once all members have flows.
+#[test]
+fn a_placement_ends_when_more_flows_change_nothing() {
+    use Encapsulation::{None as Native, Wireguard};
+    use TransmitHash::{Layer2, Layer23, Layer34, VlanSrcMac};
+    let cases = [
+        lacp(Layer34, Native, peers(50_000), 2, 1024),
+        lacp(Layer23, Native, peers(50_000), 4, 1024),
+        lacp(Layer2, Native, peers(50_000), 2, 1024),
+        lacp(Layer34, Wireguard, peers(50_000), 2, 1024),
+        lacp(Layer2, Native, routed(50_000), 2, 1024),
+        lacp(VlanSrcMac, Native, peers(50_000), 2, 1024),
+        random(16, 1024),
+        Bundle { placement: switched(SwitchHash::L3, &plane(Native), peers(50_000)), ..random(8, 1024) },
+    ];
+    for bundle in cases {
+        let rounds = 100;
+        let flows = placed(&bundle, most_flows(&bundle), 1, rounds).flows;
+        // Throwing at random, all of m members are hit after m × (1 + 1/2 + … + 1/m) throws on average: 54 of 16.
+        let most = u64::from(rounds) * 4 * u64::from(bundle.members);
+        assert!(flows <= most, "{flows} of at most {most}: {bundle:?}");
+    }
+}

@@ -1,9 +1,8 @@
 //! What processors do with each byte.
 
-use linerate_record::site::{Product, Site};
+use linerate_record::site::Product;
 
-use super::{Footprint, NodeTraffic};
-use crate::layout::Geometry;
+use super::{NodeShare, NodeTraffic, Question};
 
 /// Bytes that pass through each kind of work on one node, per client byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,27 +27,28 @@ pub struct Passes {
     pub coded: f64,
     /// Compressed by zstd, as Garage does by default.
     pub compressed: f64,
+    /// Made, compared or thrown away by clients that run on the node.
+    pub asked: f64,
+    /// Of what is received and sent: by the node to itself, over no device.
+    pub loopback: f64,
 }
 
-/// What one node computes: it `serves` and `holds` these shares of the site, and moves what `node` says.
-pub(super) fn passes(
-    site: &Site,
-    geometry: &Geometry,
-    foot: &Footprint,
-    node: &NodeTraffic,
-    serves: f64,
-    holds: f64,
-    reads: bool,
-) -> Passes {
+/// What one node of a group computes: it has its `place` in the site, and moves what `node` says.
+pub(super) fn passes(asked: &Question, group: usize, node: &NodeTraffic, place: NodeShare) -> Passes {
+    let Question { site, costs, path, reads } = asked;
+    let (reads, own) = (*reads, costs.of_group(group));
+    let NodeShare { holds, serves, asks, .. } = place;
     let engine = &site.engine;
     let inside = node.front.plus(node.back);
     let written = if reads { 0.0 } else { serves };
-    let client_in = serves * foot.request_bytes;
-    let client_out = serves * foot.response_bytes;
+    let client_in = serves * costs.request_bytes + asks * costs.response_bytes;
+    let client_out = serves * costs.response_bytes + asks * costs.request_bytes;
     let mut passes = Passes {
         received: client_in + inside.ingress,
         sent: client_out + inside.egress,
         forwarded: node.hop.ingress.max(node.hop.egress),
+        asked: asks,
+        loopback: path.near * (client_in + client_out),
         ..Passes::default()
     };
     if engine.tls {
@@ -63,19 +63,16 @@ pub(super) fn passes(
     // MD5 becomes the `ETag` of a PUT (MinIO: `NewReader` in `internal/etag/reader.go`, unless started with
     // `--no-compat`; Ceph and Garage: always).
     passes.md5 = written;
-    let stored = f64::from(geometry.shards) / f64::from(geometry.data);
-    let parity = f64::from(geometry.parity);
     match engine.product {
         Product::Minio | Product::Rustfs => {
-            let checked = super::objects::shards_read(engine, geometry, foot.inline) / f64::from(geometry.data);
-            passes.highway = serves * if reads { checked } else { stored };
-            passes.coded = written * parity;
+            passes.highway = serves * if reads { costs.checked } else { costs.stored };
+            passes.coded = written * costs.parity;
         }
         Product::CephRgw => {
-            let on_drive = if reads { holds } else { holds * stored };
+            let on_drive = if reads { holds } else { holds * own.shards / own.data };
             passes.crc32c = inside.ingress + inside.egress + on_drive;
-            if !reads && geometry.data > 1 {
-                passes.coded = holds * parity;
+            if !reads && own.data > 1.0 {
+                passes.coded = holds * own.parity;
             }
         }
         Product::Garage => {
@@ -101,6 +98,8 @@ impl Passes {
             crc32c: self.crc32c * factor,
             coded: self.coded * factor,
             compressed: self.compressed * factor,
+            asked: self.asked * factor,
+            loopback: self.loopback * factor,
         }
     }
 
@@ -118,6 +117,8 @@ impl Passes {
             crc32c: self.crc32c + other.crc32c,
             coded: self.coded + other.coded,
             compressed: self.compressed + other.compressed,
+            asked: self.asked + other.asked,
+            loopback: self.loopback + other.loopback,
         }
     }
 }

@@ -3,8 +3,9 @@
 use linerate_record::plan::Work;
 use linerate_record::site::{Engine, Entry, Product, Site, TrafficPolicy};
 
-use super::{Flow, NodeTraffic, footprint, traffic};
-use crate::layout::{Geometry, GeometryKind};
+use super::{NodeFlow, NodeTraffic, traffic};
+use crate::layout::objects::{Footprint, footprint};
+use crate::layout::{Geometries, Geometry, GeometryKind};
 use crate::sites;
 
 const MIB: u64 = 1 << 20;
@@ -14,14 +15,14 @@ fn geometry(data: u32, parity: u32) -> Geometry {
 }
 
 /// 64 MiB objects on 16 nodes.
-fn node(change: impl Fn(&mut Site), geometry: Geometry, read_share: f64) -> NodeTraffic {
+fn node(change: impl Fn(&mut Site), geometries: impl Into<Geometries>, read_share: f64) -> NodeTraffic {
     let mut site = sites::site();
     change(&mut site);
-    traffic(&site, &geometry, &Work { object_bytes: 64 * MIB, read_share }).nodes[0]
+    traffic(&site, &geometries.into(), &Work { object_bytes: 64 * MIB, read_share }).nodes[0]
 }
 
 /// To a thousandth: heads, hashes and metadata are below it.
-fn is(flow: Flow, ingress: f64, egress: f64, what: &str) {
+fn is(flow: NodeFlow, ingress: f64, egress: f64, what: &str) {
     assert!((flow.ingress - ingress).abs() < 1e-3, "{what}: {flow:?}, expected {ingress} in");
     assert!((flow.egress - egress).abs() < 1e-3, "{what}: {flow:?}, expected {egress} out");
 }
@@ -101,7 +102,7 @@ fn one_node_that_takes_every_connection_carries_the_whole_site() {
     for (dsr, policy, read_share, client, hop, sent) in cases {
         let mut site = sites::site();
         site.entry = Entry::L2Announcement { dsr, policy };
-        let moved = traffic(&site, &geometry(10, 4), &Work { object_bytes: 64 * MIB, read_share });
+        let moved = traffic(&site, &geometry(10, 4).into(), &Work { object_bytes: 64 * MIB, read_share });
         let what = format!("{:?} read {read_share}", site.entry);
         let entry = moved.entry.expect("one node takes all")[0];
         is(entry.client, client.0, client.1, &what);
@@ -118,7 +119,7 @@ fn nodes_with_more_capacity_hold_and_send_more() {
     site.groups.push(site.groups[0].clone());
     site.groups[1].name = "large".to_owned();
     site.groups[1].drives[0].capacity_bytes *= 3;
-    let moved = traffic(&site, &geometry(10, 4), &Work { object_bytes: 64 * MIB, read_share: 1.0 });
+    let moved = traffic(&site, &geometry(10, 4).into(), &Work { object_bytes: 64 * MIB, read_share: 1.0 });
     let (small, large) = (&moved.nodes[0], &moved.nodes[1]);
     assert!((large.drive_read / small.drive_read - 3.0).abs() < 1e-9, "{small:?} {large:?}");
     assert!((large.back.egress / small.back.egress - 3.0).abs() < 1e-9);
@@ -134,7 +135,7 @@ fn an_inline_object_is_read_from_every_drive_and_a_large_one_from_k() {
     assert!(small.inline && !large.inline);
     assert!((small.moved_bytes - 1.4).abs() < 0.02, "{small:?}");
     assert!((large.moved_bytes - 1.0).abs() < 0.002, "{large:?}");
-    let per_request = |foot: &super::Footprint, bytes: u64| foot.drive_read_ops * bytes as f64;
+    let per_request = |foot: &Footprint, bytes: u64| foot.drive_read_ops * bytes as f64;
     assert!((per_request(&small, MIB) - 14.0).abs() < 1e-6, "metadata of each drive");
     assert!((per_request(&large, 8 * MIB) - 24.0).abs() < 1e-6, "and a file of each of k");
     let versioned = Engine { versioned: true, ..engine };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::{
-    Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
+    Bond, BondMode, Clients, ClientsOn, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Kernel,
+    Nic, NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
 };
 
 /// A site of nodes with twelve NVMe drives and a bond of two ports for each of two planes.
@@ -31,7 +31,6 @@ pub(crate) fn site(name: &str, nodes: u32, speed_bits_per_s: f64, mtu_bytes: u32
             growth_per_year: 0.0,
             retention_years: 0.0,
             object_bytes: 64 << 20,
-            buckets: 1,
             variability: VARIABILITY,
         },
         goals: Goals::default(),
@@ -42,6 +41,8 @@ pub(crate) fn site(name: &str, nodes: u32, speed_bits_per_s: f64, mtu_bytes: u32
 /// Clients that are not described.
 pub(crate) fn no_clients() -> Clients {
     Clients {
+        on: ClientsOn::Machines,
+        per_core_bytes_per_s: None,
         count: 0,
         racks: 0,
         ports: 1,
@@ -111,5 +112,6 @@ pub(crate) fn observed(get: Option<f64>, put: Option<f64>, error_share: f64) -> 
     let of = |what, rate: Option<f64>| {
         rate.map(|bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight: None })
     };
-    Observations { figures: of(Quantity::Get, get).into_iter().chain(of(Quantity::Put, put)).collect(), error_share }
+    let figures = of(Quantity::Get, get).into_iter().chain(of(Quantity::Put, put)).collect();
+    Observations { figures, error_share, nodes_alone: false }
 }

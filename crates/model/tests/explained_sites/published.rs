@@ -11,6 +11,9 @@ pub(crate) const GIB: f64 = 1_073_741_824.0;
 pub(crate) fn fifty_six() -> Site {
     let mut site = site("56 nodes", 56, 25e9, 1500);
     site.engine.protection = Protection::Sets { set_drives: Some(14), parity: Some(4) };
-    site.assumed.insert("nodes.storage.nics.0.speed".to_owned(), "of another test of the same source".to_owned());
+    for nic in 0..2 {
+        let path = format!("nodes.storage.nics.{nic}.speed");
+        site.assumed.insert(path, "of another test of the same source".to_owned());
+    }
     site
 }

@@ -1,6 +1,6 @@
 //! Sites as values, for tests.
 
-use linerate_model::layout::{Geometry, GeometryKind};
+use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_record::site::*;
 
 /// A uniform site on one bond or NIC for each plane.
@@ -18,6 +18,8 @@ pub(crate) fn uniform(name: &str, nodes: u32, ports: u32, speed_bits_per_s: f64,
         planes: Planes { public: plane("public"), private: Some(plane("private")) },
         fabric: Fabric { rack_uplink_bits_per_s: None, spines: 0, path_hash: SwitchHash::L4 },
         clients: Clients {
+            on: ClientsOn::Machines,
+            per_core_bytes_per_s: None,
             count: 0,
             racks: 0,
             ports: 1,
@@ -42,7 +44,6 @@ pub(crate) fn uniform(name: &str, nodes: u32, ports: u32, speed_bits_per_s: f64,
             growth_per_year: 0.0,
             retention_years: 0.0,
             object_bytes: 64 << 20,
-            buckets: 1,
             variability: VARIABILITY,
         },
         goals: Goals::default(),
@@ -94,6 +95,6 @@ pub(crate) fn shared(mut site: Site) -> Site {
 }
 
 /// k + m in sets.
-pub(crate) fn sets(data: u32, parity: u32) -> Geometry {
-    Geometry { shards: data + parity, data, parity, sets: 1, kind: GeometryKind::Sets }
+pub(crate) fn sets(data: u32, parity: u32) -> Geometries {
+    Geometry { shards: data + parity, data, parity, sets: 1, kind: GeometryKind::Sets }.into()
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Locator;
+use super::{Domain, Knob, Locator};
 
 /// Bits of a group of a mask: the kernel prints 32 in 8 digits, and a comma after each group but the last
 /// (`lib/vsprintf.c: bitmap_string`).
@@ -43,42 +43,122 @@ pub fn same_in(file: &str, one: &str, other: &str) -> bool {
     }
 }
 
-/// Refuses what cannot be a value of the setting at a locator, by what it is now and what it can be: a word where there
-/// are numbers, another count of them, none of its choices. What the kernel takes beyond that, only it knows.
+/// What is seen of a setting on a machine, where its value is to be another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsRead<'s> {
+    /// What it is now, where that can be read.
+    pub now: Option<&'s str>,
+    /// What it can be, as in [`super::Setting::choices`].
+    pub choices: &'s [String],
+    /// How many processors the machine can have, where it says so.
+    pub processors: Option<u32>,
+}
+
+/// Refuses what cannot be a value of a knob, by its domain and by what is seen of it on a machine. What is there now
+/// always can be.
 ///
 /// # Errors
 /// The reason, with what to give.
-pub fn fits(locator: &Locator, now: &str, choices: &[String], new: &str) -> Result<(), String> {
-    let file = match locator {
-        Locator::Sysctl { name } => name,
-        Locator::Sysfs { path } => path,
-        _ => return Ok(()),
-    };
+pub fn fits(knob: &Knob, seen: &AsRead<'_>, new: &str) -> Result<(), String> {
+    if seen.now.is_some_and(|now| same(&knob.locator, now, new)) {
+        return Ok(());
+    }
     let new = new.trim();
-    if !choices.is_empty() {
-        let is_one = choices.iter().any(|choice| choice == new);
-        return if is_one { Ok(()) } else { Err(format!("{new:?} is none of {}", choices.join(", "))) };
-    }
-    let is_each = |text: &str, is_part: fn(&str) -> bool| text.split_whitespace().all(is_part);
-    match kind(file) {
-        Kind::Masks if !is_each(new, is_mask) => Err(format!("{new:?} is no mask of processors: give one such as ff")),
-        Kind::Ports if ports(new).is_none() => {
-            Err(format!("{new:?} is no list of ports: give one such as 9000,30000-30100"))
-        }
-        Kind::Masks | Kind::Ports => Ok(()),
-        Kind::Words => {
-            let is_number = |word: &str| word.parse::<i128>().is_ok();
-            let numbers = now.split_whitespace().count();
-            if numbers == 0 || !is_each(now, is_number) {
+    match knob.takes {
+        Domain::Words(words) => word(words, seen.choices, new),
+        Domain::WordsOrNumber { words, least, most } => {
+            if whole(new).is_some_and(|number| (least..=most).contains(&number)) {
                 return Ok(());
             }
-            if is_each(new, is_number) && new.split_whitespace().count() == numbers {
-                return Ok(());
-            }
-            let what = if numbers == 1 { "a whole number".to_owned() } else { format!("{numbers} whole numbers") };
-            Err(format!("{new:?} is not {what}: give {what}, as in {:?}", plain(now, Cow::Borrowed)))
+            word(words, seen.choices, new).map_err(|why| format!("{why}, or {least} to {most}"))
+        }
+        Domain::Number { least, most } => {
+            // Of rings and queues of an interface the largest is told.
+            let offered = seen.choices.first().and_then(|largest| largest.parse().ok());
+            let most = offered.map_or(most, |offered: i128| offered.min(most));
+            let one = |text: &str| within(new, text, 1, least, most);
+            parts_by_queue(&knob.locator, new).map_or_else(|| one(new), |parts| parts.into_iter().try_for_each(one))
+        }
+        Domain::Rising { count, least, most } => {
+            within(new, new, count, least, most)?;
+            let numbers: Vec<i128> = new.split_whitespace().filter_map(whole).collect();
+            let rises = numbers.is_sorted();
+            if rises { Ok(()) } else { Err(format!("{new:?} does not rise: give the least first")) }
+        }
+        Domain::Processors => processors(seen, new),
+        Domain::Ports if ports(new).is_none() => Err(format!("{new:?} is no list of ports: give {}", knob.takes)),
+        Domain::Text(_) if !seen.choices.is_empty() => word(&[], seen.choices, new),
+        Domain::Text(what) if new.is_empty() => Err(format!("{new:?} cannot be: give {what}")),
+        Domain::Ports | Domain::Text(_) => Ok(()),
+    }
+}
+
+/// Refuses what is none of the words that a setting can be: those that the kernel lists, else those of its domain.
+fn word(words: &[&str], choices: &[String], new: &str) -> Result<(), String> {
+    if choices.iter().any(|choice| choice == new) || (choices.is_empty() && words.contains(&new)) {
+        return Ok(());
+    }
+    let there = if choices.is_empty() { words.join(", ") } else { choices.join(", ") };
+    Err(format!("{new:?} is none of {there}"))
+}
+
+/// The parts of a value that says it for each queue of an interface: `rx-0=3 rx-1=c`. None where it says one for all.
+fn parts_by_queue<'t>(locator: &Locator, text: &'t str) -> Option<Vec<&'t str>> {
+    let is_of_queues = matches!(locator, Locator::Sysfs { path } if path.contains('*'));
+    let parts = text.split_whitespace().map(|part| part.split_once('=').map(|(_, value)| value));
+    parts.collect::<Option<Vec<&str>>>().filter(|parts| is_of_queues && !parts.is_empty())
+}
+
+/// A whole number as the kernel prints it. With zeros before it, it would read it as octal (`kernel/sysctl.c:
+/// strtoul_lenient`).
+fn whole(text: &str) -> Option<i128> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits == "0" || !digits.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| is_plain)
+}
+
+/// Refuses another count of numbers, and numbers beyond the bounds.
+fn within(new: &str, text: &str, count: usize, least: i128, most: i128) -> Result<(), String> {
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let numbers: Option<Vec<i128>> = parts.iter().map(|part| whole(part)).collect();
+    let each = if count > 1 { " each" } else { "" };
+    match numbers {
+        Some(numbers) if numbers.len() == count => {
+            let is_within = numbers.iter().all(|number| (least..=most).contains(number));
+            if is_within { Ok(()) } else { Err(format!("{new:?} cannot be: give {least} to {most}{each}")) }
+        }
+        _ => {
+            let what = if count == 1 { "a whole number".to_owned() } else { format!("{count} whole numbers") };
+            Err(format!("{new:?} is not {what}: give {what}, {least} to {most}{each}"))
         }
     }
+}
+
+/// Refuses what is no mask, and one with processors that the machine cannot have: the kernel does not take those
+/// (`lib/bitmap-str.c: bitmap_parse`).
+fn processors(seen: &AsRead<'_>, new: &str) -> Result<(), String> {
+    if new.is_empty() || !new.split_whitespace().all(is_mask) {
+        return Err(format!("{new:?} is no mask of processors: give one such as ff"));
+    }
+    // A file shows a digit for each four that there can be.
+    let shown = || {
+        let (_, groups) = groups(seen.now?.split_whitespace().next()?);
+        u32::try_from(groups.iter().map(|group| 4 * group.len()).sum::<usize>()).ok().filter(|bits| *bits > 0)
+    };
+    let Some(most) = seen.processors.or_else(shown) else { return Ok(()) };
+    let widest = new.split_whitespace().map(bits).max().unwrap_or(0);
+    if widest <= most {
+        return Ok(());
+    }
+    Err(format!("{new:?} has processor {}, and this machine has 0 to {}: leave it out", widest - 1, most - 1))
+}
+
+/// How many processors a mask names or leaves out, from the first to the last that it names.
+fn bits(word: &str) -> u32 {
+    let digits = mask(word);
+    let digits = digits.rsplit('=').next().unwrap_or("0");
+    let first = digits.chars().next().and_then(|digit| digit.to_digit(16)).unwrap_or(0);
+    4 * (digits.len() as u32 - 1) + (u32::BITS - first.leading_zeros())
 }
 
 fn kind(file: &str) -> Kind {
@@ -116,6 +196,23 @@ fn mask(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{name}={}", if digits.is_empty() { "0" } else { &digits }))
 }
 
+/// How the kernel shows a mask that was written to a file which shows `now`: in groups for all processors that it may
+/// have. `None` where the file shows no groups, or where the mask has bits that they do not hold.
+#[must_use]
+pub fn as_grouped(now: &str, new: &str) -> Option<String> {
+    let now = now.trim();
+    if !now.contains(',') || !is_mask(now) || !is_mask(new) {
+        return None;
+    }
+    let digits = mask(new);
+    let digits = digits.trim_start_matches('=');
+    let places = now.chars().filter(|digit| *digit != ',').count();
+    let padded = format!("{digits:0>places$}");
+    let mut left = padded.chars();
+    let shown = now.chars().map(|digit| if digit == ',' { Some(',') } else { left.next() });
+    shown.collect::<Option<String>>().filter(|_| padded.len() == places)
+}
+
 /// The ports of a list such as `22,80-90`, as ranges that neither meet nor overlap; none where it is no such list.
 fn ports(text: &str) -> Option<Vec<(u16, u16)>> {
     let mut ranges = Vec::new();
@@ -140,11 +237,29 @@ fn ports(text: &str) -> Option<Vec<(u16, u16)>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::domain::{INT_MAX, number};
+    use super::super::{Layer, Scope, TakesEffect};
     use super::*;
 
     const RPS: Locator = Locator::Sysfs { path: "class/net/{nic}/queues/rx-*/rps_cpus" };
     const PORTS: Locator = Locator::Sysctl { name: "net.ipv4.ip_local_reserved_ports" };
     const RMEM: Locator = Locator::Sysctl { name: "net.ipv4.tcp_rmem" };
+
+    /// What a kernel with 64 processors showed of masks that were written to it (`captures/boot.sh many-processors`).
+    #[test]
+    fn masks_are_grouped_as_a_kernel_with_64_processors_does() {
+        let seen = include_str!("../../../../captures/many-processors-6.1.masks");
+        let pairs: Vec<(&str, &str)> = seen.lines().filter_map(|line| line.split_once(' ')).collect();
+        assert_eq!(pairs.len(), 8);
+        for (written, shown) in pairs {
+            assert_eq!(as_grouped("00000000,00000000", written).as_deref(), Some(shown), "{written}");
+            assert!(same(&RPS, written, shown), "{written}");
+        }
+        assert_eq!(as_grouped("3,ffffffff", "1,0").as_deref(), Some("1,00000000"), "34 processors");
+        for (now, new) in [("ff", "1"), ("0,00000000", "1,00000000,00000000"), ("0,00000000", "x"), ("1 2", "1")] {
+            assert_eq!(as_grouped(now, new), None, "{now} {new}");
+        }
+    }
 
     #[test]
     fn texts_mean_the_same_by_the_kind_of_the_setting() {
@@ -188,33 +303,107 @@ mod tests {
         assert!(same_in("net/ipv4/ip_local_reserved_ports", "1,2", "1-2"));
     }
 
+    const SWAPPINESS: Domain = number(0, 200);
+    const BUFFERS: Domain = Domain::Rising { count: 3, least: 1, most: INT_MAX };
+    const SCHEDULER: Domain = Domain::Words(&["none", "mq-deadline", "bfq"]);
+
+    /// What is said of a value; nothing where it fits.
+    fn reported(locator: Locator, takes: Domain, seen: &AsRead<'_>, new: &str) -> String {
+        let knob = Knob { locator, takes, ..KNOB };
+        fits(&knob, seen, new).err().unwrap_or_default()
+    }
+
+    const KNOB: Knob = Knob {
+        id: "x",
+        layer: Layer::Vm,
+        locator: Locator::Mtu,
+        scope: Scope::Host,
+        takes_effect: TakesEffect::AtOnce,
+        takes: SWAPPINESS,
+        default: "",
+        summary: "",
+        why: "",
+        relieves: "",
+        risk: "",
+        sources: &[],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    };
+
     #[test]
-    fn what_cannot_be_a_value_is_told_by_what_is_there() {
-        let scheduler = Locator::Sysfs { path: "block/{disk}/queue/scheduler" };
-        let choices = ["none".to_owned(), "mq-deadline".to_owned()];
-        let swappiness = Locator::Sysctl { name: "vm.swappiness" };
-        let qdisc = Locator::Sysctl { name: "net.core.default_qdisc" };
-        for (locator, now, choices, new, why) in [
-            (swappiness, "60", &[][..], "10", ""),
-            (swappiness, "60", &[], " -1 ", ""),
-            (swappiness, "60", &[], "banana", "\"banana\" is not a whole number"),
-            (swappiness, "60", &[], "1 2", "not a whole number"),
-            (swappiness, "60", &[], "", "not a whole number"),
-            (RMEM, "4096\t131072\t6291456", &[], "4096 131072 33554432", ""),
-            (RMEM, "4096\t131072\t6291456", &[], "33554432", "3 whole numbers, as in \"4096 131072 6291456\""),
-            (qdisc, "pfifo_fast", &[], "fq", ""),
-            (qdisc, "", &[], "fq", ""),
-            (scheduler, "none", &choices, "mq-deadline", ""),
-            (scheduler, "none", &choices, "bfq", "\"bfq\" is none of none, mq-deadline"),
-            (RPS, "0", &[], "ffffffff,00000003", ""),
-            (RPS, "0", &[], "rx-0=3 rx-1=c", ""),
-            (RPS, "0", &[], "all", "no mask of processors"),
-            (PORTS, "", &[], "9000,30000-30100", ""),
-            (PORTS, "80", &[], "http", "no list of ports"),
-            (Locator::Mtu, "1500", &[], "banana", ""),
+    fn a_value_outside_of_the_domain_is_quoted_with_what_to_give() {
+        let words_or_number = Domain::WordsOrNumber { words: &["absent"], least: 2, most: 8 };
+        for (takes, new, why) in [
+            (SWAPPINESS, "10", ""),
+            (SWAPPINESS, " 200 ", ""),
+            (SWAPPINESS, "500", "\"500\" cannot be: give 0 to 200"),
+            (SWAPPINESS, " -1 ", "\"-1\" cannot be: give 0 to 200"),
+            (SWAPPINESS, "99999999999999999999999999999999999999999", "not a whole number"),
+            (SWAPPINESS, "banana", "\"banana\" is not a whole number: give a whole number, 0 to 200"),
+            (SWAPPINESS, "1 2", "not a whole number"),
+            (SWAPPINESS, "", "not a whole number"),
+            (SWAPPINESS, "010", "not a whole number"),
+            (SWAPPINESS, "+1", "not a whole number"),
+            (SWAPPINESS, "rx-0=5", "not a whole number"),
+            (number(-31, 31), "-1", ""),
+            (BUFFERS, "4096 131072 33554432", ""),
+            (BUFFERS, "4096\t4096 4096", ""),
+            (BUFFERS, "6291456 131072 4096", "\"6291456 131072 4096\" does not rise: give the least first"),
+            (BUFFERS, "0 131072 6291456", "\"0 131072 6291456\" cannot be: give 1 to 2147483647 each"),
+            (BUFFERS, "33554432", "\"33554432\" is not 3 whole numbers: give 3 whole numbers, 1 to 2147483647 each"),
+            (SCHEDULER, "bfq", ""),
+            (SCHEDULER, "BFQ", "\"BFQ\" is none of none, mq-deadline, bfq"),
+            (SCHEDULER, "", "\"\" is none of"),
+            (words_or_number, "8", ""),
+            (words_or_number, "absent", ""),
+            (words_or_number, "9", "\"9\" is none of absent, or 2 to 8"),
+            (Domain::Ports, "9000,30000-30100", ""),
+            (Domain::Ports, "", ""),
+            (Domain::Ports, "http", "no list of ports"),
+            (Domain::Text("a version"), "6.12", ""),
+            (Domain::Text("a version"), " ", "\"\" cannot be: give a version"),
+            (Domain::Processors, "ffffffff,00000003", ""),
+            (Domain::Processors, "all", "\"all\" is no mask of processors: give one such as ff"),
+            (Domain::Processors, "", "no mask of processors"),
+            (Domain::Processors, " ", "no mask of processors"),
         ] {
-            let told = fits(&locator, now, choices, new).err().unwrap_or_default();
-            assert!(told.contains(why) && told.is_empty() == why.is_empty(), "{now:?} {new:?}: {told}");
+            let reported = reported(Locator::Mtu, takes, &AsRead::default(), new);
+            assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
+        }
+    }
+
+    #[test]
+    fn a_machine_narrows_what_a_setting_takes_and_what_is_there_always_fits() {
+        let flows = Locator::Sysfs { path: "class/net/{nic}/queues/rx-*/rps_flow_cnt" };
+        let offered = ["none".to_owned(), "adios".to_owned()];
+        let largest = ["511".to_owned()];
+        let seen = |now, choices, processors| AsRead { now: Some(now), choices, processors };
+        for (locator, takes, seen, new, why) in [
+            (Locator::Mtu, SCHEDULER, seen("none", &offered[..], None), "adios", ""),
+            (Locator::Mtu, SCHEDULER, seen("none", &offered, None), "bfq", "\"bfq\" is none of none, adios"),
+            (Locator::Mtu, SCHEDULER, seen("made-elsewhere", &[], None), "made-elsewhere", ""),
+            (Locator::Mtu, SWAPPINESS, seen("500", &[], None), "500", ""),
+            (Locator::Mtu, number(1, INT_MAX), seen("256", &largest, None), "512", "\"512\" cannot be: give 1 to 511"),
+            (flows, SWAPPINESS, seen("0", &[], None), "rx-0=1 rx-1=200", ""),
+            (flows, SWAPPINESS, seen("0", &[], None), "rx-0=1 rx-1=201", "\"rx-0=1 rx-1=201\" cannot be"),
+            (RPS, Domain::Processors, seen("0", &[], Some(2)), "3", ""),
+            (RPS, Domain::Processors, seen("3", &[], Some(2)), "0", ""),
+            (
+                RPS,
+                Domain::Processors,
+                seen("0", &[], Some(2)),
+                "4",
+                "\"4\" has processor 2, and this machine has 0 to 1",
+            ),
+            (RPS, Domain::Processors, seen("0", &[], Some(2)), "rx-0=1 rx-1=1,00000000", "has processor 32"),
+            (RPS, Domain::Processors, seen("00000000,00000000", &[], None), "80000000,00000000", ""),
+            (RPS, Domain::Processors, seen("00000000,00000000", &[], None), "1,00000000,00000000", "has processor 64"),
+            (RPS, Domain::Processors, seen("rx-0=0 rx-1=3", &[], None), "10", "has processor 4"),
+        ] {
+            let reported = reported(locator, takes, &seen, new);
+            assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
         }
     }
 }

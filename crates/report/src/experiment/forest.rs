@@ -1,9 +1,10 @@
 //! Effects with their intervals as a forest plot of characters.
 
-use linerate_record::experiment::{Effect, Report};
+use linerate_record::experiment::{ArmVerdict, Effect, Report};
 
-use crate::terminal::{Ink, Look, clean, paint, width};
-use crate::words::experiment::{self as told, Verdict};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, paint, width};
+use crate::words::experiment as reported;
 use crate::words::{ABSENT, change};
 
 /// Columns of an arm's name, at most: longer ones have a line of their own.
@@ -28,7 +29,7 @@ struct Axis {
 }
 
 /// The effects as rows: name, plot, estimate, interval, blocks, decision.
-pub(super) fn plot(report: &Report, look: Look) -> String {
+pub(super) fn plot(report: &Report, look: TextStyle) -> String {
     if report.effects.is_empty() {
         return String::new();
     }
@@ -38,16 +39,16 @@ pub(super) fn plot(report: &Report, look: Look) -> String {
     let axis = (room >= PLOT_MIN).then(|| axis(report, room - usize::from(room.is_multiple_of(2))));
     let mut text = heads(axis.as_ref(), name_columns, look);
     for effect in &report.effects {
-        text.push_str(&row(effect, report, axis.as_ref(), name_columns, look));
+        text.push_str(&row(effect, axis.as_ref(), name_columns, look));
     }
     if axis.is_some() {
-        let told = format!(
+        let reported = format!(
             "{:1$}┊ what matters: ± {2}",
             "",
             name_columns + 3,
-            told::exact_percent(report.design.matters_share)
+            reported::exact_percent(report.design.matters_share)
         );
-        text.push_str(&format!("{}\n", paint(Ink::Dim, &told, look)));
+        text.push_str(&format!("{}\n", paint(Ink::Dim, &reported, look)));
     }
     text
 }
@@ -101,26 +102,26 @@ impl Axis {
     }
 }
 
-fn heads(axis: Option<&Axis>, name_columns: usize, look: Look) -> String {
+fn heads(axis: Option<&Axis>, name_columns: usize, look: TextStyle) -> String {
     let labels = axis.map_or_else(String::new, |axis| format!("  {}", axis.labels()));
     let head =
         format!(" {:<name_columns$}{labels} {:>8}  {:<17}  {:>6}  decision", "arm", "effect", "interval", "blocks");
     format!("{}\n", paint(Ink::Dim, &head, look))
 }
 
-fn row(effect: &Effect, report: &Report, axis: Option<&Axis>, name_columns: usize, look: Look) -> String {
+fn row(effect: &Effect, axis: Option<&Axis>, name_columns: usize, look: TextStyle) -> String {
     let name = clean(&effect.arm);
     let (above, name) =
         if width(&name) > name_columns { (format!(" {name}\n"), String::new()) } else { (String::new(), name) };
-    let ink = match told::verdict(effect, report) {
-        Verdict::Helps => Ink::Green,
-        Verdict::Costs => Ink::Red,
-        Verdict::Unknown => Ink::Yellow,
-        Verdict::RuledOut | Verdict::Running => Ink::Dim,
+    let ink = match effect.verdict {
+        ArmVerdict::Helps => Ink::Green,
+        ArmVerdict::Costs => Ink::Red,
+        ArmVerdict::Unknown => Ink::Yellow,
+        ArmVerdict::RuledOut | ArmVerdict::Running => Ink::Dim,
     };
     let drawn = axis.map_or_else(String::new, |axis| format!("  {}", paint(ink, &axis.drawn(effect), look)));
     let share = effect.share.map_or_else(|| ABSENT.to_owned(), change);
-    let interval = told::interval(effect.low_share, effect.high_share).unwrap_or_else(|| ABSENT.to_owned());
-    let decision = paint(ink, told::decision(effect, report), look);
+    let interval = reported::interval(effect.low_share, effect.high_share).unwrap_or_else(|| ABSENT.to_owned());
+    let decision = paint(ink, reported::decision(effect), look);
     format!("{above} {name:<name_columns$}{drawn} {share:>8}  {interval:<17}  {:>6}  {decision}\n", effect.runs)
 }

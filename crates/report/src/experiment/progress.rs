@@ -1,10 +1,10 @@
 //! What a block brought, in one line for a log.
 
-use linerate_record::experiment::{Block, Effect, Ended, Report, Role};
+use linerate_record::experiment::{ArmVerdict, Block, Effect, ExperimentStopReason, Report, Role};
 
 use crate::terminal::clean;
 use crate::words::change;
-use crate::words::experiment::{self as told, Verdict};
+use crate::words::experiment as reported;
 
 /// One line after a block, without a line feed: blocks that count of the most, each arm that goes on with its estimate
 /// and interval, and what this block decided. A block that does not count says why.
@@ -13,21 +13,21 @@ pub fn progress_line(report: &Report) -> String {
     if let Some(round) = report.rounds.last() {
         return clean(&round_line(report, round));
     }
-    let (counted, _) = told::blocks(report);
+    let counted = report.counted_blocks;
     let mut parts = vec![format!("{counted} of at most {} blocks", report.design.blocks_max)];
     let spoiled = report.blocks.last().filter(|block| !block.spoiled.is_empty());
     if let Some(block) = spoiled {
         parts.push(format!("block {} does not count: {}", report.blocks.len(), block.spoiled.join(", ")));
     }
     let effects = report.effects.iter().filter(|effect| effect.role == Role::Trial);
-    for effect in effects.filter(|effect| told::verdict(effect, report) == Verdict::Running) {
-        parts.push(format!("{} {}", effect.arm, told::estimate(effect)));
+    for effect in effects.filter(|effect| effect.verdict == ArmVerdict::Running) {
+        parts.push(format!("{} {}", effect.arm, reported::estimate(effect)));
     }
-    if spoiled.is_none() || report.ended != Ended::NotYet {
+    if spoiled.is_none() || report.ended != ExperimentStopReason::NotYet {
         parts.extend(decided_now(report, counted));
     }
-    if report.ended != Ended::NotYet {
-        parts.push(told::ended(report));
+    if report.ended != ExperimentStopReason::NotYet {
+        parts.push(reported::ended(report));
     }
     clean(&parts.join("; "))
 }
@@ -40,20 +40,19 @@ fn round_line(report: &Report, round: &Block) -> String {
     }
     let late = report.effects.iter().filter_map(|effect| Some((effect, effect.lasting.as_ref()?)));
     parts.extend(late.map(|(effect, late)| {
-        let interval = told::interval(Some(late.low_share), Some(late.high_share)).unwrap_or_default();
+        let interval = reported::interval(Some(late.low_share), Some(late.high_share)).unwrap_or_default();
         format!("{} {} ({interval}) by the end of a long cell", effect.arm, change(late.share))
     }));
     parts.join("; ")
 }
 
 /// What the look at the blocks so far decided, if there was one.
-fn decided_now(report: &Report, counted: usize) -> Vec<String> {
-    let Some(look) = report.looks.last().filter(|look| look.blocks as usize == counted) else { return Vec::new() };
+fn decided_now(report: &Report, counted: u32) -> Vec<String> {
+    let Some(look) = report.looks.last().filter(|look| look.blocks == counted) else { return Vec::new() };
     let effect = |number: u32| -> Option<&Effect> {
         let arm = report.design.arms.get(number as usize)?;
         report.effects.iter().find(|effect| effect.arm == arm.name)
     };
-    let line =
-        |effect: &Effect| format!("decided: {} {}: {}", effect.arm, told::decision(effect, report), effect.sentence);
+    let line = |effect: &Effect| format!("decided: {} {}: {}", effect.arm, reported::decision(effect), effect.sentence);
     look.decided.iter().filter_map(|(number, _)| effect(*number)).map(line).collect()
 }

@@ -1,11 +1,12 @@
 //! What an experiment says: as text for a terminal, as JSON and as a page.
 
-use linerate_record::experiment::{Effect, ExperimentReport, Secondary};
+use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, Secondary};
 use linerate_record::units::duration_ns;
 
 use super::{forest, remark_lines};
-use crate::terminal::{Ink, Look, clean, cut, hanging, hanging_in, paint};
-use crate::words::experiment::{self as told, Verdict};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
+use crate::words::experiment as reported;
 use crate::words::{self, ABSENT, change};
 
 /// Columns before what is told of a name.
@@ -19,25 +20,25 @@ const FIGURE_COLUMNS: usize = 23;
 /// # Panics
 /// Never: a report has text keys only, which is all that JSON asks.
 #[must_use]
-pub fn run_json(told: &ExperimentReport) -> String {
-    let mut text = serde_json::to_string_pretty(told).expect("a report has text keys only");
+pub fn run_json(reported: &ExperimentReport) -> String {
+    let mut text = serde_json::to_string_pretty(reported).expect("a report has text keys only");
     text.push('\n');
     text
 }
 
 /// The report as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.
 #[must_use]
-pub fn run_html(told: &ExperimentReport) -> String {
-    crate::html::experiment::page(told)
+pub fn run_html(reported: &ExperimentReport) -> String {
+    crate::html::experiment::page(reported)
 }
 
 /// The whole report: what was found, why it ended, the effects as a forest plot, what it takes to know the others,
 /// secondary figures, what else must be known, and the profile that results.
 #[must_use]
-pub fn run_text(report: &ExperimentReport, look: Look) -> String {
+pub fn run_text(report: &ExperimentReport, look: TextStyle) -> String {
     [
         header(report, look),
-        hanging_in(ink(report), " ▸", 3, &told::outcome(&report.report).join(" "), look),
+        hanging_in(ink(report), " ▸", 3, &reported::outcome(&report.report).join(" "), look),
         ending(report, look),
         apart(&forest::plot(&report.report, look)),
         apart(&undecided(report, look)),
@@ -55,11 +56,11 @@ fn apart(part: &str) -> String {
 
 /// The ink of what was found.
 fn ink(report: &ExperimentReport) -> Ink {
-    let any = |wanted| report.report.effects.iter().any(|effect| told::verdict(effect, &report.report) == wanted);
-    if any(Verdict::Helps) { Ink::Green } else { Ink::Dim }
+    let any = |wanted| report.report.effects.iter().any(|effect| effect.verdict == wanted);
+    if any(ArmVerdict::Helps) { Ink::Green } else { Ink::Dim }
 }
 
-fn header(report: &ExperimentReport, look: Look) -> String {
+fn header(report: &ExperimentReport, look: TextStyle) -> String {
     let experiment = &report.experiment;
     let began = format!("{}, {}", experiment.id, words::utc(experiment.started_unix_ms));
     let load = format!("{} at {}", experiment.load, experiment.target);
@@ -68,24 +69,24 @@ fn header(report: &ExperimentReport, look: Look) -> String {
         .concat()
 }
 
-fn ending(report: &ExperimentReport, look: Look) -> String {
+fn ending(report: &ExperimentReport, look: TextStyle) -> String {
     let report = &report.report;
-    let mut told = format!("{}; {}", told::ended(report), told::blocks_told(report));
+    let mut reported = format!("{}; {}", reported::ended(report), reported::blocks_reported(report));
     if !report.blocks.is_empty() {
-        told.push_str(&format!("; {}", duration_ns(told::elapsed_ns(report) as f64)));
+        reported.push_str(&format!("; {}", duration_ns(report.elapsed_ns as f64)));
     }
-    hanging("   end", 8, &told, look)
+    hanging("   stop reason", 15, &reported, look)
 }
 
 /// Of arms that were not decided: what was seen, and what it takes.
-fn undecided(report: &ExperimentReport, look: Look) -> String {
-    let is_open = |effect: &&Effect| told::verdict(effect, &report.report) == Verdict::Unknown;
+fn undecided(report: &ExperimentReport, look: TextStyle) -> String {
+    let is_open = |effect: &&Effect| effect.verdict == ArmVerdict::Unknown;
     let line = |effect: &Effect| hanging(" ▸", 3, &format!("{}: {}", effect.arm, effect.sentence), look);
     report.report.effects.iter().filter(is_open).map(line).collect()
 }
 
 /// Figures beside the primary one, below the arm that they are of. Counts that are nothing everywhere are left out.
-fn secondary(report: &ExperimentReport, look: Look) -> String {
+fn secondary(report: &ExperimentReport, look: TextStyle) -> String {
     let all = &report.report.secondary;
     let is_something = |one: &&Secondary| {
         let mut same = all.iter().filter(|other| other.figure == one.figure);
@@ -95,7 +96,7 @@ fn secondary(report: &ExperimentReport, look: Look) -> String {
     let mut arm = None;
     for one in all.iter().filter(is_something) {
         if text.is_empty() {
-            text = hanging(" Other figures", 15, told::SECONDARY, look);
+            text = hanging(" Other figures", 15, reported::SECONDARY, look);
         }
         if arm.replace(&one.arm) != Some(&one.arm) {
             text.push_str(&format!(" {}\n", clean(&one.arm)));
@@ -105,28 +106,28 @@ fn secondary(report: &ExperimentReport, look: Look) -> String {
     text
 }
 
-fn secondary_row(one: &Secondary, look: Look) -> String {
-    let value = |value: f64| told::figure_value(&one.figure, value);
+fn secondary_row(one: &Secondary, look: TextStyle) -> String {
+    let value = |value: f64| reported::figure_value(&one.figure, value);
     let share = one.share.map_or_else(|| ABSENT.to_owned(), change);
-    let interval = told::interval(one.low_share, one.high_share).unwrap_or_default();
-    let name = cut(&clean(&told::figure(&one.figure)), FIGURE_COLUMNS);
+    let interval = reported::interval(one.low_share, one.high_share).unwrap_or_default();
+    let name = cut(&clean(&reported::figure(&one.figure)), FIGURE_COLUMNS);
     let name = paint(Ink::Dim, &format!("{name:<FIGURE_COLUMNS$}"), look);
     let row = format!("{:>11} → {:<11} {share:>8}  {interval}", value(one.baseline), value(one.value));
     format!("   {name} {}\n", row.trim_end())
 }
 
 /// What was left out, what must be known of how arms reach their settings, and remarks.
-fn beside(report: &ExperimentReport, look: Look) -> String {
+fn beside(report: &ExperimentReport, look: TextStyle) -> String {
     let experiment = &report.experiment;
     let left_out = experiment.not_tested.iter().map(|one| format!("{}: {}", one.arm, one.why));
     let mut text = remark_lines(&report.report.remarks, look);
-    text.extend(left_out.map(|told| hanging_in(Ink::Yellow, " not tested", LEAD_COLUMNS, &told, look)));
+    text.extend(left_out.map(|reported| hanging_in(Ink::Yellow, " not tested", LEAD_COLUMNS, &reported, look)));
     text.extend(experiment.notes.iter().map(|note| hanging(" note", LEAD_COLUMNS, note, look)));
     text
 }
 
 /// The changes that were shown to help, and how to make them.
-fn profile(report: &ExperimentReport, look: Look) -> String {
+fn profile(report: &ExperimentReport, look: TextStyle) -> String {
     if report.advice.is_empty() {
         return String::new();
     }

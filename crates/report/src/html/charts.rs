@@ -3,7 +3,7 @@
 //! A column of the timeline is `{"scale": s, "v": "…"}`: two characters per figure, which are digits of base 64 and
 //! give `n` of `n × s`; 4095 stands for an absent figure. Points keep their figures unrounded.
 
-use linerate_analysis::knee::{Knee, Outcome};
+use linerate_analysis::knee::{Knee, KneeOutcome};
 use linerate_analysis::view::{Estimate, Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn throughput(view: &View, series: &Series) -> Value {
         "label": words::series_label(&series.workload, &series.size),
         "measure": series.measure,
         "load": load_name(&series.points),
-        "knee": series.knee.as_ref().filter(|knee| is_told(knee)).map(knee),
+        "knee": series.knee.as_ref().filter(|knee| is_reported(knee)).map(knee),
         "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
         "points": points,
@@ -89,8 +89,8 @@ fn throughput(view: &View, series: &Series) -> Value {
 }
 
 /// Whether the search came to a knee.
-const fn is_told(knee: &Knee) -> bool {
-    !matches!(knee.outcome, Outcome::StillRising | Outcome::Unsteady | Outcome::Uneven)
+const fn is_reported(knee: &Knee) -> bool {
+    !matches!(knee.outcome, KneeOutcome::StillRising | KneeOutcome::Unsteady | KneeOutcome::Uneven)
 }
 
 fn is_visited_again(series: &Series, point: &Point) -> bool {

@@ -1,13 +1,13 @@
 //! The page of a comparison: figures of both sides as bars beside each other.
 
-use linerate_analysis::compare::{Arm, Comparison, Metric, SeriesComparison};
+use linerate_analysis::compare::{ComparedRuns, Comparison, Metric, SeriesComparison};
 use linerate_record::units::count;
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, named};
-use crate::comparison::{interval, metric_word, noted, value, verdict};
 use crate::words;
+use crate::words::comparison::{interval, metric_word, noted, value, verdict};
 
 const HEADS: [&str; 7] = ["At", "<Figure", "A", "B", "B against A", "<95 % interval", "<Verdict"];
 
@@ -16,8 +16,9 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     let header = sheet::header("Two sides compared", &[("A", arm(&comparison.a)), ("B", arm(&comparison.b))]);
     let notes = noted(comparison);
     let short = notes.iter().filter(|(lead, _)| matches!(*lead, "in short" | "runs" | "drift" | "threshold"));
-    let short: String =
-        short.map(|(_, told)| format!("<article class=\"card\"><p>{}</p></article>\n", escaped(told))).collect();
+    let short: String = short
+        .map(|(_, reported)| format!("<article class=\"card\"><p>{}</p></article>\n", escaped(reported)))
+        .collect();
     let figures: String = comparison.series.iter().map(series).collect();
     let setup: String = comparison
         .setup
@@ -28,7 +29,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
         if setup.is_empty() { setup } else { table("Fields that are not the same", &["Field", "<A", "<B"], &setup) };
     let read = notes.iter().filter(|(lead, _)| matches!(*lead, "read" | "unmatched"));
     let read: String =
-        read.map(|(lead, told)| named(if *lead == "read" { "Tests" } else { "Unmatched" }, told)).collect();
+        read.map(|(lead, reported)| named(if *lead == "read" { "Tests" } else { "Unmatched" }, reported)).collect();
     let sections = [
         ("short", "In short", short),
         ("figures", "Figures", figures),
@@ -39,7 +40,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     sheet::sheet("comparison", &header, &sections, "{}", PLAN_SCRIPT)
 }
 
-fn arm(arm: &Arm) -> String {
+fn arm(arm: &ComparedRuns) -> String {
     arm.runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 

@@ -4,14 +4,14 @@ mod setup;
 
 use std::fmt::Write as _;
 
-use linerate_record::experiment::{Effect, ExperimentReport, Secondary};
+use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, Secondary};
 use linerate_record::units::duration_ns;
 use serde_json::json;
 
 use super::EXPERIMENT_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact};
-use crate::words::experiment::{self as told, Verdict};
+use crate::words::experiment as reported;
 use crate::words::{self, ABSENT, change};
 
 /// The page: what was found, the profile that results, effects, blocks over time, and how it was measured.
@@ -25,7 +25,7 @@ pub(crate) fn page(report: &ExperimentReport) -> String {
         ("blocks", "Blocks over time", blocks(report)),
         ("secondary", "Other figures", secondary(report)),
         ("looks", "Looks", setup::looks(&report.report)),
-        ("spoiled", "Spoiled blocks", setup::spoiled(&report.report)),
+        ("excluded", "Excluded blocks", setup::spoiled(&report.report)),
         ("not-tested", "Not tested", setup::not_tested(experiment)),
         ("design", "Design", setup::design(report)),
     ];
@@ -39,39 +39,26 @@ pub(crate) fn page(report: &ExperimentReport) -> String {
     )
 }
 
-/// The whole report, and beside it the verdict of each effect: what the script draws.
+/// The whole report: what the script draws.
 fn drawn(report: &ExperimentReport) -> String {
-    let of = |effect: &Effect| verdict_key(told::verdict(effect, &report.report));
-    let verdicts: Vec<&str> = report.report.effects.iter().map(of).collect();
-    json!({ "told": report, "verdicts": verdicts }).to_string()
+    json!({ "shown": report }).to_string()
 }
 
 /// What was found, as a heading, with what it was found on.
 fn header(report: &ExperimentReport) -> String {
-    let (experiment, found) = (&report.experiment, told::outcome(&report.report));
+    let (experiment, found) = (&report.experiment, reported::outcome(&report.report));
     let title = found.first().map_or("", |first| first.trim_end_matches('.'));
     let mut facts = vec![
         ("Load", experiment.load.clone()),
         ("Target", experiment.target.clone()),
-        ("Ended", told::ended(&report.report)),
-        ("Blocks", told::blocks_told(&report.report)),
+        ("Stop reason", reported::ended(&report.report)),
+        ("Blocks", reported::blocks_reported(&report.report)),
     ];
     if !report.report.blocks.is_empty() {
-        facts.push(("Time", duration_ns(told::elapsed_ns(&report.report) as f64)));
+        facts.push(("Time", duration_ns(report.report.elapsed_ns as f64)));
     }
     facts.push(("Experiment", format!("{}, {}", experiment.id, words::utc(experiment.started_unix_ms))));
     sheet::header(title, &facts)
-}
-
-/// The verdict as the style sheet and the script call it.
-const fn verdict_key(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Helps => "helps",
-        Verdict::Costs => "costs",
-        Verdict::RuledOut => "ruled-out",
-        Verdict::Unknown => "unknown",
-        Verdict::Running => "running",
-    }
 }
 
 /// An item for each arm with what may be said of it, what matters most first.
@@ -80,23 +67,22 @@ fn verdicts(report: &ExperimentReport) -> String {
         return "<p class=\"none\">Nothing was compared.</p>\n".to_owned();
     }
     let item = |effect: &Effect| {
-        let verdict = told::verdict(effect, &report.report);
-        let (border, tag) = match verdict {
-            Verdict::Helps => ("good", "target"),
-            Verdict::Costs => ("serious", "serious"),
-            Verdict::Unknown => ("warning", "warning"),
-            Verdict::RuledOut | Verdict::Running => ("", ""),
+        let (border, tag) = match effect.verdict {
+            ArmVerdict::Helps => ("good", "target"),
+            ArmVerdict::Costs => ("critical", "critical"),
+            ArmVerdict::Unknown => ("warning", "warning"),
+            ArmVerdict::RuledOut | ArmVerdict::Running => ("", ""),
         };
         format!(
             "<li class=\"{border}\"><p class=\"rank\"><span class=\"tag {tag}\">{}</span></p>\
              <div><p class=\"claim\">{}</p><p>{}</p></div></li>\n",
-            told::decision(effect, &report.report),
+            reported::decision(effect),
             escaped(&effect.arm),
             escaped(&effect.sentence),
         )
     };
     let mut effects: Vec<&Effect> = report.report.effects.iter().collect();
-    effects.sort_by_key(|effect| told::verdict(effect, &report.report));
+    effects.sort_by_key(|effect| effect.verdict);
     format!("<ul class=\"findings\">\n{}</ul>\n", effects.into_iter().map(item).collect::<String>())
 }
 
@@ -119,15 +105,15 @@ fn effects(report: &ExperimentReport) -> String {
     if effects.is_empty() {
         return String::new();
     }
-    let rows: String = effects.iter().enumerate().map(|(i, effect)| effect_row(i, effect, report)).collect();
+    let rows: String = effects.iter().enumerate().map(|(i, effect)| effect_row(i, effect)).collect();
     let design = &report.report.design;
     let hint = format!(
         "Throughput of each arm against {}, with its interval at {}. Shaded: effects below {}, which do not matter. \
          Faint brackets: the least effect that would have been shown in four experiments of five. A ring is the \
          baseline against itself.",
         design.arms.first().map_or("the baseline", |arm| arm.name.as_str()),
-        told::exact_percent(1.0 - design.alpha),
-        told::exact_percent(design.matters_share),
+        reported::exact_percent(report.report.confidence),
+        reported::exact_percent(design.matters_share),
     );
     format!(
         "<p class=\"hint\">{}</p>\n<figure class=\"chart js-only\" id=\"forest\"></figure>\n{}",
@@ -136,7 +122,7 @@ fn effects(report: &ExperimentReport) -> String {
     )
 }
 
-fn effect_row(i: usize, effect: &Effect, report: &ExperimentReport) -> String {
+fn effect_row(i: usize, effect: &Effect) -> String {
     let path = |field: &str| format!("report.effects.{i}.{field}");
     let cell = |row: Row, field: &str, value: Option<f64>, text: &dyn Fn(f64) -> String| match value {
         Some(value) => row.figure(&path(field), value, &text(value)),
@@ -147,12 +133,12 @@ fn effect_row(i: usize, effect: &Effect, report: &ExperimentReport) -> String {
     {
         row = cell(row, field, value, &change);
     }
-    row = cell(row, "p", effect.p, &told::probability).figure(&path("runs"), effect.runs, &effect.runs.to_string());
+    row = cell(row, "p", effect.p, &reported::probability).figure(&path("runs"), effect.runs, &effect.runs.to_string());
     row = cell(row, "effective", effect.effective, &words::decimal);
     row = cell(row, "detectable_share", effect.detectable_share, &|v| change(v).trim_start_matches('+').to_owned());
     row = cell(row, "runs_needed", effect.runs_needed.map(f64::from), &|v| words::grouped(v as u64));
     row = cell(row, "needed_ns", effect.needed_ns.map(|ns| ns as f64), &duration_ns);
-    row.words(told::decision(effect, &report.report)).whole()
+    row.words(reported::decision(effect)).whole()
 }
 
 fn remarks(report: &ExperimentReport) -> String {
@@ -163,12 +149,12 @@ fn remarks(report: &ExperimentReport) -> String {
     }
     let mut html = String::from("<ul class=\"findings\">\n");
     for remark in remarks {
-        let class = if told::is_grave(remark.kind) { "serious" } else { "warning" };
+        let class = if reported::is_severe(remark.kind) { "critical" } else { "warning" };
         let _ = writeln!(
             html,
             "<li class=\"{class}\"><p class=\"rank\"><span class=\"tag {class}\">{}</span></p>\
              <div><p class=\"claim\">{}</p><p>{}</p></div></li>",
-            told::remark(remark.kind),
+            reported::remark(remark.kind),
             escaped(&remark.about),
             escaped(&remark.sentence),
         );
@@ -214,22 +200,22 @@ fn secondary(report: &ExperimentReport) -> String {
     }
     let row = |(i, one): (usize, &Secondary)| {
         let path = |field: &str| format!("report.secondary.{i}.{field}");
-        let value = |value: f64| told::figure_value(&one.figure, value);
+        let value = |value: f64| reported::figure_value(&one.figure, value);
         let opens = i == 0 || all[i - 1].arm != one.arm;
         let row = Row::default()
             .name(if opens { &one.arm } else { "" })
-            .words(&told::figure(&one.figure))
+            .words(&reported::figure(&one.figure))
             .figure(&path("baseline"), one.baseline, &value(one.baseline))
             .figure(&path("value"), one.value, &value(one.value));
         let row = match one.share {
             Some(share) => row.figure(&path("share"), share, &change(share)),
             None => row.number(ABSENT),
         };
-        let interval = told::interval(one.low_share, one.high_share).unwrap_or_else(|| ABSENT.to_owned());
+        let interval = reported::interval(one.low_share, one.high_share).unwrap_or_else(|| ABSENT.to_owned());
         let row = row.words(&interval).figure(&path("blocks"), one.blocks, &one.blocks.to_string()).whole();
         if opens { row.replacen("<tr>", "<tr class=\"new\">", 1) } else { row }
     };
     let rows: String = all.iter().enumerate().map(row).collect();
-    let hint = format!("<p class=\"hint\">These are {}.</p>\n", told::SECONDARY);
+    let hint = format!("<p class=\"hint\">These are {}.</p>\n", reported::SECONDARY);
     hint + &table("Figures beside throughput", &SECONDARY_HEADS, &rows)
 }

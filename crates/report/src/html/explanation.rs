@@ -2,37 +2,42 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::explanation::{Explanation, Hypothesis, Residual, Separator};
+use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact, named};
-use crate::words::{self, model};
+use crate::words::{self, explained, model};
 
 /// The page: what fits, with what it predicts of each figure, what nothing fits, and what to read next.
 pub(crate) fn page(explanation: &Explanation) -> String {
     let observations = &explanation.observations;
     let of_site = observations.figures.iter().filter(|figure| model::of_site(&figure.what));
     let mut facts: Vec<(&str, String)> = vec![("Measuring error", model::measuring_error(observations))];
-    let told = of_site.map(|f| format!("{} {}", model::quantity(&f.what), model::rate(f.bytes_per_s)));
-    facts.insert(0, ("Observed", told.collect::<Vec<_>>().join("; ")));
-    let nodes = observations.figures.iter().filter(|figure| !model::of_site(&figure.what)).count();
-    if nodes > 0 {
-        facts.push(("Of single nodes", words::plural(nodes as u64, "figure")));
+    let reported: Vec<String> =
+        of_site.map(|f| format!("{} {}", model::quantity(&f.what), model::rate(f.bytes_per_s))).collect();
+    if !reported.is_empty() {
+        facts.insert(0, ("Observed", reported.join("; ")));
     }
-    let outcome = model::outcome(&explanation.survivors, explanation.considered);
+    if let Some(nodes) = &explanation.node_figures {
+        facts.push(("Of single nodes", words::plural(nodes.figures, "figure")));
+    }
+    let outcome = explained::outcome(&explanation.survivors, explanation.considered);
     let survivors = &explanation.survivors;
-    let kinds = model::kinds(survivors);
+    let kinds = &explanation.kinds;
     let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();
-    let first = |place: &usize| kinds.iter().any(|kind| kind.first() == Some(place));
+    let is_first = |place: &usize| kinds.iter().any(|kind| kind.survivors.first() == Some(place));
+    let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
+    let first: String = of_run.chain(explanation.of_nodes.iter().map(|reported| named("Nodes", reported))).collect();
     let sections = [
+        ("described", "What each figure needs of the site as described", described(&explanation.described)),
         (
             "survivors",
-            "What fits",
+            "What is not refuted",
             format!(
                 "{}<p class=\"hint\">{}; {} for {}</p>\n<div class=\"cards\">{cards}</div>",
-                explanation.of_nodes.iter().map(|told| named("Nodes", told)).collect::<String>(),
+                first,
                 escaped(&outcome),
                 words::percent(explanation.none_of_these),
                 model::NONE_OF_THESE
@@ -40,11 +45,11 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         ),
         ("unexplained", "What nothing fits", unexplained(&explanation.unexplained)),
         ("separator", "What to read next", separator(explanation.separator.as_ref(), survivors)),
-        ("every", "Every hypothesis that fits", every(survivors)),
+        ("every", "Every hypothesis that is not refuted", every(survivors)),
         (
             "residuals",
             "Every figure",
-            (0..survivors.len()).filter(first).map(|i| residuals(i, &survivors[i])).collect(),
+            (0..survivors.len()).filter(is_first).map(|i| residuals(i, &survivors[i])).collect(),
         ),
         ("caveats", "What this rests on", caveats(&explanation.caveats)),
     ];
@@ -53,8 +58,8 @@ pub(crate) fn page(explanation: &Explanation) -> String {
 }
 
 /// A hypothesis, and those that no figure tells from it.
-fn card(kind: &[usize], survivors: &[Hypothesis]) -> String {
-    let Some((&i, _)) = kind.split_first() else { return String::new() };
+fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
+    let Some(&i) = kind.survivors.first() else { return String::new() };
     let hypothesis = &survivors[i];
     let weight = words::percent(hypothesis.weight);
     let mut html = format!(
@@ -66,23 +71,45 @@ fn card(kind: &[usize], survivors: &[Hypothesis]) -> String {
         exact(&format!("survivors.{i}.weight"), hypothesis.weight),
         escaped(weight.trim_end_matches(" %")),
         100.0 * hypothesis.weight.clamp(0.0, 1.0),
-        escaped(&model::hypothesis(hypothesis)),
+        escaped(&explained::row(hypothesis)),
     );
     for residual in hypothesis.residuals.iter().filter(|residual| model::of_site(&residual.what)) {
-        let (class, verdict) = if residual.explained { ("target", "fits") } else { ("serious", "not explained") };
-        let told = escaped(&model::residual(residual));
-        let _ = writeln!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {told}</p>");
+        let (class, verdict) = (if residual.explained { "target" } else { "critical" }, explained::verdict(residual));
+        let reported = escaped(&explained::residual(residual));
+        let _ = writeln!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {reported}</p>");
     }
     html.push_str(&named("Like", &model::alike(kind, survivors)));
+    for stated in hypothesis.deviations.iter().flat_map(|deviation| &deviation.contradicts) {
+        html.push_str(&named("Against", &explained::against(stated)));
+    }
     for deviation in &hypothesis.deviations {
         html.push_str(&named("Shown by", &deviation.shown_by));
     }
     let remedy = &hypothesis.remedy;
-    for (name, told) in [("Try", &remedy.change), ("Gives", &remedy.gives), ("Risks", &remedy.risks)] {
-        html.push_str(&named(name, told));
+    for (name, reported) in [("Try", &remedy.change), ("Gives", &remedy.gives), ("Risks", &remedy.risks)] {
+        html.push_str(&named(name, reported));
     }
     html.push_str("</article>\n");
     html
+}
+
+/// Each figure against the site as described.
+fn described(standings: &[FigureStanding]) -> String {
+    let rows = standings.iter().enumerate().map(|(i, standing)| {
+        let path = |field: &str| format!("described.{i}.{field}");
+        let (observed, ceiling) = (standing.observed_bytes_per_s, standing.ceiling_bytes_per_s);
+        Row::default()
+            .name(&model::quantity(&standing.what))
+            .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
+            .figure(&path("ceiling_bytes_per_s"), ceiling, &bytes_per_s_iec(ceiling))
+            .figure(&path("share"), standing.share, &words::percent(standing.share))
+            .words(&standing.binds)
+            .sentence(&standing.claim)
+            .whole()
+    });
+    let rows: String = rows.collect();
+    let heads = ["Figure", "Measured", "Ceiling", "Of it", "<Bottleneck", "<Why"];
+    if rows.is_empty() { rows } else { table("Measured, and what the site as described gives", &heads, &rows) }
 }
 
 fn unexplained(residuals: &[Residual]) -> String {
@@ -93,9 +120,9 @@ fn unexplained(residuals: &[Residual]) -> String {
     for residual in residuals {
         let _ = writeln!(
             html,
-            "<li class=\"serious\"><p class=\"rank\"><span class=\"tag serious\">unexplained</span></p><div>\
+            "<li class=\"critical\"><p class=\"rank\"><span class=\"tag critical\">unexplained</span></p><div>\
              <p class=\"claim\">{}</p><p>The nearest that any hypothesis comes.</p></div></li>",
-            escaped(&model::residual(residual))
+            escaped(&explained::residual(residual))
         );
     }
     html.push_str("</ul>\n");
@@ -105,7 +132,7 @@ fn unexplained(residuals: &[Residual]) -> String {
 fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String {
     let Some(separator) = separator else { return String::new() };
     let expectations = model::expectations(separator, survivors);
-    let rows = expectations.iter().map(|(names, told)| Row::default().name(names).sentence(told).whole());
+    let rows = expectations.iter().map(|(names, reported)| Row::default().name(names).sentence(reported).whole());
     format!(
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
         escaped(&separator.reading),
@@ -121,13 +148,13 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
         Row::default()
             .name(&model::quantity(&residual.what))
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
-            .figure(&path("predicted_bytes_per_s"), predicted, &bytes_per_s_iec(predicted))
+            .figure(&path("predicted_bytes_per_s"), predicted, &explained::predicted(residual))
             .figure(&path("residual_share"), residual.residual_share, &words::change(residual.residual_share))
-            .words(if residual.explained { "fits" } else { "not explained" })
+            .words(explained::verdict(residual))
             .words(&residual.binds)
             .whole()
     });
-    let heads = ["Figure", "Measured", "Predicted", "Difference", "", "<Would bind"];
+    let heads = ["Figure", "Measured", "Predicted", "Difference", "", "<Bottleneck"];
     table(&format!("{} · {}", i + 1, hypothesis.id), &heads, &rows.collect::<String>())
 }
 
@@ -137,7 +164,7 @@ fn every(survivors: &[Hypothesis]) -> String {
         Row::default()
             .name(&(i + 1).to_string())
             .figure(&format!("survivors.{i}.weight"), hypothesis.weight, &words::percent(hypothesis.weight))
-            .sentence(&model::hypothesis(hypothesis))
+            .sentence(&explained::row(hypothesis))
             .whole()
     });
     let rows: String = rows.collect();

@@ -29,7 +29,7 @@ pub(super) fn tables(view: &View) -> String {
     let shown = if rows <= ROWS_MAX { all } else { best_points(view) };
     let note = if rows <= ROWS_MAX { "" } else { "<p class=\"hint\">Best points; JSON has all.</p>\n" };
     let exact = if rows <= EXACT_ROWS_MAX { Exact::Carried } else { Exact::Left };
-    let first = view.series.iter().find_map(Series::typical).map(|point| point.point);
+    let first = view.series.iter().find_map(|series| series.summary.best).map(|best| best.point);
     let mut options = String::new();
     let mut tables = String::new();
     for (series, point) in shown {
@@ -48,7 +48,7 @@ pub(super) fn tables(view: &View) -> String {
 
 fn best_points(view: &View) -> Vec<(&Series, &Point)> {
     let mut rows = 0;
-    let best = view.series.iter().filter_map(|series| Some((series, series.typical()?)));
+    let best = view.series.iter().filter_map(|series| Some((series, words::best(series)?.0)));
     best.take_while(|(_, point)| {
         rows += point.hosts.len();
         rows <= ROWS_MAX

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use linerate_record::plan::{Ceiling, LayoutPlan, Plan, PlanFinding, Sizing, WorkPlan};
-use linerate_record::site::Site;
+use linerate_record::site::{Protection, Site};
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 use serde_json::json;
 
@@ -33,7 +33,11 @@ pub(crate) fn page(plan: &Plan) -> String {
         ("ceilings", "Every ceiling", works().map(|(i, work)| ceilings(site, i, work)).collect()),
         ("curve", "Over requests in flight", curves(plan)),
         ("scaling", "Over the number of nodes", scaling(plan)),
-        ("sizing", "What is needed", plan.sizing.as_ref().map_or_else(String::new, sizing)),
+        (
+            "sizing",
+            "What is needed",
+            plan.sizing.as_ref().map_or_else(String::new, |found| sizing(found, site.engine.protection)),
+        ),
         ("layout", "Layout", layout(plan)),
         ("assumed", "What nobody stated", assumed(site)),
     ];
@@ -80,27 +84,35 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
     let mut html = format!(
         "<article class=\"card\"><h3>{label}</h3>\n<p class=\"best\"><strong{}>{number}</strong> \
          <span class=\"unit\">{unit}</span>{} <span class=\"pm\">{}</span></p>\n\
-         <p class=\"bound\"><span class=\"tag target\">{}</span> holds it back</p>\n<p class=\"evidence\">{}</p>\n",
+         <p class=\"bound\"><span class=\"tag target\">{}</span> is the bottleneck</p>\n<p class=\"evidence\">{}</p>\n",
         exact(&format!("works.{i}.ceilings.0.limit_bytes_per_s"), binds.limit_bytes_per_s),
         if model::rests_on_assumed(binds) { ASSUMED } else { "" },
         bits_per_s(8.0 * binds.limit_bytes_per_s),
         escaped(&model::ceiling(binds, site)),
         escaped(&model::demand(binds)),
     );
+    if binds.limit_requests_per_s.is_some() {
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::limit(binds)));
+    }
     if let Some(next) = work.ceilings.get(1) {
-        let headroom = bytes_per_s_iec(next.limit_bytes_per_s - binds.limit_bytes_per_s);
         let _ = writeln!(
             html,
-            "<p class=\"evidence\">Next: {} at <b{}>{}</b>, + {headroom}</p>",
+            "<p class=\"evidence\">Next: {} at <b{}>{}</b>, {}</p>",
             escaped(&model::ceiling(next, site)),
             exact(&format!("works.{i}.ceilings.1.limit_bytes_per_s"), next.limit_bytes_per_s),
             bytes_per_s_iec(next.limit_bytes_per_s),
+            model::headroom(next, false),
         );
     }
     if let Some(degraded) = work.degraded_bytes_per_s {
         let field = exact(&format!("works.{i}.degraded_bytes_per_s"), degraded);
-        let told = bytes_per_s_iec(degraded);
-        let _ = writeln!(html, "<p class=\"evidence\">While one failed node is being healed: <b{field}>{told}</b></p>");
+        let reported = bytes_per_s_iec(degraded);
+        let _ = write!(html, "<p class=\"evidence\">With one node down: <b{field}>{reported}</b>");
+        if let Some(rebuilding) = work.rebuilding_bytes_per_s {
+            let field = exact(&format!("works.{i}.rebuilding_bytes_per_s"), rebuilding);
+            let _ = write!(html, "; while it is restored: <b{field}>{}</b>", bytes_per_s_iec(rebuilding));
+        }
+        html.push_str("</p>\n");
     }
     for spread in &work.spread {
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::spread(spread, site)));
@@ -135,25 +147,24 @@ const CEILING_HEADS: [&str; 7] = [
     "Ceiling|client bytes per second of the whole site at which it is full",
     "In bits",
     "Headroom|above the lowest ceiling",
-    "In use|when the site is at its lowest ceiling",
+    "Utilisation|when the site is at its lowest ceiling",
     "Each has|of a node, a link or a client",
-    "Moved|per client byte of its share, or per request",
+    "Amplification|per client byte of its share, or per request",
 ];
 
 fn ceilings(site: &Site, i: usize, work: &WorkPlan) -> String {
-    let lowest = work.ceilings.first().map_or(0.0, |ceiling| ceiling.limit_bytes_per_s);
     let rows = work.ceilings.iter().enumerate().map(|(k, ceiling)| {
         let path = |field: &str| format!("works.{i}.ceilings.{k}.{field}");
         let limit = ceiling.limit_bytes_per_s;
-        let headroom = if k == 0 { "binds".to_owned() } else { format!("+ {}", bytes_per_s_iec(limit - lowest)) };
+        let (headroom, utilisation) = (ceiling.headroom_bytes_per_s, ceiling.utilisation_share);
         Row::default()
             .name(&model::ceiling(ceiling, site))
             .marked(&path("limit_bytes_per_s"), limit, &bytes_per_s_iec(limit), model::rests_on_assumed(ceiling))
             .number(&bits_per_s(8.0 * limit))
-            .number(&headroom)
-            .bar(lowest / limit, &words::percent(lowest / limit))
+            .figure(&path("headroom_bytes_per_s"), headroom, &model::headroom(ceiling, k == 0))
+            .figure_bar(&path("utilisation_share"), utilisation, utilisation, &words::percent(utilisation))
             .figure(&path("capacity"), ceiling.capacity, &model::capacity(ceiling))
-            .figure(&path("demand"), ceiling.demand, &model::moved(ceiling))
+            .figure(&path("demand"), ceiling.demand, &model::amplification(ceiling))
             .whole()
     });
     let rows: String = rows.collect();
@@ -210,15 +221,15 @@ fn curve(site: &Site, i: usize, work: &WorkPlan) -> Option<String> {
             .whole()
     });
     let table = table(&model::work(&work.work), &CURVE_HEADS, &rows.collect::<String>());
-    let told = [model::curve(curve, site), model::curve_rests_on(curve)].join("; ");
-    Some(format!("<p class=\"hint\">{}</p>\n{table}", escaped(&told)))
+    let reported = [model::curve(curve, site), model::curve_rests_on(curve)].join("; ");
+    Some(format!("<p class=\"hint\">{}</p>\n{table}", escaped(&reported)))
 }
 
 fn scaling(plan: &Plan) -> String {
     let Some(scaling) = &plan.scaling else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
     let mut heads = vec!["Nodes"];
-    heads.extend(works.iter().flat_map(|work| [work.as_str(), "<Held back by"]));
+    heads.extend(works.iter().flat_map(|work| [work.as_str(), "<Bottleneck"]));
     heads.extend(["Drives of a set (parity)", "Usable", "<Here"]);
     let rows: String = model::scale_rows(plan)
         .iter()
@@ -249,14 +260,16 @@ fn scaling(plan: &Plan) -> String {
     )
 }
 
-fn sizing(sizing: &Sizing) -> String {
+fn sizing(sizing: &Sizing, protection: Protection) -> String {
     let nodes = sizing.nodes.map_or_else(|| "no number of such nodes".to_owned(), |n| words::grouped(u64::from(n)));
     let mut facts = vec![("Asked for", sizing.need.clone()), ("Nodes", nodes)];
     if sizing.nodes.is_some() {
+        facts.push(("Layout", protection.layout_name(sizing.data_shards, sizing.parity_shards)));
         facts.push(("Drives", words::grouped(sizing.drives)));
         facts.push(("Ports", words::grouped(sizing.ports)));
         facts.push(("Usable", model::capacity_bytes(sizing.usable_bytes)));
     }
+    facts.extend(model::tolerated(sizing, protection).map(|reported| ("Tolerates", reported)));
     facts.push(("Why", sizing.why.clone()));
     format!("<article class=\"card\">{}</article>\n", markup::facts(&facts))
 }
@@ -276,13 +289,14 @@ fn layout(plan: &Plan) -> String {
     let mut facts = vec![
         ("Layout", model::layout(layout, plan.site.engine.protection)),
         ("Capacity", model::usable(layout)),
-        ("Reads survive", model::tolerance(&layout.read_tolerance)),
-        ("Writes survive", model::tolerance(&layout.write_tolerance)),
+        ("Reads tolerate", model::tolerance(&layout.read_tolerance)),
+        ("Writes tolerate", model::tolerance(&layout.write_tolerance)),
     ];
     if layout.inline_bytes > 0 {
         facts.push(("In metadata", format!("objects up to {}", bytes_iec(layout.inline_bytes as f64))));
     }
     facts.push(("Why", layout.why.clone()));
+    facts.extend(plan.rebuild.iter().map(|rebuild| ("Rebuild", model::rebuild_at_length(rebuild))));
     let card = format!("<article class=\"card\">{}</article>\n", markup::facts(&facts));
     if layout.alternatives.is_empty() { card } else { [card, choices(layout)].concat() }
 }

@@ -83,7 +83,7 @@ const THROUGHPUT_HEADS: [&str; 18] = [
     "Bodies",
     "Warm-up|cut off before",
     "Measured",
-    "Ended",
+    "Stop reason",
     "Failed",
     "Made again|attempts that failed and were made again",
     "Throttled|attempts that the target refused because it was asked too much",
@@ -177,10 +177,10 @@ fn time(latency: &Latency, ns: u64) -> String {
 }
 
 /// A quantile of the tail with its 95 % interval, where there is one.
-fn tail(told: String, interval: Option<[u64; 2]>) -> String {
+fn tail(reported: String, interval: Option<[u64; 2]>) -> String {
     match interval {
-        Some([low, high]) => format!("{told} ({}–{})", duration_ns(low as f64), duration_ns(high as f64)),
-        None => told,
+        Some([low, high]) => format!("{reported} ({}–{})", duration_ns(low as f64), duration_ns(high as f64)),
+        None => reported,
     }
 }
 
@@ -205,7 +205,7 @@ fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
             .figure(&format!("open.bounds.{i}.count"), bound.count, &words::grouped(bound.count))
             .figure(&format!("open.bounds.{i}.over"), bound.over, &words::grouped(bound.over))
             .words(&bound.share_95.map_or_else(String::new, |[low, high]| format!("{}–{}", share(low), share(high))))
-            .words(words::outcome(bound, bound.is_shown()));
+            .words(words::outcome(bound));
         cells.into_row()
     };
     open.bounds.iter().enumerate().map(row).collect()
@@ -256,14 +256,14 @@ fn open_row(named: &Named<'_>, exact: Exact) -> String {
 const CPU_HEADS: [&str; 10] = [
     "Series",
     "Load|requests in flight, or those asked for per second in an open loop",
-    "Client busy|mean share of their time that linerate's threads ran",
+    "Client CPU|mean share of their time that linerate's threads ran",
     "Client cores|processors that linerate used, on average",
     "Client µs/req",
     "Client s/GiB",
     "Target cores|processors that the target used, on average",
     "Target µs/req",
     "Target s/GiB",
-    "Machine busy|mean share in use of all processors of this machine",
+    "Machine busy|mean utilisation of all processors of this machine",
 ];
 
 fn cpu_row(named: &Named<'_>, exact: Exact) -> String {

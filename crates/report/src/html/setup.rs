@@ -1,8 +1,8 @@
 //! What was asked, of what, on which machine.
 
 use linerate_analysis::view::RunSummary;
-use linerate_record::machine::{Machine, Nic};
-use linerate_record::run::{Asked, Target};
+use linerate_record::machine::{Machine, MachineNic};
+use linerate_record::run::{LoadRequest, Target};
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 
 use super::markup;
@@ -15,14 +15,26 @@ const HOSTS_NAMED_MAX: usize = 24;
 pub(super) fn facts(run: &RunSummary) -> String {
     format!(
         "<article class=\"card\"><h3>Asked</h3>{}</article>\n<article class=\"card\"><h3>Target</h3>{}</article>\n\
-         <article class=\"card\"><h3>This machine</h3>{}</article>\n",
+         {}",
         markup::facts(&asked(&run.asked, run.interval_ms)),
         markup::facts(&target(&run.target)),
-        markup::facts(&machine(&run.machine))
+        machines(run)
     )
 }
 
-fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
+/// The machine, or that of each of several clients.
+fn machines(run: &RunSummary) -> String {
+    let card = |head: &str, of: &Machine| {
+        let (head, facts) = (markup::escaped(head), markup::facts(&machine(of)));
+        format!("<article class=\"card\"><h3>{head}</h3>{facts}</article>\n")
+    };
+    if run.clients.is_empty() {
+        return card("This machine", &run.machine);
+    }
+    run.clients.iter().map(|client| card(&format!("Client {}", client.name), &client.machine)).collect()
+}
+
+fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let mut facts = vec![
         ("Points", grid(asked)),
@@ -58,7 +70,7 @@ fn asked(asked: &Asked, interval_ms: u64) -> Vec<(&'static str, String)> {
 }
 
 /// `at most 10 s, until ± 2 %; warm-up found`.
-fn each_point(asked: &Asked) -> String {
+fn each_point(asked: &LoadRequest) -> String {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let time = match asked.precision {
         Some(precision) => format!("at most {}, until ± {}", ms(asked.duration_ms), words::percent(precision)),
@@ -71,7 +83,7 @@ fn each_point(asked: &Asked) -> String {
 }
 
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
-fn grid(asked: &Asked) -> String {
+fn grid(asked: &LoadRequest) -> String {
     if let Some(search) = &asked.search {
         let series: Vec<String> = search.series.iter().map(|s| words::series_label(&s.workload, &s.size)).collect();
         return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
@@ -85,8 +97,8 @@ fn grid(asked: &Asked) -> String {
             None => series.push((label, vec![concurrency])),
         }
     }
-    let told: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
-    told.join("; ")
+    let reported: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
+    reported.join("; ")
 }
 
 fn target(target: &Target) -> Vec<(&'static str, String)> {
@@ -121,7 +133,7 @@ fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn nic(nic: &Nic) -> String {
+fn nic(nic: &MachineNic) -> String {
     let speed = nic.speed_bits_per_s.map_or_else(String::new, |speed| format!(", {}", bits_per_s(speed as f64)));
     let driver = nic.driver.as_ref().map_or_else(String::new, |driver| format!(", {driver}"));
     let node = nic.numa_node.map_or_else(String::new, |node| format!(", NUMA node {node}"));

@@ -48,15 +48,15 @@ pub(super) struct Section {
 
 /// A page of sections; those without content are left out. `view` is the JSON that the script draws.
 pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str, script: &str) -> String {
-    let told = || sections.iter().filter(|section| !section.html.is_empty());
+    let reported = || sections.iter().filter(|section| !section.html.is_empty());
     let link = |s: &Section| format!("<a href=\"#{}\">{}</a>", s.id, escaped(s.title));
     let part =
         |s: &Section| format!("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n\n", s.id, escaped(s.title), s.html);
     framed(&Page {
         title,
-        nav: &told().map(link).collect::<String>(),
+        nav: &reported().map(link).collect::<String>(),
         header,
-        main: &told().map(part).collect::<String>(),
+        main: &reported().map(part).collect::<String>(),
         version: env!("CARGO_PKG_VERSION"),
         view,
         script,
@@ -123,6 +123,13 @@ impl Row {
     /// The same with a bar behind it, `share` (0 to 1) of the cell wide.
     pub(super) fn bar(mut self, share: f64, text: &str) -> Self {
         let _ = write!(self.html, "<td style=\"--w:{:.1}%\">{}", 100.0 * share.clamp(0.0, 1.0), escaped(text));
+        self
+    }
+
+    /// The same for the figure which JSON has at `field`.
+    pub(super) fn figure_bar(mut self, field: &str, value: impl Display, share: f64, text: &str) -> Self {
+        let (width, attributes) = (100.0 * share.clamp(0.0, 1.0), exact(field, value));
+        let _ = write!(self.html, "<td{attributes} style=\"--w:{width:.1}%\">{}", escaped(text));
         self
     }
 

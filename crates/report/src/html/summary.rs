@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use linerate_analysis::knee::{Knee, Outcome};
-use linerate_analysis::view::{Bound, Ceiling, Estimate, Measure, Point, RunSummary, Series, View};
+use linerate_analysis::knee::{Knee, KneeOutcome};
+use linerate_analysis::view::{Best, Bottleneck, ClientCeiling, Measure, Point, RunSummary, Series, View};
 use linerate_record::finding::{Finding, Severity};
-use linerate_record::run::Asked;
+use linerate_record::run::LoadRequest;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use super::markup::{Cells, Exact, escaped};
@@ -21,7 +21,7 @@ pub(super) fn header(run: &RunSummary) -> String {
     let mut facts = String::new();
     for (name, value) in [
         ("Target", words::target(&run.target)),
-        ("Client", words::client(run.asked.threads, &run.machine)),
+        ("Client", words::clients(run)),
         ("Started", words::utc(run.started_unix_ms)),
         ("Took", duration_ns(run.elapsed_ms as f64 * 1e6)),
         ("Version", format!("linerate {}", run.linerate_version)),
@@ -43,29 +43,30 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
 }
 
 /// Where findings stand that limit what the figures say: below the charts, and not to be missed.
-pub(super) fn grave(findings: &[Finding]) -> String {
+pub(super) fn severe(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|found| found.severity == severity).count() as u64;
-    let told = [(Severity::Serious, "serious finding"), (Severity::Warning, "warning")]
+    let reported = [(Severity::Serious, "critical finding"), (Severity::Warning, "warning")]
         .into_iter()
         .filter(|(severity, _)| of(*severity) > 0)
         .map(|(severity, name)| words::plural(of(severity), name))
         .collect::<Vec<_>>();
-    if told.is_empty() {
+    if reported.is_empty() {
         return String::new();
     }
-    format!("<p class=\"grave\"><a href=\"#findings\">{}</a></p>\n", told.join(", "))
+    format!("<p class=\"severe\"><a href=\"#findings\">{}</a></p>\n", reported.join(", "))
 }
 
-fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact) -> String {
+fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, exact: Exact) -> String {
     let label = escaped(&words::series_label(&series.workload, &series.size));
-    let (Some(best), Some(estimate)) = (series.typical(), series.best()) else {
+    let Some((point, best)) = words::best(series) else {
         return format!(
             "<article class=\"card\"><h3>{label}</h3><p class=\"none\">No point has a whole interval.</p></article>\n"
         );
     };
-    let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, best, &estimate, exact));
+    let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, point, best, exact));
     if let Some(ceiling) = ceiling {
-        html.push_str(&own_ceiling(series.measure, &estimate, ceiling, words::ceiling_note(asked.verify), exact));
+        let share = best.client_ceiling_share.unwrap_or(0.0);
+        html.push_str(&client_ceiling_line(series.measure, share, ceiling, words::ceiling_note(asked.verify), exact));
     }
     if let Some(knee) = &series.knee {
         html.push_str(&knee_line(knee));
@@ -76,10 +77,10 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact)
     if let Some(scaling) = &series.scaling {
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
     }
-    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(&series.points)));
+    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(series)));
     let _ = writeln!(html, "<p class=\"evidence\">Known: {}</p>", escaped(&words::reach(series)));
     if let Some(limit) = &series.limit {
-        let class = if limit.bound == Bound::Target { "target" } else { "own" };
+        let class = if limit.bound == Bottleneck::Target { "target" } else { "own" };
         let _ = write!(
             html,
             "<p class=\"bound\"><span class=\"tag {class}\">{}</span> {}</p>\n<p class=\"evidence\">{}</p>\n\
@@ -95,19 +96,18 @@ fn card(series: &Series, ceiling: Option<&Ceiling>, asked: &Asked, exact: Exact)
 }
 
 /// The best throughput in large, and what it cost in waiting.
-fn headline(series: &Series, best: &Point, estimate: &Estimate, exact: Exact) -> String {
-    let field = told(series.measure, best).0;
+fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String {
+    let (field, estimate) = (reported(series.measure, point).0, &best.throughput);
     let text = bytes_per_s_iec(estimate.mean);
     let (number, unit) = text.rsplit_once(' ').unwrap_or((text.as_str(), ""));
     let (number, unit) = match series.measure {
         Measure::Bytes => (number.to_owned(), unit),
         Measure::Requests => (count(estimate.mean), "req/s"),
     };
-    let cells = Cells::of(best.point, exact);
+    let cells = Cells::of(point.point, exact);
     let (path, latency) =
-        (if best.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(best));
-    let is_visit = |p: &&Point| p.concurrency == best.concurrency && best.open.is_none();
-    let visits = series.points.iter().filter(is_visit).count().max(1);
+        (if point.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(point));
+    let visits = best.visits;
     // A figure of several visits is none of a point's.
     let of_point = if visits == 1 { cells.attributes(field, &estimate.mean) } else { String::new() };
     let together = if visits == 1 { String::new() } else { format!(", {visits} visits together") };
@@ -117,7 +117,7 @@ fn headline(series: &Series, best: &Point, estimate: &Estimate, exact: Exact) ->
         of_point,
         escaped(&number),
         words::plus_minus(estimate),
-        words::load(best),
+        words::load(point),
         cells.attributes(&format!("{path}.p50_ns"), &latency.p50_ns),
         duration_ns(latency.p50_ns as f64),
         cells.attributes(&format!("{path}.p99_ns"), &latency.p99_ns),
@@ -125,7 +125,7 @@ fn headline(series: &Series, best: &Point, estimate: &Estimate, exact: Exact) ->
     )
 }
 
-fn told(measure: Measure, point: &Point) -> (&'static str, String) {
+fn reported(measure: Measure, point: &Point) -> (&'static str, String) {
     match measure {
         Measure::Bytes => ("bytes_per_s.mean", bytes_per_s_iec(point.bytes_per_s.mean)),
         Measure::Requests => ("requests_per_s.mean", words::requests_per_s(point.requests_per_s.mean)),
@@ -133,10 +133,8 @@ fn told(measure: Measure, point: &Point) -> (&'static str, String) {
 }
 
 /// How far the best stands from what linerate drives where nothing but itself can bind.
-fn own_ceiling(measure: Measure, best: &Estimate, ceiling: &Ceiling, note: &str, exact: Exact) -> String {
-    let (field, text) = told(measure, &ceiling.point);
-    let own = ceiling.point.throughput(measure).mean;
-    let share = if own > 0.0 { best.mean / own } else { 0.0 };
+fn client_ceiling_line(measure: Measure, share: f64, ceiling: &ClientCeiling, note: &str, exact: Exact) -> String {
+    let (field, text) = reported(measure, &ceiling.point);
     let cells = Cells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
@@ -151,21 +149,21 @@ fn own_ceiling(measure: Measure, best: &Estimate, ceiling: &Ceiling, note: &str,
 
 fn knee_line(knee: &Knee) -> String {
     let tag = match knee.outcome {
-        Outcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
-        Outcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
-        Outcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
-        Outcome::Uneven => " <span class=\"tag warning\">too uneven to say</span>",
-        Outcome::Found | Outcome::Nothing => "",
+        KneeOutcome::StillRising => " <span class=\"tag warning\">no knee up to the highest concurrency tried</span>",
+        KneeOutcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
+        KneeOutcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
+        KneeOutcome::Uneven => " <span class=\"tag warning\">too uneven to say</span>",
+        KneeOutcome::Found | KneeOutcome::Nothing => "",
     };
     // Where no concurrency is told, there is none to give a latency of.
     let at = match knee.outcome {
-        Outcome::Unsteady | Outcome::Uneven | Outcome::Nothing => String::new(),
+        KneeOutcome::Unsteady | KneeOutcome::Uneven | KneeOutcome::Nothing => String::new(),
         _ => format!(" in flight, p50 {}", duration_ns(knee.p50_ns as f64)),
     };
     format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&words::knee(knee)))
 }
 
-/// What there is to say, gravest first, as the view has it.
+/// What there is to say, most severe first, as the view has it.
 pub(super) fn findings(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "<p class=\"none\">None.</p>\n".to_owned();
@@ -181,14 +179,14 @@ pub(super) fn findings(findings: &[Finding]) -> String {
              <div><p class=\"claim\">{}</p>{}{}</div></li>",
             words::confidence(finding.confidence),
             escaped(&finding.claim),
-            told_if_any("Evidence", &finding.evidence),
-            told_if_any("Remedy", &finding.remedy),
+            reported_if_any("Evidence", &finding.evidence),
+            reported_if_any("Remedy", &finding.remedy),
         );
     }
     html.push_str("</ul>\n");
     html
 }
 
-fn told_if_any(name: &str, text: &str) -> String {
+fn reported_if_any(name: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<p><span class=\"k\">{name}</span> {}</p>", escaped(text)) }
 }

@@ -105,7 +105,7 @@ pub(crate) fn processes(pids: &[u32]) -> String {
 fn engines(all: &[EngineProcess]) -> String {
     let same = |a: &EngineProcess, b: &EngineProcess| (&a.program, a.own_network) == (&b.program, b.own_network);
     let rows = alike(all, |one| Some(one.pid), same);
-    let told = rows.iter().map(|row| match row.pids.as_slice() {
+    let reported = rows.iter().map(|row| match row.pids.as_slice() {
         [_] => engine(row.first),
         pids => {
             let network =
@@ -113,7 +113,7 @@ fn engines(all: &[EngineProcess]) -> String {
             format!("{} × {} ({}) {network}", pids.len(), row.first.program, processes(pids))
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    reported.collect::<Vec<_>>().join("; ")
 }
 
 /// A server and its namespace.
@@ -126,12 +126,13 @@ pub(crate) fn engine(engine: &EngineProcess) -> String {
 pub(crate) fn verdict(audit: &Audit) -> String {
     let count = |severity| audit.findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let worst = [Severity::Serious, Severity::Warning, Severity::Note];
-    let told: Vec<String> = worst
+    let reported: Vec<String> = worst
         .into_iter()
         .filter(|severity| count(*severity) > 0)
         .map(|severity| format!("{} {}", count(severity), super::severity(severity)))
         .collect();
-    let found = if told.is_empty() { "no findings".to_owned() } else { format!("findings: {}", told.join(", ")) };
+    let found =
+        if reported.is_empty() { "no findings".to_owned() } else { format!("findings: {}", reported.join(", ")) };
     let differences = audit.differences.len() as u64;
     let differences = match differences {
         0 => format!("nothing differs from {}", audit.profile),
@@ -228,12 +229,12 @@ mod tests {
             wanted: None,
         };
         let all: Vec<Unreached> = (1..=6).map(|pid| one(pid, "4096")).chain([one(7, "128")]).collect();
-        let told: Vec<String> = unreached_alike(&all).iter().map(unreached).collect();
+        let reported: Vec<String> = unreached_alike(&all).iter().map(unreached).collect();
         let expected = [
             "net.core.somaxconn: host 65535, minio (processes 1, 2, 3, 4 and 2 more) 4096",
             "net.core.somaxconn: host 65535, minio (process 7) 128",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         let engines = engines(&all.iter().map(|one| one.engine.clone()).collect::<Vec<_>>());
         assert_eq!(engines, "7 × minio (processes 1, 2, 3, 4 and 3 more) in network namespaces of their own");
     }

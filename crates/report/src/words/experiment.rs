@@ -1,53 +1,19 @@
 //! How an experiment reads: the wording that its text, its page and its progress share.
 
-use linerate_record::experiment::{Decision, Effect, Ended, Means, RemarkKind, Report};
-use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
+use linerate_record::experiment::{ArmVerdict, Decision, Effect, ExperimentStopReason, Means, RemarkKind, Report};
+use linerate_record::units::{Unit, bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use super::{ABSENT, change, decimal, percent, plural};
 
 /// Names that a sentence counts up; more are counted.
 const NAMES_MAX: usize = 4;
 
-/// What came of an arm, for a reader who wants to know what to do; what matters most first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
-    /// Faster.
-    Helps,
-    /// Slower.
-    Costs,
-    /// No effect as large as matters.
-    RuledOut,
-    /// Neither is known.
-    Unknown,
-    /// Its blocks go on.
-    Running,
-}
-
-/// What came of the arm that `effect` is of.
-pub(crate) fn verdict(effect: &Effect, report: &Report) -> Verdict {
-    let is_shown = effect.decision == Decision::Shown;
-    match effect.decision {
-        _ if runs_on(effect, report) => Verdict::Running,
-        _ if is_shown && effect.share.is_some_and(|share| share < 0.0) => Verdict::Costs,
-        _ if is_shown => Verdict::Helps,
-        Decision::RuledOut => Verdict::RuledOut,
-        _ => Verdict::Unknown,
-    }
-}
-
-/// Whether an experiment that has not ended still measures the arm.
-fn runs_on(effect: &Effect, report: &Report) -> bool {
-    let arm = report.design.arms.iter().position(|arm| arm.name == effect.arm);
-    let mut decided = report.looks.iter().flat_map(|look| &look.decided);
-    report.ended == Ended::NotYet && !decided.any(|(number, _)| Some(*number as usize) == arm)
-}
-
 /// A decision in a word or two, for a column.
-pub(crate) fn decision(effect: &Effect, report: &Report) -> &'static str {
-    match (verdict(effect, report), effect.decision) {
-        (Verdict::Running, _) => "goes on",
-        (Verdict::Helps, _) => "helps",
-        (Verdict::Costs, _) => "costs",
+pub(crate) const fn decision(effect: &Effect) -> &'static str {
+    match (effect.verdict, effect.decision) {
+        (ArmVerdict::Running, _) => "goes on",
+        (ArmVerdict::Helps, _) => "helps",
+        (ArmVerdict::Costs, _) => "slower",
         (_, decision) => decided(decision),
     }
 }
@@ -63,7 +29,7 @@ pub(crate) const fn decided(decision: Decision) -> &'static str {
         Decision::Confounded => "confounded",
         Decision::Association => "association",
         Decision::Refused => "refused",
-        Decision::SpoiltByArm => "spoilt by arm",
+        Decision::SpoiltByArm => "excludes blocks",
         Decision::CarriedOver => "carried over",
         Decision::NotSettled => "not settled",
         Decision::AtFirst => "at first",
@@ -75,32 +41,32 @@ type Named = dyn Fn(&Effect) -> String;
 
 /// What the experiment says in a few sentences: what helps, what costs, what was ruled out, and what cannot be told.
 pub(crate) fn outcome(report: &Report) -> Vec<String> {
-    let of = |wanted: Verdict| -> Vec<&Effect> {
-        report.effects.iter().filter(|effect| verdict(effect, report) == wanted).collect()
+    let of = |wanted: ArmVerdict| -> Vec<&Effect> {
+        report.effects.iter().filter(|effect| effect.verdict == wanted).collect()
     };
     let matters = exact_percent(report.design.matters_share);
     let figures = |effect: &Effect| format!("{}, {}", effect.arm, estimate(effect));
     let name = |effect: &Effect| effect.arm.clone();
-    let parts: [(Verdict, String, &Named); 5] = [
-        (Verdict::Helps, "Helps".to_owned(), &figures),
-        (Verdict::Costs, "Costs".to_owned(), &figures),
-        (Verdict::RuledOut, format!("No effect of {matters} or more"), &name),
-        (Verdict::Unknown, "Cannot tell".to_owned(), &name),
-        (Verdict::Running, "Not decided yet".to_owned(), &name),
+    let parts: [(ArmVerdict, String, &Named); 5] = [
+        (ArmVerdict::Helps, "Helps".to_owned(), &figures),
+        (ArmVerdict::Costs, "Slower".to_owned(), &figures),
+        (ArmVerdict::RuledOut, format!("No effect of {matters} or more"), &name),
+        (ArmVerdict::Unknown, "Cannot tell".to_owned(), &name),
+        (ArmVerdict::Running, "Not decided yet".to_owned(), &name),
     ];
     let mut sentences = Vec::new();
-    for (wanted, before, told) in parts {
+    for (wanted, before, reported) in parts {
         let found = of(wanted);
         if !found.is_empty() {
-            sentences.push(format!("{before}: {}.", listed(&found, told)));
+            sentences.push(format!("{before}: {}.", listed(&found, reported)));
         }
     }
     if sentences.is_empty() { vec!["Nothing was compared.".to_owned()] } else { sentences }
 }
 
 /// `a; b`, `a; b; c; d; 3 more`.
-fn listed(effects: &[&Effect], told: &Named) -> String {
-    let mut names: Vec<String> = effects.iter().take(NAMES_MAX).map(|effect| told(effect)).collect();
+fn listed(effects: &[&Effect], reported: &Named) -> String {
+    let mut names: Vec<String> = effects.iter().take(NAMES_MAX).map(|effect| reported(effect)).collect();
     if effects.len() > NAMES_MAX {
         names.push(format!("{} more", effects.len() - NAMES_MAX));
     }
@@ -132,40 +98,31 @@ pub(crate) fn exact_percent(share: f64) -> String {
 pub(crate) fn ended(report: &Report) -> String {
     let most = plural(u64::from(report.design.blocks_max), "block");
     match report.ended {
-        Ended::Decided => "every arm is decided".to_owned(),
-        Ended::Blocks => format!("all {most} are spent"),
-        Ended::Time => match report.design.time_max_ns {
+        // Neither an effect nor its absence could be expected of what was dropped: nothing is decided of it.
+        ExperimentStopReason::Decided if report.effects.iter().any(|e| e.decision == Decision::Futile) => {
+            "every arm is decided or dropped early".to_owned()
+        }
+        ExperimentStopReason::Decided => "every arm is decided".to_owned(),
+        ExperimentStopReason::Blocks => format!("all {most} are spent"),
+        ExperimentStopReason::Time => match report.design.time_max_ns {
             Some(time) => format!("another block would not have ended within {}", duration_ns(time as f64)),
             None => "another block would not have ended in time".to_owned(),
         },
-        Ended::Spoiled => "as many blocks were spoiled as were to count".to_owned(),
-        Ended::NotYet => "it has not ended: it goes on, or was interrupted".to_owned(),
+        ExperimentStopReason::Spoiled => "as many blocks are excluded as were to count".to_owned(),
+        ExperimentStopReason::NotYet => "it has not ended: it goes on, or was interrupted".to_owned(),
     }
 }
 
-/// Blocks that count, and those that do not.
-pub(crate) fn blocks(report: &Report) -> (usize, usize) {
-    let spoiled = report.blocks.iter().filter(|block| !block.spoiled.is_empty()).count();
-    (report.blocks.len() - spoiled, spoiled)
-}
-
-/// `14 of at most 24 blocks count, 2 were spoiled`.
-pub(crate) fn blocks_told(report: &Report) -> String {
-    let (counted, spoiled) = blocks(report);
-    let spoiled = match spoiled {
+/// `14 of at most 24 blocks count, 2 are excluded`.
+pub(crate) fn blocks_reported(report: &Report) -> String {
+    let (counted, spoiled) = (report.counted_blocks, report.spoiled_blocks);
+    let excluded = match spoiled {
         0 => String::new(),
-        1 => ", 1 was spoiled".to_owned(),
-        n => format!(", {n} were spoiled"),
+        1 => ", 1 is excluded".to_owned(),
+        n => format!(", {n} are excluded"),
     };
     let most = plural(u64::from(report.design.blocks_max), "block");
-    format!("{counted} of at most {most} {}{spoiled}", if counted == 1 { "counts" } else { "count" })
-}
-
-/// From the first cell to the end of the last, in nanoseconds.
-pub(crate) fn elapsed_ns(report: &Report) -> u64 {
-    let cells = || report.blocks.iter().flat_map(|block| &block.cells);
-    let first = cells().map(|cell| cell.started_ns).min().unwrap_or(0);
-    cells().map(|cell| cell.ended_ns).max().unwrap_or(0).saturating_sub(first)
+    format!("{counted} of at most {most} {}{excluded}", if counted == 1 { "counts" } else { "count" })
 }
 
 /// What puts an arm in place, a line for each change.
@@ -173,11 +130,11 @@ pub(crate) fn means(means: &Means) -> Vec<String> {
     let changes = means.changes.iter().map(|change| format!("{}: {} → {}", change.place, change.prior, change.new));
     let flags = (!means.flags.is_empty()).then(|| format!("flags {}", means.flags.join(" ")));
     let command = means.command.as_ref().map(|command| format!("command {command}"));
-    let mut told: Vec<String> = changes.chain(flags).chain(command).collect();
-    if told.is_empty() {
-        told.push("everything as it is".to_owned());
+    let mut reported: Vec<String> = changes.chain(flags).chain(command).collect();
+    if reported.is_empty() {
+        reported.push("everything as it is".to_owned());
     }
-    told
+    reported
 }
 
 /// How probable: `0.031`, `< 0.001`.
@@ -189,8 +146,8 @@ pub(crate) fn probability(p: f64) -> String {
 pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
     match kind {
         RemarkKind::Impossible => "impossible",
-        RemarkKind::Spoiled => "spoiled",
-        RemarkKind::SpoiltByArm => "spoilt by arm",
+        RemarkKind::Spoiled => "excluded",
+        RemarkKind::SpoiltByArm => "excludes blocks",
         RemarkKind::NotAdvised => "not advised",
         RemarkKind::ConfoundedWithTime => "confounded",
         RemarkKind::Bimodal => "bimodal",
@@ -204,14 +161,15 @@ pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
 }
 
 /// Whether a remark of the kind puts every effect in doubt.
-pub(crate) const fn is_grave(kind: RemarkKind) -> bool {
+pub(crate) const fn is_severe(kind: RemarkKind) -> bool {
     matches!(kind, RemarkKind::Impossible | RemarkKind::SpoiltByArm)
 }
 
 /// Said wherever secondary figures are.
-pub(crate) const SECONDARY: &str = "told, not tested: each interval is by itself, and of many some differ by chance";
+pub(crate) const SECONDARY: &str =
+    "reported, not tested: each interval is by itself, and of many some differ by chance";
 
-/// Figures that have a name of their own, and their units. Others are read by their last words: [`figure`].
+/// Figures that have a name of their own; others are called what stands before their unit: [`figure`].
 const FIGURES: [(&str, &str); 12] = [
     ("total_p50_ns", "latency p50"),
     ("total_p90_ns", "latency p90"),
@@ -227,34 +185,31 @@ const FIGURES: [(&str, &str); 12] = [
     ("retransmits_per_s", "TCP segments sent again"),
 ];
 
-/// A value with its unit.
-type Shown = fn(f64) -> String;
-
-/// How a figure is shown by the end of its name; the longest that fits first.
-const UNITS: [(&str, Shown); 9] = [
-    ("_us_per_request", |v| format!("{} µs/req", decimal(v))),
-    ("_s_per_gib", |v| format!("{} s/GiB", decimal(v))),
-    ("bytes_per_s", bytes_per_s_iec),
-    ("_per_s", |v| format!("{}/s", count(v))),
-    ("_bytes", bytes_iec),
-    ("_share", percent),
-    ("_ns", duration_ns),
-    ("_ms", |v| duration_ns(v * 1e6)),
-    ("", count),
-];
-
 /// What a figure of an experiment is called: its own name where it has one, else that in the record without its unit.
 pub(crate) fn figure(name: &str) -> String {
     if let Some((_, words)) = FIGURES.iter().find(|(known, _)| *known == name) {
         return (*words).to_owned();
     }
-    let unit = UNITS.iter().map(|(end, _)| *end).find(|end| name.ends_with(end) && name.len() > end.len());
-    name.strip_suffix(unit.unwrap_or("")).unwrap_or(name).trim_matches('_').replace('_', " ")
+    let (before, _) = Unit::of_figure(name);
+    let stem = if before.is_empty() { name } else { before };
+    stem.trim_matches('_').replace('_', " ")
 }
 
-/// A value of a figure, with the unit that its name ends with.
+/// A value of a figure, in the unit that its name ends with.
 pub(crate) fn figure_value(name: &str, value: f64) -> String {
-    UNITS.iter().find(|(end, _)| name.ends_with(end)).map_or_else(|| decimal(value), |(_, told)| told(value))
+    match Unit::of_figure(name).1 {
+        Unit::UsPerRequest => format!("{} µs/req", decimal(value)),
+        Unit::SPerGib => format!("{} s/GiB", decimal(value)),
+        Unit::BytesPerS => bytes_per_s_iec(value),
+        Unit::PerS => format!("{}/s", count(value)),
+        Unit::OperationsPerS => format!("{} op/s", count(value)),
+        Unit::CoreNsPerS => format!("{} cores", count(value / 1e9)),
+        Unit::Bytes => bytes_iec(value),
+        Unit::Share => percent(value),
+        Unit::Ns => duration_ns(value),
+        Unit::Ms => duration_ns(value * 1e6),
+        Unit::Count => count(value),
+    }
 }
 
 #[cfg(test)]
@@ -263,7 +218,7 @@ mod tests {
 
     #[test]
     fn figures_have_words_and_units_known_or_not() {
-        for (name, words, value, told) in [
+        for (name, words, value, reported) in [
             ("total_p99_ns", "latency p99", 2.5e6, "2.50 ms"),
             ("client_cpu_s_per_gib", "client CPU", 0.311, "0.31 s/GiB"),
             ("errors", "failed requests", 3.0, "3"),
@@ -274,7 +229,7 @@ mod tests {
             ("_ns", "ns", 1e6, "1.00 ms"),
             ("", "", 1.0, "1"),
         ] {
-            assert_eq!((figure(name).as_str(), figure_value(name, value).as_str()), (words, told), "{name:?}");
+            assert_eq!((figure(name).as_str(), figure_value(name, value).as_str()), (words, reported), "{name:?}");
         }
     }
 

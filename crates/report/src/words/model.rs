@@ -1,14 +1,18 @@
 //! How sites, plans and explanations read.
 
-use linerate_record::explanation::{Hypothesis, Observations, Quantity, Residual, Separator};
+use linerate_record::explanation::{Hypothesis, Kind, Observations, Quantity, Separator};
 use linerate_record::plan::{
-    Ceiling, Curve, CurvePoint, Input, LayoutPlan, Plan, Resource, ScalePoint, Spread, Tolerance, Work,
+    Ceiling, Curve, CurvePoint, FailedPart, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint, Sizing,
+    Spread, Tolerance, Work,
 };
-use linerate_record::site::{Clients, Entry, NodeGroup, Plane, Product, Protection, Site, TrafficPolicy};
-use linerate_record::units::{Bytes, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count, duration_ns};
+use linerate_record::site::{
+    Clients, ClientsOn, Entry, NodeGroup, Plane, Product, Protection, Site, Tolerates, TrafficPolicy,
+};
+use linerate_record::units::{Bytes, Unit, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count, duration_ns};
 use serde_json::{Value, json};
 
-use super::{ABSENT, change, decimal, grouped, percent, plural};
+use super::explained::hypothesis;
+use super::{ABSENT, decimal, grouped, percent, plural};
 
 /// A resource, as the first words of a row.
 pub(crate) const fn resource(resource: Resource) -> &'static str {
@@ -32,22 +36,6 @@ pub(crate) const fn resource(resource: Resource) -> &'static str {
     }
 }
 
-/// Whether a resource is a link, which is sold in bits.
-const fn is_link(resource: Resource) -> bool {
-    matches!(
-        resource,
-        Resource::PublicIngress
-            | Resource::PublicEgress
-            | Resource::PrivateIngress
-            | Resource::PrivateEgress
-            | Resource::RackUp
-            | Resource::RackDown
-            | Resource::ClientIngress
-            | Resource::ClientEgress
-            | Resource::EntryNode
-    )
-}
-
 /// A ceiling's resource, with the group where there is more than one.
 pub(crate) fn ceiling(ceiling: &Ceiling, site: &Site) -> String {
     of_group(ceiling.resource, ceiling.group.as_deref(), site)
@@ -62,12 +50,7 @@ fn of_group(of: Resource, group: Option<&str>, site: &Site) -> String {
 
 /// What one node, or one link, has of a resource: `24.8 Gb/s`, `120 k op/s`, `64 cores`.
 pub(crate) fn capacity(ceiling: &Ceiling) -> String {
-    match ceiling.unit.as_str() {
-        "ns/s" => format!("{} cores", count(ceiling.capacity / 1e9)),
-        "B/s" if is_link(ceiling.resource) => bits_per_s(8.0 * ceiling.capacity),
-        "B/s" => bytes_per_s_iec(ceiling.capacity),
-        unit => format!("{} {unit}", count(ceiling.capacity)),
-    }
+    ceiling.resource.amount(ceiling.capacity)
 }
 
 /// Whether a ceiling rests on a value that nobody stated.
@@ -108,18 +91,31 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
     format!("{} ({})", bytes_per_s_iec(bytes_per_s), bits_per_s(8.0 * bytes_per_s))
 }
 
+/// A ceiling, in requests too where objects are small: `246 GiB/s (2.11 Tb/s, 4.03 M requests/s)`.
+pub(crate) fn limit(ceiling: &Ceiling) -> String {
+    let bytes_per_s = ceiling.limit_bytes_per_s;
+    let Some(requests_per_s) = ceiling.limit_requests_per_s else { return rate(bytes_per_s) };
+    let (bytes, bits) = (bytes_per_s_iec(bytes_per_s), bits_per_s(8.0 * bytes_per_s));
+    format!("{bytes} ({bits}, {} requests/s)", count(requests_per_s))
+}
+
+/// How far a ceiling is above the lowest: `+ 5.51 GiB/s`, and of the lowest that it binds.
+pub(crate) fn headroom(ceiling: &Ceiling, is_lowest: bool) -> String {
+    if is_lowest { "bottleneck".to_owned() } else { format!("+ {}", bytes_per_s_iec(ceiling.headroom_bytes_per_s)) }
+}
+
 /// Capacity in both units that people use for it: `2.50 PiB (2.81 PB)`.
 pub(crate) fn capacity_bytes(bytes: u64) -> String {
     format!("{} ({})", bytes_iec(bytes as f64), bytes_si(bytes as f64))
 }
 
 /// What is moved per client byte or request: `1.98 B/B`, `3.20 op`, `0.42 ns/B`.
-pub(crate) fn moved(ceiling: &Ceiling) -> String {
+pub(crate) fn amplification(ceiling: &Ceiling) -> String {
     let demand = decimal(ceiling.demand);
-    match ceiling.unit.as_str() {
-        "B/s" => format!("{demand} B/B"),
-        "ns/s" => format!("{demand} ns/B"),
-        "op/s" => format!("{demand} op"),
+    match ceiling.unit {
+        Unit::BytesPerS => format!("{demand} B/B"),
+        Unit::CoreNsPerS => format!("{demand} ns/B"),
+        Unit::OperationsPerS => format!("{demand} op"),
         _ => demand,
     }
 }
@@ -127,17 +123,17 @@ pub(crate) fn moved(ceiling: &Ceiling) -> String {
 /// The knee, and what it takes: `90 % of it takes 495 requests in flight, 12.4 ms each (71 on each of 7 clients)`.
 pub(crate) fn curve(curve: &Curve, site: &Site) -> String {
     let CurvePoint { in_flight, share, latency_ns, .. } = curve.knee;
-    let mut told = format!(
+    let mut reported = format!(
         "{} of it takes {} in flight, {} each",
         percent(share),
         plural(in_flight, "request"),
         duration_ns(latency_ns)
     );
-    if let Some(own) = &curve.clients {
-        let (clients, each) = (u64::from(site.clients.count), u64::from(site.clients.connections));
-        told.push_str(&format!(
+    if let Some((own, knee_each)) = curve.clients.as_ref().zip(curve.knee_in_flight_each) {
+        let (clients, each) = (u64::from(site.askers()), u64::from(site.clients.connections));
+        reported.push_str(&format!(
             ", {} on each of {}; the site's {} × {} = {} give {}",
-            grouped(in_flight.div_ceil(clients)),
+            grouped(knee_each),
             plural(clients, "client"),
             grouped(clients),
             grouped(each),
@@ -145,7 +141,17 @@ pub(crate) fn curve(curve: &Curve, site: &Site) -> String {
             percent(own.share)
         ));
     }
-    told
+    reported
+}
+
+/// The same in a few words: `90 % at 235 in flight (its clients' 640: 96 %)`.
+pub(crate) fn knee(curve: &Curve) -> String {
+    let CurvePoint { in_flight, share, .. } = curve.knee;
+    let own = curve
+        .clients
+        .as_ref()
+        .map_or_else(String::new, |own| format!(" (its clients' {}: {})", grouped(own.in_flight), percent(own.share)));
+    format!("{} at {} in flight{own}", percent(share), grouped(in_flight))
 }
 
 /// What a curve rests on.
@@ -162,12 +168,12 @@ pub(crate) fn curve_rests_on(curve: &Curve) -> String {
 /// Why a ceiling is where it is, in figures of one node or link.
 pub(crate) fn demand(ceiling: &Ceiling) -> String {
     let demand = decimal(ceiling.demand);
-    let moved = match ceiling.unit.as_str() {
-        "B/s" => format!("moves {demand} bytes per client byte"),
-        "ns/s" => format!("takes {demand} ns per client byte"),
+    let amplified = match ceiling.unit {
+        Unit::BytesPerS => format!("moves {demand} bytes per client byte"),
+        Unit::CoreNsPerS => format!("takes {demand} ns per client byte"),
         _ => format!("does {demand} operations per client request"),
     };
-    format!("each has {} and {moved}", capacity(ceiling))
+    format!("each has {} and {amplified}", capacity(ceiling))
 }
 
 /// Where an input comes from: the path in the site, and why where nobody stated it.
@@ -193,9 +199,12 @@ pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
         None => "no number of flows fills them".to_owned(),
     };
     let (low, high) = (percent(spread.share_p5), percent(spread.share_p95));
+    let counted = spread.counted_members.map_or(String::new(), |counted| {
+        format!("; ceilings count {counted} of {}", plural(u64::from(spread.members), "member"))
+    });
     let range = if low == high { String::new() } else { format!(" (5th to 95th percentile {low} to {high})") };
     format!(
-        "{link}: {} on {} get {} of their sum{range}; {fill}: {}",
+        "{link}: {} on {} get {} of their sum{range}; {fill}: {}{counted}",
         plural(u64::from(spread.flows), "flow"),
         plural(u64::from(spread.members), "member"),
         percent(spread.share_p50),
@@ -203,44 +212,125 @@ pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
     )
 }
 
-/// `10 + 4: 32 sets of 14 drives`.
+/// `10 + 4: 32 sets of 14 drives`; of pools that are laid out differently each: `12 + 4: 16 sets of 16 drives (large);
+/// 4 + 4: 1 set of 8 drives (small)`.
 pub(crate) fn layout(layout: &LayoutPlan, protection: Protection) -> String {
+    let name = |data, parity| protection.layout_name(data, parity);
+    let own = name(layout.data_shards, layout.parity_shards);
+    let sets = |name: &str, sets: u32, drives: u32| {
+        format!("{name}: {} of {}", plural(u64::from(sets), "set"), plural(u64::from(drives), "drive"))
+    };
+    let cut = |pool: &PoolLayout| (pool.set_drives, pool.data_shards);
     match protection {
-        Protection::Replicas { copies: 1 } => "1 whole copy".to_owned(),
-        Protection::Replicas { copies } => format!("{copies} whole copies"),
-        Protection::Erasure { .. } => {
-            format!("{} + {}, placed anew for each object", layout.data_shards, layout.parity_shards)
+        Protection::Replicas { .. } => own,
+        Protection::Erasure { .. } => format!("{own}, placed anew for each object"),
+        Protection::Sets { .. } if layout.pools.windows(2).any(|pair| cut(&pair[0]) != cut(&pair[1])) => {
+            let told = |pool: &PoolLayout| {
+                let name = name(pool.data_shards, pool.parity_shards);
+                format!("{} ({})", sets(&name, pool.sets, pool.set_drives), pool.groups.join(", "))
+            };
+            layout.pools.iter().map(told).collect::<Vec<String>>().join("; ")
         }
-        Protection::Sets { .. } => format!(
-            "{} + {}: {} of {}",
-            layout.data_shards,
-            layout.parity_shards,
-            plural(u64::from(layout.sets), "set"),
-            plural(u64::from(layout.set_drives), "drive")
-        ),
+        Protection::Sets { .. } => sets(&own, layout.sets, layout.set_drives),
     }
 }
 
 /// What a layout leaves of the drives, and for how long.
 pub(crate) fn usable(layout: &LayoutPlan) -> String {
-    let share = if layout.raw_bytes > 0 { layout.usable_bytes as f64 / layout.raw_bytes as f64 } else { 0.0 };
     let years = match layout.years_to_full {
         Some(years) if years <= 0.0 => "; what is stored does not fit".to_owned(),
         Some(years) => format!("; full in {years:.1} years"),
         None => String::new(),
     };
     let (usable, raw) = (capacity_bytes(layout.usable_bytes), bytes_iec(layout.raw_bytes as f64));
-    format!("{usable} usable, {} of {raw}{years}", percent(share))
+    format!("{usable} usable, {} of {raw}{years}", percent(layout.usable_share))
 }
 
 /// `any 4 drives, 1 node, no rack`.
 pub(crate) fn tolerance(tolerance: &Tolerance) -> String {
-    let told = |n: u32, noun: &str| if n == 0 { format!("no {noun}") } else { plural(u64::from(n), noun) };
+    let reported = |n: u32, noun: &str| if n == 0 { format!("no {noun}") } else { plural(u64::from(n), noun) };
+    if (tolerance.drives, tolerance.nodes, tolerance.racks) == (0, 0, 0) {
+        return "no drive".to_owned();
+    }
     format!(
         "any {}, {}, {}",
-        told(tolerance.drives, "drive"),
-        told(tolerance.nodes, "node"),
-        told(tolerance.racks, "rack")
+        reported(tolerance.drives, "drive"),
+        reported(tolerance.nodes, "node"),
+        reported(tolerance.racks, "rack")
+    )
+}
+
+/// What is left without a node: `290 GiB/s (2.49 Tb/s) with one node down, 212 GiB/s (…) while it is restored`.
+pub(crate) fn degraded(degraded: f64, rebuilding: Option<f64>) -> String {
+    let rebuilding = rebuilding.map_or(String::new(), |left| format!(", {} while it is restored", rate(left)));
+    format!("{} with one node down{rebuilding}", rate(degraded))
+}
+
+/// What restoring takes: `a node: 184 TB in 21.1 h or more, 3.5 d at 25 % of the private link, receiving`.
+pub(crate) fn rebuild(rebuild: &Rebuild) -> String {
+    let what = match rebuild.lost {
+        FailedPart::Drive => "a drive",
+        FailedPart::Node => "a node",
+    };
+    format!(
+        "{what}: {}{} restored in {} or more, {} at {}{} of: {}",
+        bytes_si(rebuild.restored_bytes),
+        if rebuild.taken_full { " (full)" } else { "" },
+        long(rebuild.alone_s),
+        long(rebuild.shared_s),
+        percent(rebuild.share),
+        if rebuild.share_assumed { " (assumed)" } else { "" },
+        resource(rebuild.binds)
+    )
+}
+
+/// The same with why.
+pub(crate) fn rebuild_at_length(rebuild: &Rebuild) -> String {
+    format!(
+        "{}; {} alone, {} bytes read per byte; {}; by {}",
+        self::rebuild(rebuild),
+        bytes_per_s_iec(rebuild.alone_bytes_per_s),
+        decimal(rebuild.read_bytes_per_byte),
+        rebuild.why,
+        rebuild.source
+    )
+}
+
+/// Seconds that may be days: `42.0 min`, `21.1 h`, `3.5 d`.
+fn long(seconds: f64) -> String {
+    match seconds {
+        s if s < 60.0 => format!("{s:.0} s"),
+        s if s < 3_600.0 => format!("{:.1} min", s / 60.0),
+        s if s < 48.0 * 3_600.0 => format!("{:.1} h", s / 3_600.0),
+        s => format!("{:.1} d", s / 86_400.0),
+    }
+}
+
+/// What a size bears, and what would do if nothing had to be borne.
+pub(crate) fn tolerated(sizing: &Sizing, protection: Protection) -> Option<String> {
+    let keeps = losses(sizing.tolerates.as_ref()?);
+    let instead = sizing.intolerant.as_ref().map_or(String::new(), |other| {
+        format!(
+            "; without that, {} of {} are enough, which tolerate {}",
+            plural(u64::from(other.nodes), "node"),
+            protection.layout_name(other.data_shards, other.parity_shards),
+            losses(&other.bears)
+        )
+    });
+    Some(format!("{keeps}{instead}"))
+}
+
+/// Drives whose loss costs no data, and nodes without which service goes on: `any 2 drives without loss of data, any 1
+/// node without a stop`.
+fn losses(tolerated: &Tolerates) -> String {
+    let reported = |n: u32, noun: &str| match n {
+        0 => format!("no {noun}"),
+        n => format!("any {}", plural(u64::from(n), noun)),
+    };
+    format!(
+        "{} without loss of data, {} without a stop",
+        reported(tolerated.drives, "drive"),
+        reported(tolerated.nodes, "node")
     )
 }
 
@@ -308,20 +398,22 @@ pub(crate) fn engine(site: &Site) -> String {
     let product = match site.engine.product {
         Product::Minio => "MinIO",
         Product::Rustfs => "RustFS",
-        Product::CephRgw => "Ceph RGW",
+        Product::CephRgw => "Ceph RGW (S3 only: librados and RBD are not modelled)",
         Product::Garage => "Garage",
     };
     let tls = if site.engine.tls { "TLS" } else { "no TLS" };
     let encryption = if site.engine.encryption { ", encrypted at rest" } else { "" };
-    format!("{product}, {tls}{encryption}; {}", entry(site.entry))
+    let on_nodes = if site.has_clients_on_nodes() { "clients on the nodes: " } else { "" };
+    format!("{product}, {tls}{encryption}; {on_nodes}{}", entry(site))
 }
 
-fn entry(entry: Entry) -> String {
+fn entry(site: &Site) -> String {
     let policy = |policy: TrafficPolicy| match policy {
         TrafficPolicy::Cluster => "policy Cluster",
         TrafficPolicy::Local => "policy Local",
     };
-    match entry {
+    match site.entry {
+        Entry::ClientSide if site.has_clients_on_nodes() => "each spreads over all".to_owned(),
         Entry::ClientSide => "clients spread over all nodes".to_owned(),
         Entry::Bgp { policy: p } => format!("by BGP and ECMP, {}", policy(p)),
         Entry::L2Announcement { dsr, policy: p } => {
@@ -329,11 +421,15 @@ fn entry(entry: Entry) -> String {
         }
         Entry::NodePort { policy: p } => format!("by node ports, {}", policy(p)),
         Entry::ClusterMesh => "by a cluster mesh".to_owned(),
+        Entry::Local => "each asks its own".to_owned(),
     }
 }
 
 /// Who asks; nothing where the site does not say.
 pub(crate) fn clients(clients: &Clients) -> String {
+    if clients.on == ClientsOn::Nodes {
+        return "one on each storage node, with the node's links, memory and processors".to_owned();
+    }
     if clients.count == 0 {
         return "not described, never the limit".to_owned();
     }
@@ -367,78 +463,30 @@ pub(crate) fn measuring_error(observations: &Observations) -> String {
     format!("± {}{}", percent(observations.error_share), if own { " where none is stated" } else { "" })
 }
 
-/// What a hypothesis says, in one sentence.
-pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
-    if hypothesis.deviations.is_empty() {
-        return "the site is as described".to_owned();
-    }
-    hypothesis.deviations.iter().map(|d| d.claim.as_str()).collect::<Vec<_>>().join(", and ")
-}
-
 /// What is left beside the hypotheses.
 pub(crate) const NONE_OF_THESE: &str = "none of these: a cause that the model does not know";
 
-/// How far the answer goes: what remains of what was looked at.
-pub(crate) fn outcome(survivors: &[Hypothesis], considered: u32) -> String {
-    let looked_at = grouped(u64::from(considered));
-    match survivors.len() {
-        0 => format!("none of {looked_at} hypotheses fits what was observed"),
-        1 => format!("one of {looked_at} hypotheses fits what was observed"),
-        n => format!("{n} of {looked_at} hypotheses fit what was observed; these figures alone do not tell them apart"),
-    }
-}
-
-/// What a hypothesis says of one figure: `GET: 153 GiB/s predicted, 152 GiB/s measured, −0.9 %; binds …`.
-pub(crate) fn residual(residual: &Residual) -> String {
-    format!(
-        "{}: {} predicted, {} measured, {}; {} would bind",
-        quantity(&residual.what),
-        bytes_per_s_iec(residual.predicted_bytes_per_s),
-        bytes_per_s_iec(residual.observed_bytes_per_s),
-        change(residual.residual_share),
-        residual.binds
-    )
-}
-
-/// Survivors that predict the same of everything that was observed, as places in their list: the weightiest first,
-/// which stands for the others.
-pub(crate) fn kinds(survivors: &[Hypothesis]) -> Vec<Vec<usize>> {
-    let mut kinds: Vec<Vec<usize>> = Vec::new();
-    for (place, hypothesis) in survivors.iter().enumerate() {
-        let alike = |kind: &&mut Vec<usize>| {
-            let first = &survivors[kind[0]];
-            first.indistinguishable.contains(&hypothesis.id) || hypothesis.indistinguishable.contains(&first.id)
-        };
-        match kinds.iter_mut().find(alike) {
-            Some(kind) => kind.push(place),
-            None => kinds.push(vec![place]),
-        }
-    }
-    kinds
-}
-
 /// The others of a kind: how many, their weight with that of the first, and what some of them say.
-pub(crate) fn alike(kind: &[usize], survivors: &[Hypothesis]) -> String {
+pub(crate) fn alike(kind: &Kind, survivors: &[Hypothesis]) -> String {
     const TOLD: usize = 3;
-    let Some(others) = kind.get(1..).filter(|others| !others.is_empty()) else { return String::new() };
-    let weight: f64 = kind.iter().map(|&place| survivors[place].weight).sum();
-    let told: Vec<String> =
+    let Some(others) = kind.survivors.get(1..).filter(|others| !others.is_empty()) else { return String::new() };
+    let reported: Vec<String> =
         others.iter().take(TOLD).map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place]))).collect();
     let more = others.len().saturating_sub(TOLD);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-    format!("together {}, told apart by no figure here: {}{more}", percent(weight), told.join("; "))
+    format!("together {}, which no figure here tells apart: {}{more}", percent(kind.weight), reported.join("; "))
 }
 
 /// What each hypothesis expects, those together that expect the same: `1 or 3` to the expectation.
 pub(crate) fn expectations(separator: &Separator, survivors: &[Hypothesis]) -> Vec<(String, String)> {
-    let mut told: Vec<(Vec<String>, &str)> = Vec::new();
+    let mut reported: Vec<(Vec<String>, &str)> = Vec::new();
     for (id, expectation) in &separator.expects {
         let place = survivors.iter().position(|hypothesis| hypothesis.id == *id);
         let name = place.map_or_else(|| id.clone(), |place| (place + 1).to_string());
-        match told.iter_mut().find(|(_, known)| known == expectation) {
+        match reported.iter_mut().find(|(_, known)| known == expectation) {
             Some((names, _)) => names.push(name),
-            None => told.push((vec![name], expectation)),
+            None => reported.push((vec![name], expectation)),
         }
     }
-    told.into_iter().map(|(names, expectation)| (names.join(" or "), expectation.to_owned())).collect()
+    reported.into_iter().map(|(names, expectation)| (names.join(" or "), expectation.to_owned())).collect()
 }

@@ -1,18 +1,20 @@
 //! A plan and an explanation made by hand: figures are plausible, and none of them is the model's.
 
 use linerate_record::explanation::{
-    Deviation, EXPLANATION_SCHEMA, Explanation, Hypothesis, Observations, Observed, Quantity, Remedy, Residual,
-    Separator,
+    Deviation, EXPLANATION_SCHEMA, Explanation, FigureStanding, Hypothesis, Kind, Most, NodeFigures, Observations,
+    Observed, Quantity, Remedy, Residual, Separator,
 };
 use linerate_record::finding::Severity;
 use linerate_record::plan::{
-    Bend, Ceiling, Curve, CurvePoint, Input, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan, PlanFinding, PlanFindingKind,
-    Resource, ScalePoint, Scaling, Sizing, Spread, Tolerance, Work, WorkPlan,
+    Bend, Ceiling, Curve, CurvePoint, FailedPart, Goal, Input, Intolerant, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan,
+    PlanFinding, PlanFindingKind, PoolLayout, Rebuild, Resource, ScalePoint, Scaling, Sizing, Spread, Tolerance, Work,
+    WorkPlan,
 };
 use linerate_record::site::{
-    Bond, BondMode, Clients, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Nic, NodeGroup,
-    Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
+    Bond, BondMode, Clients, ClientsOn, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Nic,
+    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, SwitchHash, Tolerates, TransmitHash, VARIABILITY,
 };
+use linerate_record::units::Unit;
 
 /// What a site's file may hold, and no page may take as markup.
 pub(crate) const HOSTILE: &str = "</script><b onclick=\"alert('x')\">&{{view}}\x1b[2J";
@@ -27,6 +29,7 @@ pub(crate) fn plan() -> Plan {
         site: site(),
         works: works.into_iter().map(|(read_share, scale)| work(read_share, scale)).collect(),
         layout: layout(),
+        rebuild: vec![rebuild(FailedPart::Drive, 15.36e12, 1.0e9), rebuild(FailedPart::Node, 122.88e12, 0.49e9)],
         findings: findings(),
         scaling: Some(scaling(64)),
         sizing: Some(Sizing {
@@ -35,6 +38,15 @@ pub(crate) fn plan() -> Plan {
             drives: 3016,
             ports: 1508,
             usable_bytes: 33_000_000_000_000_000,
+            data_shards: 10,
+            parity_shards: 4,
+            tolerates: Some(Tolerates { drives: 2, nodes: 1 }),
+            intolerant: Some(Intolerant {
+                nodes: 371,
+                data_shards: 1,
+                parity_shards: 1,
+                bears: Tolerates { drives: 1, nodes: 0 },
+            }),
             why: "GET decides; 30 PB alone needs 343 nodes".to_owned(),
         }),
     }
@@ -46,8 +58,9 @@ pub(crate) fn bare() -> Plan {
     plan.works.truncate(1);
     plan.works[0].ceilings.clear();
     plan.works[0].spread.clear();
-    plan.works[0].degraded_bytes_per_s = None;
-    plan.works[0].curve = None;
+    (plan.works[0].degraded_bytes_per_s, plan.works[0].rebuilding_bytes_per_s) = (None, None);
+    plan.rebuild.clear();
+    (plan.works[0].curve, plan.works[0].goal) = (None, None);
     plan.layout.alternatives.clear();
     (plan.scaling, plan.sizing) = (None, None);
     plan.findings.clear();
@@ -76,7 +89,10 @@ pub(crate) fn scaling(nodes: u32) -> Scaling {
     let bend = |nodes, why: &str| Bend { nodes, why: why.to_owned() };
     Scaling {
         points: (1..=nodes).map(point).collect(),
-        bends: vec![bend(4, "sets of 14 in place of 8"), bend(9, "the private link binds PUT in place of drives")],
+        bends: vec![
+            bend(4, "sets of 14 in place of 8"),
+            bend(9, "PUT: the bottleneck is the private link instead of drives"),
+        ],
     }
 }
 
@@ -107,6 +123,8 @@ fn site() -> Site {
         planes: Planes { public: plane("bond0"), private: Some(plane("bond1")) },
         fabric: Fabric { rack_uplink_bits_per_s: Some(800e9), spines: 4, path_hash: SwitchHash::L4 },
         clients: Clients {
+            on: ClientsOn::Machines,
+            per_core_bytes_per_s: None,
             count: 7,
             racks: 1,
             ports: 2,
@@ -123,7 +141,6 @@ fn site() -> Site {
             growth_per_year: 0.3,
             retention_years: 5.0,
             object_bytes: 64 << 20,
-            buckets: 10,
             variability: VARIABILITY,
         },
         goals: Goals { get_bytes_per_s: Some(200.0 * GIB), ..Goals::default() },
@@ -174,13 +191,16 @@ fn group() -> NodeGroup {
 }
 
 fn work(read_share: f64, scale: f64) -> WorkPlan {
-    let ceiling = |resource, gib: f64, demand, capacity, unit: &str, assumed| Ceiling {
+    let ceiling = |resource: Resource, gib: f64, demand, capacity, assumed| Ceiling {
         resource,
         group: Some("storage".to_owned()),
         limit_bytes_per_s: gib * scale * GIB,
+        limit_requests_per_s: None,
+        headroom_bytes_per_s: gib * scale * GIB - 307.1 * scale * GIB,
+        utilisation_share: 307.1 / gib,
         demand,
         capacity,
-        unit: unit.to_owned(),
+        unit: resource.unit(),
         formula: "nodes × each / demand".to_owned(),
         inputs: vec![
             input("nodes", "56", Some("groups.storage.count"), false),
@@ -194,19 +214,20 @@ fn work(read_share: f64, scale: f64) -> WorkPlan {
     WorkPlan {
         work: Work { object_bytes: 64 << 20, read_share },
         ceilings: vec![
-            ceiling(R::PublicEgress, 307.1, 1.0, 5.888e9, "B/s", false),
-            ceiling(R::PrivateIngress, 312.6, 0.982, 5.888e9, "B/s", false),
-            ceiling(R::Cpu, 811.4, 4.1, 64e9, "ns/s", true),
-            ceiling(R::ClientIngress, 1012.0, 1.0, 24.1e9, "B/s", false),
-            ceiling(R::DriveBandwidth, 2712.0, 1.0, 52e9, "B/s", true),
-            ceiling(R::Memory, 3120.0, 6.0, 400e9, "B/s", true),
-            ceiling(R::PcieSocket, 4411.0, 2.0, 252e9, "B/s", false),
-            ceiling(R::DriveOperations, 91_000.0, 28.0, 7.2e6, "op/s", true),
+            ceiling(R::PublicEgress, 307.1, 1.0, 5.888e9, false),
+            ceiling(R::PrivateIngress, 312.6, 0.982, 5.888e9, false),
+            ceiling(R::Cpu, 811.4, 4.1, 64e9, true),
+            ceiling(R::ClientIngress, 1012.0, 1.0, 24.1e9, false),
+            ceiling(R::DriveBandwidth, 2712.0, 1.0, 52e9, true),
+            ceiling(R::Memory, 3120.0, 6.0, 400e9, true),
+            ceiling(R::PcieSocket, 4411.0, 2.0, 252e9, false),
+            ceiling(R::DriveOperations, 91_000.0, 28.0, 7.2e6, true),
         ],
         spread: vec![Spread {
             resource: R::PublicEgress,
             group: Some("storage".to_owned()),
             members: 2,
+            counted_members: Some(1),
             flows: 140,
             share_p5: 0.5,
             share_p50: 0.5,
@@ -215,7 +236,13 @@ fn work(read_share: f64, scale: f64) -> WorkPlan {
             why: "layer2 sends everything to one router by one member".to_owned(),
         }],
         degraded_bytes_per_s: Some(250.0 * scale * GIB),
+        rebuilding_bytes_per_s: Some(200.0 * scale * GIB),
         curve: Some(curve(307.1 * scale * GIB)),
+        goal: (read_share >= 1.0).then(|| Goal {
+            bytes_per_s: 200.0 * GIB,
+            ceiling_share: 200.0 / (307.1 * scale),
+            within_reach: true,
+        }),
     }
 }
 
@@ -231,8 +258,26 @@ fn curve(ceiling_bytes_per_s: f64) -> Curve {
         alone_by: Resource::Cpu,
         stations: 56,
         knee: at(495),
+        knee_in_flight_each: Some(71),
         clients: Some(at(140)),
         points: [1, 4, 16, 64, 256, 1024].map(at).to_vec(),
+    }
+}
+
+fn rebuild(lost: FailedPart, restored_bytes: f64, alone_bytes_per_s: f64) -> Rebuild {
+    Rebuild {
+        lost,
+        restored_bytes,
+        taken_full: lost == FailedPart::Node,
+        read_bytes_per_byte: 10.0,
+        binds: Resource::PrivateIngress,
+        alone_bytes_per_s,
+        alone_s: restored_bytes / alone_bytes_per_s,
+        share: 0.25,
+        share_assumed: true,
+        shared_s: 4.0 * restored_bytes / alone_bytes_per_s,
+        why: "rebuilt onto what replaces it".to_owned(),
+        source: "an assumption".to_owned(),
     }
 }
 
@@ -256,8 +301,17 @@ fn layout() -> LayoutPlan {
         data_shards: 10,
         parity_shards: 4,
         sets: 32,
+        pools: vec![PoolLayout {
+            groups: vec!["storage".to_owned()],
+            set_drives: 14,
+            data_shards: 10,
+            parity_shards: 4,
+            sets: 32,
+        }],
         raw_bytes: 6_881_280_000_000_000,
         usable_bytes: 4_915_200_000_000_000,
+        usable_share: 10.0 / 14.0,
+        goal_within_reach: None,
         years_to_full: Some(3.25),
         read_tolerance: Tolerance { drives: 4, nodes: 4, racks: 0 },
         write_tolerance: Tolerance { drives: 4, nodes: 4, racks: 1 },
@@ -310,8 +364,12 @@ pub(crate) fn explanation() -> Explanation {
     ];
     Explanation {
         schema: EXPLANATION_SCHEMA,
-        observations: Observations { figures, error_share: 0.02 },
+        observations: Observations { figures, error_share: 0.02, nodes_alone: false },
+        of_run: vec!["12 of 4 000 requests of GET failed (503: 12): look there first".to_owned()],
         of_nodes: vec!["node4 gives 50 % of the median of the nodes for GET (± 2 %)".to_owned()],
+        described: vec![standing(Quantity::Get, 152.0, 304.0, None), standing(Quantity::Put, 81.0, 75.8, Some(2.3))],
+        node_figures: Some(NodeFigures { figures: 6, least_bytes_per_s: 2.71 * GIB, most_bytes_per_s: 2.71 * GIB }),
+        kinds: vec![Kind { survivors: vec![0, 2], weight: 0.5 }, Kind { survivors: vec![1], weight: 0.4 }],
         none_of_these: 0.1,
         survivors: vec![Hypothesis { indistinguishable: vec![three.id.clone()], ..one }, two, three],
         unexplained: vec![put],
@@ -325,6 +383,23 @@ pub(crate) fn explanation() -> Explanation {
     }
 }
 
+fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f64>) -> FigureStanding {
+    let most = above_sigmas.map(|_| Most { ceiling_bytes_per_s: 90.0 * GIB, id: "layout(12+2)".to_owned() });
+    FigureStanding {
+        what,
+        observed_bytes_per_s: observed * GIB,
+        ceiling_bytes_per_s: ceiling * GIB,
+        share: observed / ceiling,
+        above_sigmas,
+        binds: "public link, sending".to_owned(),
+        needed: 99.0e9 * observed / ceiling / 8.0,
+        there: 99.0e9 / 8.0,
+        unit: Unit::BytesPerS,
+        claim: format!("it needs {:.1} Gb/s out of each node; that link carries 99 Gb/s", 99.0 * observed / ceiling),
+        most,
+    }
+}
+
 fn observed(what: Quantity, gib: f64) -> Observed {
     Observed { what, bytes_per_s: gib * GIB, error_share: None, in_flight: None }
 }
@@ -334,7 +409,9 @@ fn residual(what: &Quantity, observed: f64, predicted: f64, explained: bool) -> 
         what: what.clone(),
         observed_bytes_per_s: observed * GIB,
         predicted_bytes_per_s: predicted * GIB,
+        least_bytes_per_s: None,
         residual_share: observed / predicted - 1.0,
+        above_sigmas: None,
         binds: "public link, sending".to_owned(),
         explained,
     }
@@ -352,6 +429,7 @@ fn hypothesis(id: &str, claim: &str, weight: f64, figures: &[Observed], get: f64
         claim: claim.to_owned(),
         cost: 2.0,
         shown_by: "tx_bytes of the members".to_owned(),
+        contradicts: if id == "plane-shared" { vec!["planes.private.link: bond1".to_owned()] } else { vec![] },
     };
     Hypothesis {
         id: id.to_owned(),

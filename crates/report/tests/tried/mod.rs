@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
-    Arm, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Ended, Experiment, ExperimentReport, Look, Means,
-    Measured, NotTested, Remark, RemarkKind, Report, Role, Secondary,
+    Arm, ArmVerdict, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Experiment, ExperimentReport,
+    ExperimentStopReason, Look, Means, MeasuredCell, NotTested, Remark, RemarkKind, Report, Role, Secondary,
 };
-use linerate_record::knob::{Change, Place, Scope, Space, TakesEffect};
+use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect};
 
 /// What a user may call an arm, and no page may take as markup.
 pub(crate) const HOSTILE: &str = "</script><b onclick=\"alert('x')\">&{{view}}\x1b[2J";
@@ -41,8 +41,12 @@ pub(crate) fn experiment() -> ExperimentReport {
         report: Report {
             schema: EXPERIMENT_SCHEMA,
             design: design(),
-            ended: Ended::Decided,
+            ended: ExperimentStopReason::Decided,
+            elapsed_ns: elapsed_ns(&blocks),
             blocks,
+            counted_blocks: 14,
+            spoiled_blocks: 2,
+            confidence: 1.0 - ALPHA,
             rounds: Vec::new(),
             looks: looks(),
             effects,
@@ -57,15 +61,23 @@ pub(crate) fn experiment() -> ExperimentReport {
     }
 }
 
+/// From the beginning of the first cell to the end of the last.
+fn elapsed_ns(blocks: &[Block]) -> u64 {
+    let ends = blocks.iter().flat_map(|block| &block.cells).map(|cell| cell.ended_ns);
+    ends.max().unwrap_or(0) - blocks[0].cells[0].started_ns
+}
+
 /// The same after its first block, interrupted there.
 pub(crate) fn begun() -> ExperimentReport {
-    let mut told = experiment();
-    told.report.ended = Ended::NotYet;
-    told.report.blocks.truncate(1);
-    told.report.looks.clear();
-    told.report.secondary.clear();
-    told.report.remarks.clear();
-    for effect in &mut told.report.effects {
+    let mut reported = experiment();
+    reported.report.ended = ExperimentStopReason::NotYet;
+    reported.report.blocks.truncate(1);
+    (reported.report.counted_blocks, reported.report.spoiled_blocks) = (1, 0);
+    reported.report.elapsed_ns = elapsed_ns(&reported.report.blocks);
+    reported.report.looks.clear();
+    reported.report.secondary.clear();
+    reported.report.remarks.clear();
+    for effect in &mut reported.report.effects {
         *effect = Effect {
             runs: 1,
             baseline_runs: 1,
@@ -77,24 +89,26 @@ pub(crate) fn begun() -> ExperimentReport {
             needed_ns: None,
             effective: None,
             decision: Decision::CannotTell,
+            verdict: ArmVerdict::Running,
             sentence: "cannot tell from 1 block".to_owned(),
             ..effect.clone()
         };
     }
-    told.advice.clear();
-    told.experiment.not_tested.clear();
-    told.experiment.notes.clear();
-    told
+    reported.advice.clear();
+    reported.experiment.not_tested.clear();
+    reported.experiment.notes.clear();
+    reported
 }
 
 /// Nothing was measured.
 pub(crate) fn empty() -> ExperimentReport {
-    let mut told = begun();
-    told.report.blocks.clear();
-    for effect in &mut told.report.effects {
+    let mut reported = begun();
+    reported.report.blocks.clear();
+    (reported.report.counted_blocks, reported.report.elapsed_ns) = (0, 0);
+    for effect in &mut reported.report.effects {
         (effect.runs, effect.baseline_runs, effect.share) = (0, 0, None);
     }
-    told
+    reported
 }
 
 /// From −1 to 1, the same each time.
@@ -117,12 +131,12 @@ fn block(number: u32) -> Block {
     Block { cells: cells.collect(), spoiled }
 }
 
-fn cell(block: u32, arm: u32, started_ns: u64) -> Measured {
+fn cell(block: u32, arm: u32, started_ns: u64) -> MeasuredCell {
     let drift = -0.002 * f64::from(block);
     let outlying = if (block, arm) == (8, 3) { 0.07 } else { 0.0 };
     let effect = TRIED[arm as usize].2 + outlying + drift + 0.02 * noise(block * 17 + arm * 5 + 3);
     let throughput_per_s = Some(9.1e9 * effect.exp());
-    Measured {
+    MeasuredCell {
         arm,
         started_ns,
         ended_ns: started_ns + 16 * SECOND,
@@ -163,6 +177,12 @@ fn effect(blocks: &[Block], arm: u32) -> Effect {
         needed_ns: Some(u64::from(31 + arm) * 130 * SECOND),
         effective: Some(n),
         decision,
+        verdict: match decision {
+            Decision::Shown if mean < 0.0 => ArmVerdict::Costs,
+            Decision::Shown => ArmVerdict::Helps,
+            Decision::RuledOut => ArmVerdict::RuledOut,
+            _ => ArmVerdict::Unknown,
+        },
         sentence: sentence(decision, needs),
     }
 }
@@ -292,7 +312,7 @@ fn asked() -> Experiment {
 
 fn change(knob: &str, prior: &str, new: &str) -> Change {
     Change {
-        place: Place { knob: knob.to_owned(), device: None, space: Space::Host },
+        place: SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host },
         prior: prior.to_owned(),
         new: new.to_owned(),
         scope: Scope::NetworkNamespace,

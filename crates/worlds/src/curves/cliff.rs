@@ -1,6 +1,6 @@
 //! Falls at once.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "cliff",
@@ -9,7 +9,7 @@ pub(super) const KIND: CurveKind = CurveKind {
     draw: |dice| {
         let (edge, left) = (dice.factor(6.0, 180.0), dice.between(0.35, 0.85));
         let corner = edge * dice.between(0.3, 1.5);
-        Curve::new(move |c| {
+        WorldCurve::new(move |c| {
             let n = f64::from(c);
             let rises = n / (1.0 + (n / corner).powi(4)).powf(0.25);
             if n > edge { left * rises } else { rises }

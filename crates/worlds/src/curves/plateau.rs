@@ -1,6 +1,6 @@
 //! A line and a roof.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "plateau",
@@ -8,6 +8,6 @@ pub(super) const KIND: CurveKind = CurveKind {
     source: "operational analysis: Denning and Buzen, Computing Surveys 10(3), 1978",
     draw: |dice| {
         let (corner, sharpness) = (dice.factor(2.0, 200.0), dice.factor(3.0, 30.0));
-        Curve::new(move |c| f64::from(c) / (1.0 + (f64::from(c) / corner).powf(sharpness)).powf(1.0 / sharpness))
+        WorldCurve::new(move |c| f64::from(c) / (1.0 + (f64::from(c) / corner).powf(sharpness)).powf(1.0 / sharpness))
     },
 };

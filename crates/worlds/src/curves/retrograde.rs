@@ -1,6 +1,6 @@
 //! Rises to a peak and falls.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "retrograde",
@@ -9,7 +9,7 @@ pub(super) const KIND: CurveKind = CurveKind {
     draw: |dice| {
         let (peak, serial) = (dice.factor(3.0, 300.0), dice.between(0.0, 0.2));
         let crosstalk = (1.0 - serial) / (peak * peak);
-        Curve::new(move |c| {
+        WorldCurve::new(move |c| {
             let n = f64::from(c);
             n / (1.0 + serial * (n - 1.0) + crosstalk * n * (n - 1.0))
         })

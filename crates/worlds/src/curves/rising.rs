@@ -1,6 +1,6 @@
 //! Rises to the end.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "rising",
@@ -8,6 +8,6 @@ pub(super) const KIND: CurveKind = CurveKind {
     source: "any test of a large cluster from one host",
     draw: |dice| {
         let exponent = dice.between(0.6, 1.0);
-        Curve::new(move |c| f64::from(c).powf(exponent))
+        WorldCurve::new(move |c| f64::from(c).powf(exponent))
     },
 };

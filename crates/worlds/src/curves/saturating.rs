@@ -1,6 +1,6 @@
 //! Flattens slowly and never falls.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "saturating",
@@ -8,6 +8,6 @@ pub(super) const KIND: CurveKind = CurveKind {
     source: "Amdahl, AFIPS 1967",
     draw: |dice| {
         let serial = dice.factor(0.03, 0.5);
-        Curve::new(move |c| f64::from(c) / (1.0 + serial * (f64::from(c) - 1.0)))
+        WorldCurve::new(move |c| f64::from(c) / (1.0 + serial * (f64::from(c) - 1.0)))
     },
 };

@@ -1,6 +1,6 @@
 //! `n` requests over `q` servers: a tooth at every multiple.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "saw-tooth",
@@ -9,7 +9,7 @@ pub(super) const KIND: CurveKind = CurveKind {
     draw: |dice| {
         let servers = dice.factor(3.0, 24.0).round() as u32;
         let (soft, roof) = (dice.between(0.3, 1.0), dice.factor(2.0, 6.0) * f64::from(servers));
-        Curve::new(move |c| {
+        WorldCurve::new(move |c| {
             let in_rounds = f64::from(c) / f64::from(c.div_ceil(servers));
             let even = f64::from(c.min(servers));
             let pace = soft * in_rounds + (1.0 - soft) * even;

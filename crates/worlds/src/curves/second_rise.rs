@@ -1,6 +1,6 @@
 //! A shelf, and a second rise behind it.
 
-use super::{Curve, CurveKind};
+use super::{CurveKind, WorldCurve};
 
 pub(super) const KIND: CurveKind = CurveKind {
     name: "second rise",
@@ -8,7 +8,7 @@ pub(super) const KIND: CurveKind = CurveKind {
     source: "group commit: Helland et al., HPTS 1987; queue depths of striped drives",
     draw: |dice| {
         let (shelf, next, gain) = (dice.factor(3.0, 12.0), dice.factor(30.0, 150.0), dice.between(0.15, 0.8));
-        Curve::new(move |c| {
+        WorldCurve::new(move |c| {
             let n = f64::from(c);
             let first = n / (1.0 + (n / shelf).powi(6)).powf(1.0 / 6.0);
             first * (1.0 + gain / (1.0 + (next / n).powi(6)))

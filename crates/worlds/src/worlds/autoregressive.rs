@@ -1,6 +1,6 @@
 //! Each instant leans on the one before.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 use crate::dice::Dice;
 
@@ -19,13 +19,13 @@ pub(super) const SLOW: World = World {
 };
 
 /// Correlation of two neighbouring tenths of a second.
-fn target(dice: &mut Dice, low: f64, high: f64) -> Target {
+fn target(dice: &mut Dice, low: f64, high: f64) -> WorldTarget {
     // Each time constant as probable.
     let time_ms = dice.factor(-100.0 / f64::ln(low), -100.0 / f64::ln(high));
     let spread = dice.factor(0.02, 0.15);
-    let told = format!("± {:.0} %, .{:02.0}", 100.0 * spread, 100.0 * (-100.0 / time_ms).exp());
+    let reported = format!("± {:.0} %, .{:02.0}", 100.0 * spread, 100.0 * (-100.0 / time_ms).exp());
     let memory_ms = 3.0 * time_ms;
-    Target::new(told, 1.0, Some(memory_ms), move |dice| {
+    WorldTarget::new(reported, 1.0, Some(memory_ms), move |dice| {
         let mut noise = Wander::new(time_ms, dice);
         Course::new(dice.fork(), move |dice| 1.0 + spread * noise.step(dice))
     })

@@ -1,6 +1,6 @@
 //! On its way from one level to another all the time.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 
 pub(super) const WORLD: World = World {
@@ -10,8 +10,8 @@ pub(super) const WORLD: World = World {
     draw: |dice| {
         let (every_ms, swing) = (dice.factor(300e3, 3_600e3), dice.between(0.05, 0.2));
         let spread = dice.factor(0.02, 0.1);
-        let told = format!("± {:.0} % in {:.0} s", 100.0 * swing, every_ms / 1e3);
-        Target::new(told, 1.0, Some(every_ms), move |dice| {
+        let reported = format!("± {:.0} % in {:.0} s", 100.0 * swing, every_ms / 1e3);
+        WorldTarget::new(reported, 1.0, Some(every_ms), move |dice| {
             let mut phase = dice.unit();
             Course::new(dice.fork(), move |dice| {
                 phase += crate::STEP_MS as f64 / every_ms;

@@ -1,6 +1,6 @@
 //! Seldom and long.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 
 /// Exponent of the tail of a stall's length: its variance is infinite but for the cut.
@@ -19,10 +19,10 @@ pub(super) const WORLD: World = World {
         // The mean of Pareto's law cut at the longest.
         let mean_ms = shortest_ms * TAIL / (TAIL - 1.0) * (1.0 - LONGEST.powf(1.0 - TAIL))
             + shortest_ms * LONGEST.powf(1.0 - TAIL);
-        let told = format!("{mean_ms:.0} ms on average each {:.1} s", every_ms / 1e3);
+        let reported = format!("{mean_ms:.0} ms on average each {:.1} s", every_ms / 1e3);
         let spread = dice.factor(0.02, 0.1);
         let mean = every_ms / (every_ms + mean_ms);
-        Target::new(told, mean, Some(every_ms + LONGEST * shortest_ms), move |dice| {
+        WorldTarget::new(reported, mean, Some(every_ms + LONGEST * shortest_ms), move |dice| {
             let step_ms = crate::STEP_MS as f64;
             // Runs and stalls in turn: what is left of either. A visit begins long after the first.
             let (mut run_ms, mut stall_ms) = (every_ms * dice.exponential(), 0.0);

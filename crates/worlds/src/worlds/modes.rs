@@ -1,6 +1,6 @@
 //! Two paces, each kept for a while.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 
 pub(super) const WORLD: World = World {
@@ -12,8 +12,8 @@ pub(super) const WORLD: World = World {
         let (factor, slow_share) = (dice.between(0.65, 0.8), dice.between(0.2, 0.6));
         let spread = dice.factor(0.02, 0.1);
         let mean = 1.0 - (1.0 - factor) * slow_share;
-        let told = format!("{:.1} s each, {:.0} % slower", dwell_ms / 1e3, 100.0 * (1.0 - factor));
-        Target::new(told, mean, Some(4.0 * dwell_ms), move |dice| {
+        let reported = format!("{:.1} s each, {:.0} % slower", dwell_ms / 1e3, 100.0 * (1.0 - factor));
+        WorldTarget::new(reported, mean, Some(4.0 * dwell_ms), move |dice| {
             let mut slow = dice.happens(slow_share);
             Course::new(dice.fork(), move |dice| {
                 // On average, both modes together last twice the dwell.

@@ -1,6 +1,6 @@
 //! Nothing is served for a while, again and again.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 
 pub(super) const WORLD: World = World {
@@ -11,15 +11,22 @@ pub(super) const WORLD: World = World {
         let every_ms = dice.factor(1_000.0, 60_000.0);
         let pause_ms = dice.factor(100.0, 5_000.0).min(0.4 * every_ms);
         let jitter = if dice.happens(0.5) { dice.between(0.0, 0.4) } else { 0.0 };
-        let told = format!("{:.2} s each {:.1} s, jitter {:.0} %", pause_ms / 1e3, every_ms / 1e3, 100.0 * jitter);
-        periodic(told, every_ms, pause_ms, 0.0, jitter, dice.factor(0.02, 0.1))
+        let reported = format!("{:.2} s each {:.1} s, jitter {:.0} %", pause_ms / 1e3, every_ms / 1e3, 100.0 * jitter);
+        periodic(reported, every_ms, pause_ms, 0.0, jitter, dice.factor(0.02, 0.1))
     },
 };
 
 /// `pause_ms` at `left` of the pace in each `every_ms`, give or take `jitter` of the latter, and noise.
-pub(super) fn periodic(told: String, every_ms: f64, pause_ms: f64, left: f64, jitter: f64, spread: f64) -> Target {
+pub(super) fn periodic(
+    reported: String,
+    every_ms: f64,
+    pause_ms: f64,
+    left: f64,
+    jitter: f64,
+    spread: f64,
+) -> WorldTarget {
     let mean = 1.0 - (1.0 - left) * pause_ms / every_ms;
-    Target::new(told, mean, Some(every_ms * (1.0 + jitter)), move |dice| {
+    WorldTarget::new(reported, mean, Some(every_ms * (1.0 + jitter)), move |dice| {
         let step_ms = crate::STEP_MS as f64;
         let mut length_ms = every_ms;
         let mut at_ms = every_ms * dice.unit();

@@ -12,7 +12,7 @@ pub(super) const WORLD: World = World {
         let slow_ms = (dice.between(0.05, 0.35) * every_ms).clamp(200.0, 8_000.0);
         let left = dice.between(0.2, 0.8);
         let jitter = dice.between(0.0, 0.3);
-        let told = format!("{:.1} of {:.1} s at {:.0} %", slow_ms / 1e3, every_ms / 1e3, 100.0 * left);
-        periodic(told, every_ms, slow_ms, left, jitter, dice.factor(0.02, 0.1))
+        let reported = format!("{:.1} of {:.1} s at {:.0} %", slow_ms / 1e3, every_ms / 1e3, 100.0 * left);
+        periodic(reported, every_ms, slow_ms, left, jitter, dice.factor(0.02, 0.1))
     },
 };

@@ -10,7 +10,7 @@ pub(super) const WORLD: World = World {
     draw: |dice| {
         let every_ms = dice.between(8_000.0, 15_000.0);
         let stall_ms = dice.factor(300.0, 3_000.0);
-        let told = format!("{:.1} s each {:.1} s", stall_ms / 1e3, every_ms / 1e3);
-        periodic(told, every_ms, stall_ms, 0.0, 0.3, dice.factor(0.02, 0.1))
+        let reported = format!("{:.1} s each {:.1} s", stall_ms / 1e3, every_ms / 1e3);
+        periodic(reported, every_ms, stall_ms, 0.0, 0.3, dice.factor(0.02, 0.1))
     },
 };

@@ -1,6 +1,6 @@
 //! Each visit at a level of its own.
 
-use super::{Target, World};
+use super::{World, WorldTarget};
 use crate::course::Course;
 
 pub(super) const WORLD: World = World {
@@ -9,7 +9,7 @@ pub(super) const WORLD: World = World {
     source: "hierarchies of variation: Kalibera and Jones, ISMM 2013",
     draw: |dice| {
         let (apart, spread) = (dice.between(0.02, 0.05), dice.factor(0.02, 0.1));
-        Target::new(format!("{:.1} % apart", 100.0 * apart), 1.0, None, move |dice| {
+        WorldTarget::new(format!("{:.1} % apart", 100.0 * apart), 1.0, None, move |dice| {
             let level = 1.0 + apart * dice.normal();
             Course::new(dice.fork(), move |dice| level * (1.0 + spread * dice.normal()))
         })

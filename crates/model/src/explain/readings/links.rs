@@ -1,11 +1,12 @@
 //! What links show.
 
-use linerate_record::site::{BondMode, Encapsulation, NodeGroup, Plane, Site};
+use linerate_record::plan::Resource;
+use linerate_record::site::{Encapsulation, NodeGroup, Plane, Site};
 use linerate_record::units::bits_per_s;
 
 use super::{Expected, Moment};
-use crate::bond::{Direction, usable_members};
-use crate::explain::deviation::{links, members, nics_of};
+use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
+use crate::explain::deviation::{Hold, links};
 use crate::explain::forecast::{World, work};
 use crate::traffic::traffic;
 
@@ -15,18 +16,18 @@ fn places(world: &World) -> Vec<(usize, String)> {
     let ordinary = (0..world.site.groups.len()).find(|&group| world.site.groups[group].count > 0 && Some(group) != odd);
     let mut places: Vec<(usize, String)> = ordinary.into_iter().map(|group| (group, String::new())).collect();
     if let Some(odd) = &world.odd {
-        places.push((odd.group, format!(" on {}", odd.node.as_deref().unwrap_or("one node"))));
+        places.push((odd.group, format!(" on {}", odd.who())));
     }
     places
 }
 
 /// Bits per second that a node of a group sends (GET) or receives (PUT) on a link.
 fn load(world: &World, group: usize, link: &str, moment: Moment) -> f64 {
-    let traffic = traffic(&world.site, &world.geometry, &work(&world.site, moment.reads));
+    let traffic = traffic(&world.site, &world.geometries, &work(&world.site, moment.reads));
     let Some(node) = traffic.nodes.get(group) else { return 0.0 };
     let planes = &world.site.planes;
     let private = planes.private.as_ref().map_or(planes.public.link.as_str(), |plane| plane.link.as_str());
-    let of = |carries: bool, flow: crate::traffic::Flow| match (carries, moment.reads) {
+    let of = |carries: bool, flow: crate::traffic::NodeFlow| match (carries, moment.reads) {
         (false, _) => 0.0,
         (true, true) => flow.egress,
         (true, false) => flow.ingress,
@@ -46,10 +47,10 @@ fn over_links(
     for i in 0..2 {
         let (group, whose) = places.get(i).or(places.first())?;
         for (link, ..) in links(stated) {
-            let Some((seen, told)) = of(*group, &link) else { continue };
+            let Some((seen, reported)) = of(*group, &link) else { continue };
             figures.extend(seen);
             if i < places.len() {
-                words.push(format!("{told}{whose}"));
+                words.push(format!("{reported}{whose}"));
             }
         }
     }
@@ -60,17 +61,17 @@ pub(super) fn bond_members(stated: &Site, world: &World, moment: Moment) -> Opti
     let direction = if moment.reads { Direction::Egress } else { Direction::Ingress };
     over_links(stated, world, |group, link| {
         let bond = world.site.groups[group].bonds.iter().find(|bond| bond.name == link)?;
-        let whole = members(stated.groups.get(group).or(stated.groups.first())?, link);
-        let used = usable_members(bond.mode, members(&world.site.groups[group], link), direction).max(1);
+        let whole = ports(stated.groups.get(group).or(stated.groups.first())?, link);
+        let used = usable_members(bond.mode, ports(&world.site.groups[group], link), direction).max(1);
         let all = load(world, group, link, moment);
         let each = all / f64::from(used);
-        let told = match (whole, used) {
+        let reported = match (whole, used) {
             (..=1, _) => return None,
             (_, _) if all <= 0.0 => format!("nothing on {link}"),
             (whole, used) if used == whole => format!("{} on each of {whole} members of {link}", bits_per_s(each)),
             _ => format!("{} on {used} of {whole} members of {link}, others idle", bits_per_s(each)),
         };
-        Some((vec![each, all], told))
+        Some((vec![each, all], reported))
     })
 }
 
@@ -85,16 +86,44 @@ pub(super) fn link_speed(stated: &Site, world: &World, _: Moment) -> Option<Expe
     over_links(stated, world, |group, link| {
         let nodes = &world.site.groups[group];
         // Ports that carry nothing still have their speed.
-        let speeds = nics_of(nodes, link).into_iter().map(|nic| nodes.nics[nic].speed_bits_per_s);
+        let speeds = nics_of(nodes, link).map(|(_, nic)| nic.speed_bits_per_s);
         let slowest = speeds.fold(f64::INFINITY, f64::min);
         slowest.is_finite().then(|| (vec![slowest], format!("ports of {link} at {}", bits_per_s(slowest))))
+    })
+}
+
+/// Whether streams that fill a link reach as much in one direction as in the other: a policer or losses on the way
+/// leave less of one. How much that is in all, other readings tell without loading the link.
+pub(super) fn each_way(stated: &Site, world: &World, _: Moment) -> Option<Expected> {
+    let planes = &world.site.planes;
+    let private = planes.private.as_ref().unwrap_or(&planes.public);
+    let hold = world.odd.as_ref().and_then(|odd| Some((odd.group, odd.hold?)));
+    over_links(stated, world, |group, link| {
+        let left = |of_public: Resource, of_private: Resource| match hold {
+            Some((odd, Hold::Links { resources, share })) if odd == group => {
+                let is_held = (planes.public.link == link && resources.contains(&of_public))
+                    || (private.link == link && resources.contains(&of_private));
+                if is_held { share } else { 1.0 }
+            }
+            _ => 1.0,
+        };
+        let sent = left(Resource::PublicEgress, Resource::PrivateEgress);
+        let received = left(Resource::PublicIngress, Resource::PrivateIngress);
+        let words = if sent < received {
+            format!("{link} sends {:.0} % of what it receives", 100.0 * sent / received)
+        } else if received < sent {
+            format!("{link} receives {:.0} % of what it sends", 100.0 * received / sent)
+        } else {
+            format!("{link} alike each way")
+        };
+        Some((vec![sent, received], words))
     })
 }
 
 pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expected> {
     let of = |nodes: &NodeGroup, link: &str| {
         let bond = nodes.bonds.iter().find(|bond| bond.name == link)?;
-        Some(format!("{link} is {}", mode(bond.mode)))
+        Some(format!("{link} is {}", mode_name(bond.mode)))
     };
     let mut words = Vec::new();
     for (group, whose) in places(world) {
@@ -103,8 +132,8 @@ pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expec
             if whose.is_empty() {
                 words.extend(of(nodes, &link));
             }
-            let whole = stated.groups.get(group).or(stated.groups.first()).map_or(0, |group| members(group, &link));
-            let here = members(nodes, &link);
+            let whole = stated.groups.get(group).or(stated.groups.first()).map_or(0, |group| ports(group, &link));
+            let here = ports(nodes, &link);
             // Members that a hash leaves idle are up all the same; of the odd node, they are what is down.
             if !whose.is_empty() && here < whole {
                 words.push(format!("{here} of {whole} members of {link} up{whose}"));
@@ -112,18 +141,6 @@ pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expec
         }
     }
     (!words.is_empty()).then(|| Expected::words(words.join("; ")))
-}
-
-fn mode(mode: BondMode) -> &'static str {
-    match mode {
-        BondMode::Lacp => "802.3ad",
-        BondMode::BalanceXor => "balance-xor",
-        BondMode::BalanceRr => "balance-rr",
-        BondMode::ActiveBackup => "active-backup",
-        BondMode::BalanceTlb => "balance-tlb",
-        BondMode::BalanceAlb => "balance-alb",
-        BondMode::Broadcast => "broadcast",
-    }
 }
 
 pub(super) fn mtu(_: &Site, world: &World, _: Moment) -> Option<Expected> {

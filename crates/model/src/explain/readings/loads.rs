@@ -1,19 +1,22 @@
 //! What nodes, drives, racks and clients show.
 
 use linerate_record::plan::Resource;
-use linerate_record::site::{Entry, Site};
+use linerate_record::site::{Entry, Site, copies_name};
 use linerate_record::units::bytes_iec;
 
 use super::{Expected, Moment};
+use crate::explain::deviation::Odd;
 use crate::explain::forecast::{World, all_limits};
+use crate::layout::{Geometry, GeometryKind};
 
 /// How full the fullest of some resources is.
 fn use_of(world: &World, moment: Moment, resources: &[Resource], what: &str) -> Option<Expected> {
     let all = all_limits(world, moment.reads);
     let lowest = all.iter().find(|limit| resources.contains(&limit.resource))?;
-    let share = moment.bytes_per_s / lowest.limit_bytes_per_s;
+    // Within the error of a measurement a figure may be above a ceiling, and nothing is more than busy.
+    let share = (moment.bytes_per_s / lowest.limit_bytes_per_s).min(1.0);
     let odd = world.odd.as_ref().filter(|odd| lowest.group == Some(odd.group));
-    let whose = odd.map_or("", |odd| odd.node.as_deref().unwrap_or("one node"));
+    let whose = odd.map(Odd::who).unwrap_or_default();
     let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
     let words = format!("{what}{of} {:.0} % busy", share * 100.0);
     Some(Expected { figures: vec![share], words })
@@ -40,14 +43,19 @@ pub(super) fn rack_uplinks(_: &Site, world: &World, moment: Moment) -> Option<Ex
 }
 
 pub(super) fn layout(_: &Site, world: &World, _: Moment) -> Option<Expected> {
-    let cut = &world.geometry;
-    Some(Expected::words(format!("{}+{} shards", cut.data, cut.parity)))
+    let of = |cut: &Geometry| match cut.kind {
+        GeometryKind::Replicas => copies_name(cut.shards),
+        _ => format!("{}+{} shards", cut.data, cut.parity),
+    };
+    let mut pools: Vec<String> = world.geometries.pools().iter().map(of).collect();
+    pools.dedup();
+    Some(Expected::words(pools.join(" and ")))
 }
 
 pub(super) fn node_spread(_: &Site, world: &World, _: Moment) -> Option<Expected> {
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
     let words = match &world.odd {
-        Some(odd) => format!("{} lower than the others", odd.node.as_deref().unwrap_or("one node")),
+        Some(odd) => format!("{} lower than the others", odd.who()),
         None if through_one => "one node carries what the others do together".to_owned(),
         None => "every node alike".to_owned(),
     };

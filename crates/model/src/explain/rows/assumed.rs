@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bytes_iec;
 
 use super::cpu::scaled;
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{Parts, Variant, is_assumed};
 use crate::explain::readings::ReadingId;
 
 /// What another value of something that nobody stated costs.
@@ -61,19 +61,21 @@ fn of_path(site: &Site, path: &str) -> Vec<Variant> {
             })
         }
         ["nodes", name, "pcie" | "nics" | "drives", .., "generation"] | ["nodes", name, "pcie"] => {
-            generations(path, name)
+            generations(site, path, name)
         }
-        ["nodes", name, "nics", .., "lanes"] => {
-            scale(path, name, "PCIe lanes of NICs", Parts::PCIE, &[0.5, 2.0], |group, factor| {
-                group.nics.iter_mut().for_each(|nic| nic.lanes = scaled(nic.lanes, factor));
+        ["nodes", name, "nics", place, "lanes"] => {
+            let place = place.parse().unwrap_or(usize::MAX);
+            scale(path, name, "PCIe lanes of a NIC", Parts::PCIE, &[0.5, 2.0], move |group, factor| {
+                group.nics.get_mut(place).into_iter().for_each(|nic| nic.lanes = scaled(nic.lanes, factor));
             })
         }
         ["nodes", name, "sockets"] => scale(path, name, "sockets", Parts::PCIE, &[0.5, 2.0], |group, factor| {
             group.sockets = scaled(group.sockets, factor);
         }),
-        ["nodes", name, "drives", .., "count"] => {
-            scale(path, name, "drives of a node", Parts::DRIVES, &[0.5, 2.0], |group, factor| {
-                group.drives.iter_mut().for_each(|drives| drives.count = scaled(drives.count, factor));
+        ["nodes", name, "drives", place, "count"] => {
+            let place = place.parse().unwrap_or(usize::MAX);
+            scale(path, name, "drives of a node", Parts::DRIVES, &[0.5, 2.0], move |group, factor| {
+                group.drives.get_mut(place).into_iter().for_each(|drives| drives.count = scaled(drives.count, factor));
             })
         }
         ["data", "object_size"] => objects(site),
@@ -88,7 +90,7 @@ fn scale(
     what: &str,
     parts: Parts,
     factors: &[f64],
-    set: fn(&mut NodeGroup, f64),
+    set: impl Fn(&mut NodeGroup, f64) + Copy + 'static,
 ) -> Vec<Variant> {
     let of = |&factor: &f64| {
         let name = group.to_owned();
@@ -102,17 +104,30 @@ fn scale(
     factors.iter().map(of).collect()
 }
 
-fn generations(path: &str, group: &str) -> Vec<Variant> {
+/// Another generation at a path, and of what took it from there: the sockets' is the devices' where they state none.
+fn generations(site: &Site, path: &str, group: &str) -> Vec<Variant> {
+    let prefix = format!("nodes.{group}.");
+    let own = path.strip_prefix(&prefix).unwrap_or(path).to_owned();
+    let of_sockets = own.starts_with("pcie");
+    let follows = |kind: &str, place: usize| {
+        let own_path = format!("{kind}.{place}.generation");
+        own == own_path || of_sockets && is_assumed(site, &format!("{prefix}{own_path}"))
+    };
+    let stated = site.groups.iter().find(|known| known.name == group);
+    let nics: Vec<usize> = (0..stated.map_or(0, |of| of.nics.len())).filter(|&i| follows("nics", i)).collect();
+    let drives: Vec<usize> = (0..stated.map_or(0, |of| of.drives.len())).filter(|&i| follows("drives", i)).collect();
     let of = |up: bool| {
-        let name = group.to_owned();
+        let (name, nics, drives) = (group.to_owned(), nics.clone(), drives.clone());
         let word = if up { "one higher" } else { "one lower" };
-        let claim = format!("PCIe of {group} is {word} in generation than was assumed");
+        let claim = format!("PCIe of {group} ({own}) is {word} in generation than was assumed");
         Variant::new("assumed", format!("{path}: {word}"), claim, COST, Parts::PCIE, move |site| {
             let of = |generation: u32| if up { (generation + 1).min(6) } else { generation.saturating_sub(1).max(3) };
             for group in site.groups.iter_mut().filter(|group| group.name == name) {
-                group.pcie.generation = of(group.pcie.generation);
-                group.nics.iter_mut().for_each(|nic| nic.generation = of(nic.generation));
-                group.drives.iter_mut().for_each(|drives| drives.generation = of(drives.generation));
+                if of_sockets {
+                    group.pcie.generation = of(group.pcie.generation);
+                }
+                nics.iter().for_each(|&nic| group.nics[nic].generation = of(group.nics[nic].generation));
+                drives.iter().for_each(|&kind| group.drives[kind].generation = of(group.drives[kind].generation));
             }
         })
         .shown_by(ReadingId::Inventory)
@@ -152,4 +167,46 @@ fn timestamps(site: &Site, which: &str) -> Variant {
     })
     .shown_by(ReadingId::Mtu)
     .cured_by("leave timestamps on: they cost 12 bytes a packet", "without them, fast links may mistake old segments")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sites::site;
+
+    fn changed(site: &Site, path: &str) -> Site {
+        let found = of_path(site, path);
+        let lower = found.iter().find(|variant| variant.value.ends_with("one lower")).expect("it is varied");
+        let mut changed = site.clone();
+        (lower.change)(&mut changed);
+        changed
+    }
+
+    #[test]
+    fn a_generation_that_is_stated_stays_where_another_is_assumed() {
+        let mut site = site();
+        site.assumed.insert("nodes.storage.nics.1.generation".to_owned(), "that of the sockets".to_owned());
+        let other = changed(&site, "nodes.storage.nics.1.generation");
+        assert_eq!((other.groups[0].nics[1].generation, other.groups[0].nics[0].generation), (4, 5));
+        assert_eq!((other.groups[0].pcie.generation, other.groups[0].drives[0].generation), (5, 4));
+        // The sockets' goes with what has no word of its own.
+        site.assumed.insert("nodes.storage.pcie.generation".to_owned(), "usual".to_owned());
+        let other = changed(&site, "nodes.storage.pcie.generation");
+        assert_eq!((other.groups[0].pcie.generation, other.groups[0].nics[1].generation), (4, 4));
+        assert_eq!((other.groups[0].nics[0].generation, other.groups[0].drives[0].generation), (5, 4));
+    }
+
+    #[test]
+    fn drives_that_are_stated_are_counted_as_they_are() {
+        let mut site = site();
+        let stated = site.groups[0].drives[0].clone();
+        site.groups[0].drives.push(stated);
+        site.assumed.insert("nodes.storage.drives.1.count".to_owned(), "nobody stated it".to_owned());
+        for variant in of_path(&site, "nodes.storage.drives.1.count") {
+            let mut other = site.clone();
+            (variant.change)(&mut other);
+            assert_eq!(other.groups[0].drives[0], site.groups[0].drives[0], "{}", variant.value);
+            assert_ne!(other.groups[0].drives[1], site.groups[0].drives[1], "{}", variant.value);
+        }
+    }
 }

@@ -28,9 +28,10 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     }
     for speed in lower(clients.speed_bits_per_s) {
         let claim = format!("clients' ports run at {}", bits_per_s(speed));
-        let cost = cost_of(site, 4.0, &["clients.speed"]);
         let value = bits_per_s(speed);
-        found.push(of("clients-speed", value, claim, cost, move |site| site.clients.speed_bits_per_s = speed));
+        let stated = vec![("clients.speed".to_owned(), bits_per_s(clients.speed_bits_per_s))];
+        let variant = of("clients-speed", value, claim, 4.0, move |site| site.clients.speed_bits_per_s = speed);
+        found.push(variant.instead_of(site, stated));
     }
     found
 }

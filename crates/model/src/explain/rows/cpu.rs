@@ -8,26 +8,27 @@ use crate::explain::deviation::{Parts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
 
 /// What is encrypted, whether the site says so, where it says it, and how to say otherwise.
-type Switch = (&'static str, bool, &'static [&'static str], fn(&mut Engine, bool));
+type Switch = (&'static str, bool, &'static str, fn(&mut Engine, bool));
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let mut found: Vec<Variant> = FACTORS.iter().map(|&factor| slower(site, factor)).collect();
     let engine = &site.engine;
     let switches: [Switch; 3] = [
-        ("TLS with clients", engine.tls, &["engine.tls"], |engine, on| engine.tls = on),
-        ("TLS among nodes", engine.internal_tls, &["engine.internal_tls"], |engine, on| engine.internal_tls = on),
-        ("encryption at rest", engine.encryption, &["engine.encryption"], |engine, on| engine.encryption = on),
+        ("TLS with clients", engine.tls, "engine.tls", |engine, on| engine.tls = on),
+        ("TLS among nodes", engine.internal_tls, "engine.internal_tls", |engine, on| engine.internal_tls = on),
+        ("encryption at rest", engine.encryption, "engine.encryption", |engine, on| engine.encryption = on),
     ];
-    for (what, on, paths, set) in switches {
+    for (what, on, path, set) in switches {
         let word = if on { "off" } else { "on" };
         let variant = Variant::new(
             "engine-cryptography",
             format!("{what}: {word}"),
             format!("{what} is {word}"),
-            cost_of(site, 4.0, paths),
+            4.0,
             Parts::CPU,
             move |site| set(&mut site.engine, !on),
         );
+        let variant = variant.instead_of(site, vec![(path.to_owned(), on.to_string())]);
         let change = format!("see that {what} is as stated, and that processors offer AES to the engine");
         found
             .push(variant.shown_by(ReadingId::CpuUse).cured_by(change, "what is not encrypted can be read on its way"));
@@ -36,19 +37,14 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 }
 
 fn slower(site: &Site, factor: f64) -> Variant {
-    let cost = of_factors(cost_of(site, 2.5, &["nodes.*.cores"]));
+    let cost = of_factors(cost_of(site, 3.5, &["nodes.*.cores"]));
     let claim = format!("processors do {} of what the model takes", percent(factor));
-    let variant = Variant::new("cpu", percent(factor), claim, cost, Parts::CPU, move |site| {
-        for group in &mut site.groups {
-            group.cores = scaled(group.cores, factor);
-        }
-    })
-    .shown_by(ReadingId::CpuUse)
-    .cured_by(
-        "give the engine all cores, the performance governor and no limit of its pod",
-        "power and heat; neighbours on the node lose their share",
-    );
-    Variant { free: true, ..variant }
+    let variant =
+        Variant::new("cpu", percent(factor), claim, cost, Parts::CPU, |_| {}).shown_by(ReadingId::CpuUse).cured_by(
+            "give the engine all cores, the performance governor and no limit of its pod",
+            "power and heat; neighbours on the node lose their share",
+        );
+    Variant { free: true, cpu_share: factor, ..variant }
 }
 
 /// Cores by a factor, at least one.

@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{Parts, Variant, is_assumed};
 use crate::explain::readings::ReadingId;
 
 /// Ways in that differ in what nodes carry, with what they cost.
@@ -29,17 +29,63 @@ const WAYS: [(Entry, &str, &str, f64); 4] = [
     ),
 ];
 
+/// Those of clients on the storage nodes: whom they ask. No other way in is modelled of them.
+const WAYS_ON_NODES: [(Entry, &str, &str, f64); 2] = [
+    (Entry::ClientSide, "every node", "the nodes' clients spread their requests over all nodes", 3.5),
+    (Entry::Local, "own node", "each client asks the storage node that it runs on, and no other", 3.5),
+];
+
+/// What puts a way in right.
+const CURE: (&str, &str) = (
+    "spread connections over all nodes as stated (client-side list, BGP with policy Local)",
+    "policy Local sends nothing to nodes without a pod, and clients see other addresses",
+);
+const CURE_ON_NODES: (&str, &str) = (
+    "give each client the list of hosts that is stated: all nodes, or its own alone",
+    "a load that differs from before",
+);
+/// What is to be done where clients ask less far than stated: that is faster.
+const STATE_LOCAL: (&str, &str) = (
+    "correct the site: entry: local, for that is how clients ask already, and it is the faster way",
+    "none: it is a correction of the description",
+);
+
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
-    WAYS.iter()
+    let on_nodes = site.has_clients_on_nodes();
+    let ways = if on_nodes { WAYS_ON_NODES.as_slice() } else { WAYS.as_slice() };
+    ways.iter()
         .filter(|(entry, ..)| *entry != site.entry)
         .map(|&(entry, value, claim, cost)| {
-            let cost = cost_of(site, cost, &["entry"]);
-            Variant::new("entry", value, claim, cost, Parts::ENTRY, move |site| site.entry = entry)
-                .shown_by(ReadingId::NodeSpread)
-                .cured_by(
-                    "spread connections over all nodes as stated (client-side list, BGP with policy Local)",
-                    "policy Local sends nothing to nodes without a pod, and clients see other addresses",
-                )
+            // A stated path with a policy that nobody stated leaves that alone open.
+            let by_path = std::mem::discriminant(&entry) != std::mem::discriminant(&site.entry);
+            let keys: &[&str] = if by_path { &["entry.path"] } else { &["entry.policy"] };
+            let (change, risks) = match entry {
+                Entry::Local => STATE_LOCAL,
+                _ if on_nodes => CURE_ON_NODES,
+                _ => CURE,
+            };
+            let instead = keys.iter().map(|key| ((*key).to_owned(), word(site.entry).to_owned())).collect();
+            let reported = if is_assumed(site, keys[0]) {
+                format!("{claim} (the site does not state {:?}: {} was taken)", keys[0], word(site.entry))
+            } else {
+                claim.to_owned()
+            };
+            Variant::new("entry", value, reported, cost, Parts::ENTRY, move |site| site.entry = entry)
+                .instead_of(site, instead)
+                .shown_by(if on_nodes { ReadingId::PlaneBytes } else { ReadingId::NodeSpread })
+                .cured_by(change, risks)
         })
         .collect()
+}
+
+/// What a way in is called in a site.
+fn word(entry: Entry) -> &'static str {
+    match entry {
+        Entry::ClientSide => "client-side",
+        Entry::Bgp { .. } => "bgp",
+        Entry::L2Announcement { .. } => "l2-announcement",
+        Entry::NodePort { .. } => "node-port",
+        Entry::ClusterMesh => "cluster-mesh",
+        Entry::Local => "local",
+    }
 }

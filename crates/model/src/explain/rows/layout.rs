@@ -3,40 +3,37 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Protection, Site};
 
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{Parts, Variant, is_assumed};
 use crate::explain::readings::ReadingId;
-use crate::layout::{Geometry, geometry};
+use crate::layout::{Geometry, largest, pools};
 
 /// Shards of data and parity of erasure-coded pools as they are made.
 const POOLS: [(u32, u32); 9] = [(2, 1), (2, 2), (3, 2), (4, 2), (4, 3), (6, 3), (8, 3), (8, 4), (10, 4)];
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
-    let Ok(stated) = geometry(site) else { return Vec::new() };
+    let Ok(pools) = pools(site) else { return Vec::new() };
+    let stated = largest(site, &pools).geometry;
     match site.engine.protection {
-        Protection::Sets { parity, .. } => sets(site, &stated, parity.is_some()),
+        Protection::Sets { .. } => sets(site, &stated),
         Protection::Erasure { data, parity } => POOLS
             .iter()
             .filter(|&&pool| pool != (data, parity))
-            .map(|&(data, parity)| {
-                of(site, format!("{data}+{parity}"), costs(true), Protection::Erasure { data, parity })
-            })
+            .map(|&(data, parity)| of(site, format!("{data}+{parity}"), COST, Protection::Erasure { data, parity }))
             .collect(),
         Protection::Replicas { copies } => (1..=4)
             .filter(|&other| other != copies)
-            .map(|copies| of(site, format!("{copies} copies"), costs(true), Protection::Replicas { copies }))
+            .map(|copies| of(site, format!("{copies} copies"), COST, Protection::Replicas { copies }))
             .collect(),
     }
 }
 
-/// What another layout costs. Engines report their own, so that a stated one is rarely wrong, and their choice follows
-/// from their sources, so that an assumed one is not much more often.
-fn costs(stated: bool) -> f64 {
-    if stated { 5.0 } else { 4.5 }
-}
+/// What another layout costs. Engines report their own, so that one is rarely wrong, and their choice follows from
+/// their sources, so that it is rarely wrong either where nobody stated it.
+const COST: f64 = 4.5;
 
 /// Other parities of the same sets, and other sets with each parity. Sets must divide the drives; which of them the
 /// engine would choose is not asked, since an older choice stays with the data.
-fn sets(site: &Site, stated: &Geometry, parity_stated: bool) -> Vec<Variant> {
+fn sets(site: &Site, stated: &Geometry) -> Vec<Variant> {
     let drives: u32 = site.groups.iter().map(|group| group.count * group.drives_per_node()).sum();
     let mut found = Vec::new();
     for shards in (2..=16).filter(|&size| drives.is_multiple_of(size)) {
@@ -46,7 +43,7 @@ fn sets(site: &Site, stated: &Geometry, parity_stated: bool) -> Vec<Variant> {
             }
             let other_set = if shards == stated.shards { 0.0 } else { 1.5 };
             let protection = Protection::Sets { set_drives: Some(shards), parity: Some(parity) };
-            let cost = costs(parity_stated) + other_set;
+            let cost = COST + other_set;
             found.push(of(site, format!("{}+{parity}", shards - parity), cost, protection));
         }
     }
@@ -57,9 +54,24 @@ fn of(site: &Site, value: String, cost: f64, protection: Protection) -> Variant 
     let claim = format!("objects are cut as {value}");
     let link = if site.planes.private.is_some() { "the private plane" } else { "the network" };
     Variant::new("layout", value, claim, cost, Parts::LAYOUT, move |site| site.engine.protection = protection)
+        .against(stated(site))
         .shown_by(ReadingId::Layout)
         .cured_by(
             format!("state the layout as it is; one of less parity writes less over {link}"),
             "less parity survives fewer failures, and holds for objects written from then on only",
         )
+}
+
+/// What the site says of it, if it does.
+fn stated(site: &Site) -> Option<String> {
+    let reported = match site.engine.protection {
+        Protection::Sets { parity: None, .. } => return None,
+        Protection::Sets { set_drives: Some(shards), parity: Some(parity) } => {
+            format!("{}+{parity}", shards.saturating_sub(parity))
+        }
+        Protection::Sets { set_drives: None, parity: Some(parity) } => format!("parity of {parity}"),
+        Protection::Erasure { data, parity } => format!("{data}+{parity}"),
+        Protection::Replicas { copies } => format!("{copies} copies"),
+    };
+    (!is_assumed(site, "engine.protection")).then(|| format!("engine.protection: {reported}"))
 }

@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Product, Site};
 
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{Parts, Variant};
 use crate::explain::readings::ReadingId;
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
@@ -17,11 +17,12 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     } else {
         ("ignored", "reads take shards wherever they lie")
     };
-    let cost = cost_of(site, 3.0, &["engine.local_shards"]);
+    let stated = vec![("engine.local_shards".to_owned(), site.engine.local_shards.to_string())];
     vec![
-        Variant::new("local-shards", value, claim, cost, Parts::LOCALITY, move |site| {
+        Variant::new("local-shards", value, claim, 3.0, Parts::LOCALITY, move |site| {
             site.engine.local_shards = local;
         })
+        .instead_of(site, stated)
         .shown_by(ReadingId::PlaneBytes)
         .cured_by("set the engine's option for local shards as stated", "a restart of the engine"),
     ]

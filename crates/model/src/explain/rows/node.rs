@@ -1,15 +1,32 @@
-//! One node, or one drive of it, is slower than the others. Figures per node name it; without them it is just one.
+//! One node, or one drive of it, is slower than the others, or two nodes are alike. Figures per node name them; without
+//! them it is just one.
 
 use linerate_record::explanation::Observations;
+use linerate_record::plan::Resource;
 use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bits_per_s;
 
+use super::drives::scale;
 use super::members::keep_members_of;
-use super::speed::lower;
+use super::speed::{lower, run_group_at};
 use super::{FACTORS, of_factors, percent};
-use crate::explain::deviation::{Odd, Parts, Variant, links, members, nics_of};
+use crate::bond::{nics_of, ports};
+use crate::explain::deviation::{Hold, Odd, Parts, Variant, links};
 use crate::explain::nodes;
 use crate::explain::readings::ReadingId;
+
+/// What a slow node costs more that no figure of a node hints at, in log odds: a judgement.
+const UNHEARD_OF: f64 = 1.0;
+
+/// What a second node costs more that has the same fault, in log odds: less than another fault, since what befalls one
+/// (a batch, a switch, a step that was left out) often befalls its neighbour. A judgement.
+const ANOTHER: f64 = 2.0;
+
+/// What it risks to take one node out, and one of two after the other.
+const RISKS: [&str; 2] = [
+    "while it is out, the data that it holds survives one failure fewer, and rebuilding loads the other nodes",
+    "while one of them is out, the data that it holds survives one failure fewer, and rebuilding loads the other nodes",
+];
 
 /// What befalls one node.
 struct Fault {
@@ -20,6 +37,7 @@ struct Fault {
     shown_by: ReadingId,
     befall: fn(&mut NodeGroup, &Wound),
     wound: Wound,
+    hold: Option<Hold>,
 }
 
 /// The figures of a fault.
@@ -32,41 +50,53 @@ struct Wound {
 }
 
 pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant> {
-    let named = nodes::suspects(observations);
+    let named = nodes::suspects(site, observations);
     let mut found = Vec::new();
     for (group, stated) in site.groups.iter().enumerate().filter(|(_, group)| group.count > 0) {
-        let of_group = named.iter().filter(|node| place(site, node) == group);
-        let candidates: Vec<Option<String>> = std::iter::once(None).chain(of_group.cloned().map(Some)).collect();
-        for node in candidates {
-            found.extend(faults(site, stated).into_iter().map(|fault| of(site, group, node.clone(), fault)));
+        // Nodes whose names tell of no kind are of the first.
+        let of_group = named.iter().filter(|node| nodes::kind_of(site, node) == group);
+        let suspects: Vec<&String> = of_group.collect();
+        for nodes in choices(&suspects, stated.count) {
+            let mut all = faults(site, stated);
+            if !nodes.is_empty() {
+                all.extend(finer(site));
+            }
+            // Drives of two nodes are shown by no figure of theirs.
+            all.retain(|fault| nodes.len() < 2 || fault.id != SLOW_DRIVE);
+            found.extend(all.into_iter().map(|fault| of(site, group, nodes.clone(), fault)));
         }
     }
     found
 }
 
-/// The group that a node is of: the one whose name its name begins with, or the first.
-fn place(site: &Site, node: &str) -> usize {
-    let begins = |group: &NodeGroup| node.starts_with(group.name.as_str());
-    site.groups.iter().position(begins).unwrap_or(0)
+/// One node that no figure names, each suspect, and every two of them.
+fn choices(suspects: &[&String], nodes: u32) -> Vec<Vec<String>> {
+    let mut found = vec![Vec::new()];
+    for (second, one) in suspects.iter().enumerate() {
+        found.push(vec![(*one).clone()]);
+        let pairs = suspects[..second].iter().map(|other| vec![(*other).clone(), (*one).clone()]);
+        found.extend(pairs.filter(|_| nodes > 2));
+    }
+    found
 }
 
 fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
     let mut found = Vec::new();
     for (name, _, link) in links(site) {
-        let most = members(group, &name);
+        let most = ports(group, &name);
         if group.bonds.iter().any(|bond| bond.name == name) && most > 1 {
             found.push(Fault {
                 id: "slow-node-link",
-                what: format!("{} of {most} members of {name} are up", most - 1),
+                what: format!("{} of {most} members of {name} {} up", most - 1, if most == 2 { "is" } else { "are" }),
                 cost: 3.0,
                 parts: Parts::NODE.and(link),
                 shown_by: ReadingId::BondMode,
                 befall: |group, wound| keep_members_of(group, &wound.link, wound.members),
                 wound: Wound { link: name.clone(), members: most - 1, ..Wound::default() },
+                hold: None,
             });
         }
-        let ports = nics_of(group, &name).into_iter();
-        let speed = ports.map(|nic| group.nics[nic].speed_bits_per_s).fold(f64::INFINITY, f64::min);
+        let speed = nics_of(group, &name).map(|(_, nic)| nic.speed_bits_per_s).fold(f64::INFINITY, f64::min);
         let mut speeds = if speed.is_finite() { lower(speed) } else { Vec::new() };
         // Shaped links, and links of two lanes of which one is dead.
         if speed.is_finite() && !speeds.contains(&(speed / 2.0)) {
@@ -78,33 +108,93 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
             cost: 3.0,
             parts: Parts::NODE.and(link),
             shown_by: ReadingId::LinkSpeed,
-            befall: |group, wound| {
-                for nic in nics_of(group, &wound.link) {
-                    group.nics[nic].speed_bits_per_s = wound.speed_bits_per_s;
-                }
-            },
+            befall: |group, wound| run_group_at(group, &wound.link, wound.speed_bits_per_s),
             wound: Wound { link: name.clone(), speed_bits_per_s, ..Wound::default() },
+            hold: None,
         }));
+        found.extend(one_way(&name, link));
     }
     found.extend(FACTORS.iter().filter(|_| group.drives_per_node() > 0).map(|&factor| Fault {
-        id: "slow-drive",
+        id: SLOW_DRIVE,
         what: format!("one drive runs at {}", percent(factor)),
-        cost: of_factors(3.0),
+        cost: of_factors(2.5),
         parts: Parts::NODE,
         shown_by: ReadingId::DriveUse,
         befall: |group, wound| slow_drive(group, wound.factor),
         wound: Wound { factor, ..Wound::default() },
+        hold: None,
     }));
-    found.extend([0.75, 0.5, 0.25].map(|factor| Fault {
+    found.extend(PROCESSORS.map(processors));
+    found
+}
+
+/// The one fault that shows at all nodes.
+const SLOW_DRIVE: &str = "slow-drive";
+
+/// What processors of a node that no figure names may leave.
+const PROCESSORS: [f64; 3] = [0.75, 0.5, 0.25];
+
+/// Whatever the processors have in reserve: a quota, heat or another program leaves less than the node needs.
+fn processors(share: f64) -> Fault {
+    Fault {
         id: "slow-node-cpu",
-        what: format!("processors run at {}", percent(factor)),
+        what: format!("processors leave {} of what the rest of the node could do", percent(share)),
         cost: 4.0,
         parts: Parts::NODE,
         shown_by: ReadingId::CpuUse,
-        befall: |group, wound| group.cores = super::cpu::scaled(group.cores, wound.factor),
-        wound: Wound { factor, ..Wound::default() },
-    }));
-    found
+        befall: |_, _| {},
+        wound: Wound::default(),
+        hold: Some(Hold::Processors { share }),
+    }
+}
+
+/// What a node's own figure tells more of than whether it is slow: links and processors by any share.
+fn finer(site: &Site) -> Vec<Fault> {
+    let links = links(site).into_iter().flat_map(|(name, _, link)| {
+        let resources = match link {
+            Parts::PUBLIC_LINK => &[Resource::PublicEgress, Resource::PublicIngress][..],
+            Parts::PRIVATE_LINK => &[Resource::PrivateEgress, Resource::PrivateIngress],
+            _ => &EVERY_LINK,
+        };
+        FACTORS.map(|share| Fault {
+            id: "slow-node-link",
+            what: format!("{name} carries {} of what it should", percent(share)),
+            cost: of_factors(3.5),
+            parts: Parts::NODE.and(link),
+            shown_by: ReadingId::EachWay,
+            befall: |_, _| {},
+            wound: Wound::default(),
+            hold: Some(Hold::Links { resources, share }),
+        })
+    });
+    let processors = FACTORS.iter().filter(|share| !PROCESSORS.contains(share)).map(|&share| processors(share));
+    links.chain(processors.map(|fault| Fault { cost: of_factors(4.0), ..fault })).collect()
+}
+
+/// Both directions of both planes.
+const EVERY_LINK: [Resource; 4] =
+    [Resource::PublicEgress, Resource::PublicIngress, Resource::PrivateEgress, Resource::PrivateIngress];
+
+/// A link that is slow in one direction: a policer, or losses, on the way.
+fn one_way(name: &str, link: Parts) -> impl Iterator<Item = Fault> {
+    let sending = ("sends", &[Resource::PublicEgress, Resource::PrivateEgress][..]);
+    let receiving = ("receives", &[Resource::PublicIngress, Resource::PrivateIngress][..]);
+    let ways = [sending, receiving].map(|(way, both)| match link {
+        Parts::PUBLIC_LINK => (way, &both[..1]),
+        Parts::PRIVATE_LINK => (way, &both[1..]),
+        _ => (way, both),
+    });
+    let name = name.to_owned();
+    ways.into_iter().flat_map(|way| [0.5, 0.25].map(|share| (way, share))).map(move |((way, resources), share)| Fault {
+        id: "slow-node-link",
+        what: format!("{name} {way} at {}", percent(share)),
+        cost: 3.5,
+        parts: Parts::NODE.and(link),
+        shown_by: ReadingId::EachWay,
+        befall: |_, _| {},
+        wound: Wound::default(),
+        hold: Some(Hold::Links { resources, share }),
+    })
 }
 
 /// One drive of the first kind becomes a kind of its own.
@@ -113,35 +203,62 @@ fn slow_drive(group: &mut NodeGroup, factor: f64) {
     let mut slow = first.clone();
     first.count -= 1;
     slow.count = 1;
-    for figure in [&mut slow.read_bytes_per_s, &mut slow.write_bytes_per_s, &mut slow.read_iops, &mut slow.write_iops] {
-        *figure *= factor;
-    }
+    scale(&mut slow, factor);
     group.drives.push(slow);
 }
 
-fn of(site: &Site, group: usize, node: Option<String>, fault: Fault) -> Variant {
-    let who = match &node {
-        Some(node) => node.clone(),
-        None if site.groups.len() > 1 => format!("one node of {}", site.groups[group].name),
-        None => "one node".to_owned(),
+fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
+    let who = match &nodes[..] {
+        [] if site.groups.len() > 1 => format!("one node of {}", site.groups[group].name),
+        [] => "one node".to_owned(),
+        named => named.join(" and "),
     };
-    let alone = site.groups[group].count == 1;
+    let count = nodes.len().max(1) as u32;
+    let alone = site.groups[group].count == count;
     let odd = if alone { group } else { site.groups.len() };
-    let Fault { id, what, cost, parts, shown_by, befall, wound } = fault;
-    let variant = Variant::new(id, format!("{who}: {what}"), format!("of {who}, {what}"), cost, parts, move |site| {
+    let Fault { id, what, cost, parts, shown_by, befall, wound, hold } = fault;
+    let is_seen_there = id != SLOW_DRIVE;
+    let cost = match nodes.len() {
+        0 if is_seen_there => cost + UNHEARD_OF,
+        2 => cost + ANOTHER,
+        _ => cost,
+    };
+    let variant = Variant::new(id, format!("{who}: {what}"), format!("at {who}, {what}"), cost, parts, move |site| {
         if alone {
             befall(&mut site.groups[group], &wound);
         } else {
             let mut one = site.groups[group].clone();
-            site.groups[group].count -= 1;
-            one.count = 1;
+            site.groups[group].count -= count;
+            one.count = count;
             befall(&mut one, &wound);
             site.groups.push(one);
         }
     });
-    let variant = variant.shown_by(shown_by).cured_by(
-        format!("repair {who}, or take it out until it is"),
-        "while it is out, data of that node has one failure less to spare, and healing loads the others",
-    );
-    Variant { free: id == "slow-drive", odd: Some(Odd { node, group: odd }), ..variant }
+    let (change, risks) = match nodes.len() {
+        0 => (format!("find {who} that is slow, and repair it, or take it out of service until then"), RISKS[0]),
+        1 => (format!("repair {who}, or take it out of service until it is repaired"), RISKS[0]),
+        _ => (format!("repair {who}; where they must be taken out of service for it, one at a time"), RISKS[1]),
+    };
+    let variant = variant.shown_by(shown_by).cured_by(change, risks);
+    // The values of one fault of one node are one cause, shown at its best.
+    Variant { free: true, odd: Some(Odd { nodes, rack: None, group: odd, hold, is_seen_there }), ..variant }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ports that are policed, or lose packets, negotiate their speed all the same.
+    #[test]
+    fn a_link_that_is_slow_one_way_is_shown_by_what_it_carries_each_way() {
+        let found = faults(&crate::sites::site(), &crate::sites::site().groups[0]);
+        let one_way: Vec<_> = found.iter().filter(|fault| matches!(fault.hold, Some(Hold::Links { .. }))).collect();
+        assert_eq!(one_way.len(), 8);
+        for fault in one_way {
+            let shown = fault.shown_by.reported();
+            assert!(shown.contains("iperf3") && shown.contains("tx_bytes") && !shown.contains("ethtool"), "{shown}");
+        }
+        let slow = found.iter().filter(|fault| fault.what.contains("run at"));
+        assert!(slow.into_iter().all(|fault| fault.shown_by == ReadingId::LinkSpeed));
+    }
 }

@@ -3,7 +3,8 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{NodeGroup, Site};
 
-use crate::explain::deviation::{Parts, Variant, cost_of, members};
+use crate::bond::ports;
+use crate::explain::deviation::{Parts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
 
 const PRIVATE: Parts = Parts::PLANES.and(Parts::PRIVATE_LINK).and(Parts::PRIVATE_MTU).and(Parts::PRIVATE_WRAP);
@@ -14,18 +15,16 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 
 fn shared(site: &Site) -> Variant {
     let link = &site.planes.public.link;
-    Variant::new(
-        "plane-shared",
-        link,
-        format!("traffic among nodes runs over {link} too"),
-        cost_of(site, 2.5, &["planes.private"]),
-        PRIVATE,
-        |site| site.planes.private = None,
-    )
+    let private = site.planes.private.iter();
+    let stated = private.map(|plane| ("planes.private.link".to_owned(), plane.link.clone())).collect();
+    Variant::new("plane-shared", link, format!("traffic among nodes runs over {link} too"), 2.5, PRIVATE, |site| {
+        site.planes.private = None
+    })
+    .instead_of(site, stated)
     .shown_by(ReadingId::PlaneBytes)
     .cured_by(
         "let nodes find each other by addresses of the private plane: endpoints, host names and routes of the engine",
-        "an engine that is told other endpoints restarts, and MinIO's must stay the same on all nodes",
+        "an engine that is given other endpoints restarts, and MinIO's must stay the same on all nodes",
     )
 }
 
@@ -36,7 +35,7 @@ fn separate(site: &Site) -> Option<Variant> {
         let bonds = group.bonds.iter().map(|bond| bond.name.clone());
         let bonded = |name: &str| group.bonds.iter().any(|bond| bond.nics.iter().any(|nic| nic == name));
         let nics = group.nics.iter().filter(|nic| !bonded(&nic.name)).map(|nic| nic.name.clone());
-        bonds.chain(nics).filter(|name| name != public && members(group, name) > 0).collect()
+        bonds.chain(nics).filter(|name| name != public && ports(group, name) > 0).collect()
     };
     let mut of_groups = site.groups.iter().map(idle);
     let first = of_groups.next()?;

@@ -4,7 +4,8 @@ use linerate_record::explanation::Observations;
 use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bits_per_s;
 
-use crate::explain::deviation::{Parts, Variant, cost_of, links, nics_of};
+use crate::bond::line_rate_bits_per_s;
+use crate::explain::deviation::{Parts, Variant, cost_of, links};
 use crate::explain::readings::ReadingId;
 
 /// Ratios by which fabrics are oversubscribed.
@@ -26,7 +27,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         None => RATIOS.iter().map(|ratio| (whole / ratio, format!("{ratio}:1"))).collect(),
         Some(_) => LEFT.iter().map(|left| (whole * left, super::percent(*left))).collect(),
     };
-    let cost = cost_of(site, 3.0, &["fabric"]) + (choices.len() as f64).ln();
+    let cost = cost_of(site, 3.0, &["fabric.rack_uplinks"]) + (choices.len() as f64).ln();
     choices.into_iter().map(|(uplink, word)| of(uplink, &word, full.is_some(), cost)).collect()
 }
 
@@ -52,11 +53,7 @@ fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
 /// What the links of one rack's nodes carry, where that is most.
 fn below(site: &Site) -> f64 {
     let of = |group: &NodeGroup| {
-        let node: f64 = links(site)
-            .iter()
-            .flat_map(|(link, ..)| nics_of(group, link))
-            .map(|nic| f64::from(group.nics[nic].ports) * group.nics[nic].speed_bits_per_s)
-            .sum();
+        let node: f64 = links(site).iter().map(|(link, ..)| line_rate_bits_per_s(group, link)).sum();
         node * f64::from(group.count) / f64::from(group.racks.max(1))
     };
     site.groups.iter().map(of).fold(0.0, f64::max)

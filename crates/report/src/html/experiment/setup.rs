@@ -4,7 +4,7 @@ use linerate_record::experiment::{Arm, Design, Experiment, ExperimentReport, Loo
 use linerate_record::knob::{Change, Space};
 use linerate_record::units::{bits_per_s, duration_ns};
 
-use super::{Row, escaped, exact, table, told, words};
+use super::{Row, escaped, exact, reported, table, words};
 use crate::html::markup;
 
 /// The changes that were shown to help, and how to make them.
@@ -38,7 +38,7 @@ pub(super) fn looks(report: &Report) -> String {
     let row = |(i, look): (usize, &Look)| {
         let decided = look.decided.iter().map(|(number, decision)| {
             let arm = report.design.arms.get(*number as usize).map_or("an arm", |arm| arm.name.as_str());
-            format!("{arm}: {}", told::decided(*decision))
+            format!("{arm}: {}", reported::decided(*decision))
         });
         let spent = format!("{:.2} %", 100.0 * look.alpha_spent);
         Row::default()
@@ -49,7 +49,7 @@ pub(super) fn looks(report: &Report) -> String {
     };
     let hint = format!(
         "<p class=\"hint\">Of {} that may be spent in all: looking often makes no more false calls.</p>\n",
-        told::exact_percent(report.design.alpha)
+        reported::exact_percent(report.design.alpha)
     );
     let heads = ["Blocks that count", "Level spent|share of false calls risked up to here", "<Decided"];
     hint + &table("Looks at the blocks", &heads, &report.looks.iter().enumerate().map(row).collect::<String>())
@@ -62,7 +62,7 @@ pub(super) fn spoiled(report: &Report) -> String {
         Row::default().name(&number.to_string()).sentence(&block.spoiled.join("; ")).whole()
     };
     let rows: String = spoiled.map(row).collect();
-    if rows.is_empty() { rows } else { table("Spoiled blocks", &["Block", "<Why"], &rows) }
+    if rows.is_empty() { rows } else { table("Excluded blocks", &["Block", "<Why"], &rows) }
 }
 
 /// Arms that were asked for and left out.
@@ -79,7 +79,7 @@ pub(super) fn design(report: &ExperimentReport) -> String {
     let experiment = &report.experiment;
     let nothing = Means::default();
     let row = |(i, arm): (usize, &Arm)| {
-        let means = told::means(experiment.means.get(i).unwrap_or(&nothing));
+        let means = reported::means(experiment.means.get(i).unwrap_or(&nothing));
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
@@ -101,8 +101,8 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         design.seed
     );
     let mut facts = vec![
-        ("False calls", format!("of effects called, at most {} are none", told::exact_percent(design.alpha))),
-        ("What matters", format!("an effect of {}", told::exact_percent(design.matters_share))),
+        ("False calls", format!("of effects called, at most {} are none", reported::exact_percent(design.alpha))),
+        ("What matters", format!("an effect of {}", reported::exact_percent(design.matters_share))),
         ("At most", at_most(design)),
         ("Looks after", design.looks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " blocks that count"),
         ("Rearrangements", words::grouped(u64::from(design.draws))),

@@ -1,0 +1,320 @@
+//! From the records of a run to its view.
+
+mod clients;
+mod shape;
+mod tails;
+/// What each GET of a workload reads, where that is a range.
+fn range_bytes(workload: &str, asked: &LoadRequest) -> Option<u64> {
+    let gets = workload == "get" || workload.starts_with("mixed ") && workload.contains("get=");
+    asked.range_bytes.filter(|_| gets)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
+pub mod timeline;
+
+use std::borrow::Cow;
+
+use linerate_record::histogram::{self, DecodeError, Latencies};
+use linerate_record::run::{Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, Purpose};
+
+use crate::precision::{self, PrecisionWatch, Rule};
+use crate::records::Records;
+use crate::view::{
+    ClientCeiling, CpuCost, Estimate, HostFigures, Latency, Measure, OpFigures, Point, RunSummary, Series, Summary,
+    VIEW_SCHEMA, View, measure_of,
+};
+use crate::{canary, counters, estimate, findings, limits, open_loop};
+pub use clients::together;
+use tails::with_tails;
+
+/// Computes everything that a report shows.
+///
+/// # Errors
+/// [`DecodeError`] where a histogram of the folder is damaged.
+pub fn build(records: &Records) -> Result<View, DecodeError> {
+    let (parts, together, all) = (clients::parts(records)?, clients::together(records)?, records);
+    let records = &*with_warm_ups(&together);
+    let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
+    let machine_samples = counters::samples(&records.readings);
+    let mut decoded = Vec::new();
+    for begin in begins(records) {
+        let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == begin.point).collect();
+        decoded.push((begin, intervals));
+    }
+    for (begin, intervals) in &decoded {
+        let Some(mut point) = point(records, begin, intervals)? else { continue };
+        point.machine_busy = limits::machine_busy(&machine_samples, intervals);
+        let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
+        match begin.purpose {
+            Purpose::Measure => {}
+            Purpose::Ceiling => {
+                ceilings.push(ClientCeiling { workload, size, point, plain: None });
+                continue;
+            }
+            Purpose::PlainCeiling => {
+                let over_tls = ceilings.iter_mut().find(|c| c.workload == workload && c.size == size);
+                over_tls.into_iter().for_each(|ceiling| ceiling.plain = Some(point.clone()));
+                continue;
+            }
+        }
+        match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series {
+                range_bytes: range_bytes(&workload, &records.manifest.asked),
+                workload,
+                size,
+                measure: Measure::Bytes,
+                points: vec![point],
+                knee: None,
+                scaling: None,
+                sustained: None,
+                limit: None,
+                summary: Summary::default(),
+            }),
+        }
+    }
+    for one in &mut series {
+        let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.asked_per_s);
+        one.points.sort_by(|a, b| {
+            (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
+        });
+        one.measure = measure(&one.points);
+        // The concurrency of an open loop is a bound, not a load.
+        if one.points.iter().all(|p| p.open.is_none()) {
+            one.knee = shape::knee(one);
+            one.scaling = shape::scaling(one, records.manifest.seed);
+        }
+        open_loop::judge(one, &records.manifest.asked);
+        let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
+        let of_all = limits::find(one, ceiling, records, &machine_samples);
+        one.limit = clients::limit(of_all, one, &parts);
+    }
+    let mut view = View {
+        schema: VIEW_SCHEMA,
+        run: summary(records, &series),
+        series,
+        ceilings,
+        canary: canary::figures(&records.canary),
+        timeline: timeline::build(records, machine_samples)?,
+        findings: Vec::new(),
+    };
+    view.findings = findings::findings(&view, records);
+    clients::add(&mut view, all, &parts);
+    view.sum_up();
+    Ok(view)
+}
+
+/// The records with intervals of warm-up flagged, as schema 1 wrote them: what a point's end says, or for a point that
+/// was cut off what it would have said.
+pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
+    if records.manifest.schema < 2 {
+        return Cow::Borrowed(records);
+    }
+    let mut flagged = records.clone();
+    for begin in begins(records) {
+        let of_point = || records.intervals.iter().filter(|i| i.point == begin.point);
+        let first_ms = of_point().map(|i| i.from_ms).min().unwrap_or(0);
+        let reported = end_of(records, begin.point).and_then(|end| end.warmup_ms);
+        let warmup_ms = reported.unwrap_or_else(|| watched(rule(records, begin), of_point()).warmup_ms());
+        let warm = |i: &&mut Interval| i.point == begin.point && i.from_ms < first_ms.saturating_add(warmup_ms);
+        flagged.intervals.iter_mut().filter(warm).for_each(|i| i.warmup = true);
+    }
+    Cow::Owned(flagged)
+}
+
+/// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.
+fn rule(records: &Records, begin: &PointBegin) -> Rule {
+    let asked = &records.manifest.asked;
+    let deletes = begin.spec.workload == Op::Delete.name();
+    let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
+    Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
+}
+
+fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> PrecisionWatch {
+    let mut watch = PrecisionWatch::new(rule);
+    intervals.for_each(|i| _ = watch.push(i));
+    watch
+}
+
+fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
+    records.points.iter().filter_map(|line| match line {
+        PointLine::Begin(begin) => Some(begin),
+        _ => None,
+    })
+}
+
+/// The end of a point, where it came to one.
+pub(crate) fn end_of(records: &Records, point: u32) -> Option<&PointEnd> {
+    records.points.iter().find_map(|line| match line {
+        PointLine::End(end) if end.point == point => Some(end),
+        _ => None,
+    })
+}
+
+fn summary(records: &Records, series: &[Series]) -> RunSummary {
+    let manifest = &records.manifest;
+    let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
+    let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
+    let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
+    let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
+    let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
+    let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
+    RunSummary {
+        id: manifest.id.clone(),
+        title: manifest.title.clone(),
+        linerate_version: manifest.linerate_version.clone(),
+        started_unix_ms: manifest.started_unix_ms,
+        elapsed_ms: last_interval.max(last_point),
+        complete: ended >= manifest.asked.points.len() && searched >= to_search,
+        interval_ms: manifest.interval_ms,
+        asked: manifest.asked.clone(),
+        target: manifest.target.clone(),
+        machine: manifest.machine().clone(),
+        clients: Vec::new(),
+        threads: manifest.threads(),
+        processors: manifest.clients.iter().map(|c| c.machine.cpus).fold(0, u32::saturating_add),
+    }
+}
+
+fn measure(points: &[Point]) -> Measure {
+    let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
+    // Bodies so large that none has ended yet still move.
+    measure_of(requests, bytes, points.iter().any(|p| p.moved_bytes > 0))
+}
+
+/// Rows added up, of whichever hosts and operations they are.
+fn summed<'a>(rows: impl IntoIterator<Item = &'a IntervalRow>) -> Result<IntervalRow<Latencies>, DecodeError> {
+    let mut sum = IntervalRow::counting(0, Op::Get);
+    rows.into_iter().try_for_each(|row| sum.add(row, histogram::add_encoded))?;
+    Ok(sum)
+}
+
+/// The figures of one point, or `None` where it has no whole interval outside its warm-up.
+fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Result<Option<Point>, DecodeError> {
+    let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup && i.to_ms > i.from_ms).collect();
+    if measured.is_empty() {
+        return Ok(None);
+    }
+    let measured_ms: u64 = measured.iter().map(|i| i.to_ms - i.from_ms).sum();
+    let seconds = measured_ms as f64 / 1e3;
+    let rows: Vec<&IntervalRow> = measured.iter().flat_map(|i| i.whole_rows()).collect();
+    let sum = summed(rows.iter().copied())?;
+    let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
+    let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
+    let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
+    let steady = begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
+    let per_second = |what: fn(&IntervalRow) -> f64| {
+        let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
+        // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
+        let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+        let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
+        let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
+        let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };
+        // Of what is still on its way no interval is known.
+        if steady { precision::reported(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
+    };
+    let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
+    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0);
+    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
+    let tails = |latencies: &Latencies, of| {
+        if steady { with_tails(latencies, &measured, of) } else { Ok(histogram::summarize(latencies)) }
+    };
+    let ttfb_intended = sum.ttfb_intended.as_ref().map_or_else(Latency::default, histogram::summarize);
+    let total_intended = sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref()));
+    let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
+    let slo = records.manifest.asked.slo.as_ref();
+    let before = intervals.iter().copied().take_while(|i| i.warmup).last();
+    let at_random = records.manifest.asked.arrivals.as_deref() == Some("poisson");
+    let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
+    let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
+    let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
+    let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
+    Ok(Some(Point {
+        point: begin.point,
+        concurrency: begin.spec.concurrency,
+        measured_ms,
+        warmup_ms,
+        steady,
+        ended,
+        bytes_per_s: per_second(|row| row.moved_bytes as f64),
+        requests_per_s: per_second(|row| row.requests as f64),
+        requests: sum.requests,
+        bytes: sum.bytes,
+        moved_bytes: sum.moved_bytes,
+        retries: sum.retries,
+        throttled: sum.throttled,
+        open,
+        ttfb: histogram::summarize(&sum.ttfb),
+        total: tails(&sum.total, |row| Some(&row.total))?,
+        client_cpu: threads.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
+        client_busy: threads.map(|threads| (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0)),
+        target_cpu: target_cpu_ns.map(cost),
+        machine_busy: None,
+        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
+        hosts: hosts(records, &rows, seconds)?,
+        clients: Vec::new(),
+        errors: sum.errors,
+    }))
+}
+
+/// Whether a point had settled. A warm-up that was found is looked for again in the whole; one that was given is not
+/// part of what is looked at.
+fn settled(records: &Records, begin: &PointBegin, intervals: &[&Interval], warmup_ms: u64) -> bool {
+    let given_ms = rule(records, begin).warmup_ms.map(|_| warmup_ms);
+    watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied()).settled()
+}
+
+const fn unknown(estimate: Estimate) -> Estimate {
+    Estimate { half_width_95: None, ..estimate }
+}
+
+fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, moved_bytes: i64) -> CpuCost {
+    let cpu_s = cpu_ns as f64 / 1e9;
+    CpuCost {
+        cores: cpu_s / seconds,
+        us_per_request: if requests > 0 { cpu_s * 1e6 / requests as f64 } else { 0.0 },
+        s_per_gib: (moved_bytes > 0).then(|| cpu_s / (moved_bytes as f64 / (1u64 << 30) as f64)),
+    }
+}
+
+fn ops(rows: &[&IntervalRow], seconds: f64) -> Result<Vec<OpFigures>, DecodeError> {
+    let mut figures = Vec::new();
+    for op in Op::ALL {
+        let of_op: Vec<&IntervalRow> = rows.iter().copied().filter(|r| r.op == op).collect();
+        if of_op.is_empty() {
+            continue;
+        }
+        let sum = summed(of_op)?;
+        figures.push(OpFigures {
+            op,
+            requests: sum.requests,
+            bytes: sum.bytes,
+            errors: sum.errors.values().sum(),
+            requests_per_s: sum.requests as f64 / seconds,
+            bytes_per_s: sum.moved_bytes as f64 / seconds,
+            ttfb: histogram::summarize(&sum.ttfb),
+            total: histogram::summarize(&sum.total),
+        });
+    }
+    Ok(figures)
+}
+
+fn hosts(records: &Records, rows: &[&IntervalRow], seconds: f64) -> Result<Vec<HostFigures>, DecodeError> {
+    let mut figures = Vec::new();
+    for (number, host) in records.manifest.target.hosts.iter().enumerate() {
+        let sum = summed(rows.iter().copied().filter(|r| r.host as usize == number))?;
+        let (ttfb, total) = (histogram::summarize(&sum.ttfb), histogram::summarize(&sum.total));
+        figures.push(HostFigures {
+            host: host.clone(),
+            requests: sum.requests,
+            errors: sum.errors.values().sum(),
+            requests_per_s: sum.requests as f64 / seconds,
+            bytes_per_s: sum.moved_bytes as f64 / seconds,
+            ttfb_p50_ns: ttfb.p50_ns,
+            total_p50_ns: total.p50_ns,
+            total_p99_ns: total.p99_ns,
+        });
+    }
+    Ok(figures)
+}

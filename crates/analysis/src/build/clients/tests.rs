@@ -1,0 +1,101 @@
+use linerate_record::machine::Machine;
+use linerate_record::reading::{CpuTimes, Reading};
+use linerate_record::run::{Client, ClientClock};
+
+use super::super::tests::records;
+use super::*;
+
+/// A run whose load two clients share evenly, the second with a clock that is a few milliseconds off.
+fn shared(concurrencies: &[u32], late_ms: u64) -> (Records, Records) {
+    let alone = records(concurrencies, |c| 20 * u64::from(c));
+    let mut both = alone.clone();
+    let clock = Some(ClientClock { offset_ns: 1_000_000, bound_ns: 50_000 });
+    both.manifest.clients = ["a", "b"]
+        .map(|name| Client {
+            name: name.to_owned(),
+            machine: Machine { cpus: 2, ..Machine::default() },
+            threads: 2,
+            clock,
+        })
+        .into();
+    both.intervals.clear();
+    for interval in &alone.intervals {
+        for client in [0, 1] {
+            let mut own = interval.clone();
+            own.client = client;
+            own.from_ms += u64::from(client) * late_ms;
+            own.to_ms += u64::from(client) * late_ms;
+            // One host each: whatever the split, the sum is the whole.
+            own.rows.retain(|row| row.host == client);
+            both.intervals.push(own);
+        }
+    }
+    (alone, both)
+}
+
+#[test]
+fn figures_of_all_clients_are_those_of_one_that_did_it_all() {
+    for late_ms in [0, 7, 40] {
+        let (alone, both) = shared(&[1, 4], late_ms);
+        let (alone, both) = (build(&alone).unwrap(), build(&both).unwrap());
+        let pairs = alone.series[0].points.iter().zip(&both.series[0].points);
+        for (one, all) in pairs {
+            let same = Point {
+                client_cpu: one.client_cpu,
+                client_busy: one.client_busy,
+                machine_busy: one.machine_busy,
+                clients: Vec::new(),
+                ..all.clone()
+            };
+            assert_eq!(&same, one, "{late_ms}");
+            assert_eq!(all.clients.len(), 2);
+            let sum: u64 = all.clients.iter().map(|row| row.requests).sum();
+            assert_eq!((sum, all.clients[1].client.as_str()), (one.requests, "b"));
+        }
+        assert!(alone.run.clients.is_empty() && both.run.clients.len() == 2);
+        assert!(!both.findings.iter().any(|f| f.kind == FindingKind::ClientMissing), "{:?}", both.findings);
+    }
+}
+
+#[test]
+fn time_in_which_a_client_is_missing_is_in_no_figure_and_is_told() {
+    let (_, mut both) = shared(&[1, 4], 0);
+    let last_ms = both.intervals.iter().filter(|i| i.point == 1).map(|i| i.to_ms).max().unwrap();
+    both.intervals.retain(|i| i.point == 0 || i.client == 0 || i.to_ms <= last_ms - 500);
+    let view = build(&both).unwrap();
+    let [whole, cut] = [0, 1].map(|i| view.series[0].points[i].measured_ms);
+    assert_eq!((whole, cut), (1000, 500));
+    let missing: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::ClientMissing).collect();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].points, [1]);
+    assert!(missing[0].claim.starts_with("client b: ") && missing[0].evidence.starts_with("0.5 s"), "{missing:?}");
+}
+
+#[test]
+fn what_one_machine_did_is_told_of_its_client() {
+    let (_, mut both) = shared(&[4], 0);
+    for at_ms in (0..=1_200).step_by(100) {
+        for client in [0, 1] {
+            let taken_ms = if client == 1 { at_ms / 2 } else { 0 };
+            let cpu = CpuTimes { user_ms: at_ms / 4, steal_ms: taken_ms, idle_ms: at_ms, ..CpuTimes::default() };
+            both.readings.push(Reading { client, at_ms, cpus: vec![cpu], ..Reading::default() });
+        }
+    }
+    let view = build(&both).unwrap();
+    let stolen: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::StolenTime).collect();
+    assert_eq!(stolen.len(), 1, "{:?}", view.findings);
+    assert!(stolen[0].claim.starts_with("client b: "), "{stolen:?}");
+    let [a, b] = [0, 1].map(|i| view.series[0].points[0].clients[i].machine_busy.unwrap());
+    assert!((a - 0.2).abs() < 0.01 && (b - 1.0 / 7.0).abs() < 0.01, "{a} {b}");
+    assert!(view.timeline.machine.is_empty());
+}
+
+#[test]
+fn a_client_that_was_full_is_the_limit_of_the_run() {
+    let (_, mut both) = shared(&[4], 0);
+    both.intervals.iter_mut().filter(|i| i.client == 1).for_each(|i| i.thread_cpu_ns = vec![99_000_000; 2]);
+    let view = build(&both).unwrap();
+    let limit = view.series[0].limit.as_ref().unwrap();
+    assert_eq!(limit.bound, Bottleneck::Client);
+    assert!(limit.claim.starts_with("client b: linerate itself"), "{limit:?}");
+}

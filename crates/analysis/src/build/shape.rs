@@ -1,0 +1,92 @@
+//! The shape of a series over its concurrencies: the knee, and the law that it may follow.
+
+use crate::knee::{self, Knee, KneeMeasurement, KneeOutcome};
+use crate::usl::{self, UslPoint};
+use crate::view::{Point, Series, UslScaling};
+
+/// Steps of the curve that is drawn of a law.
+const CURVE_STEPS: u32 = 32;
+
+/// Least standard error of a point, as a share of its mean: what passes between two points is not in their ±.
+const ERROR_FLOOR: f64 = 0.004;
+
+/// The knee that the points tell, whoever chose them; `None` with one concurrency, or where nothing succeeded. It is
+/// sought up to the highest concurrency that was tried: where that is the knee, nobody knows what comes behind it.
+pub(super) fn knee(series: &Series) -> Option<Knee> {
+    let (first, last) = (series.points.first()?.concurrency, series.points.last()?.concurrency);
+    let visits: Vec<KneeMeasurement> = series.points.iter().map(|p| p.visit(series.measure)).collect();
+    (first < last).then(|| knee::judge(&visits, first, last)).filter(|k| k.outcome != KneeOutcome::Nothing)
+}
+
+/// The Universal Scalability Law of the points; `None` with too few. `seed` makes its intervals the same each time.
+pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
+    let observed = |p: &Point| {
+        let estimate = p.throughput(series.measure);
+        let error = estimate.half_width_95? / 1.96;
+        let error = error.max(ERROR_FLOOR * estimate.mean);
+        Some(UslPoint { concurrency: p.concurrency, throughput: estimate.mean, error })
+    };
+    let points: Vec<UslPoint> = series.points.iter().filter_map(observed).collect();
+    let law = usl::fit(&points, seed).ok()?;
+    let (first, last) = (f64::from(points.first()?.concurrency), f64::from(points.last()?.concurrency));
+    let at = |step: u32| {
+        let n = first * (last / first).powf(f64::from(step) / f64::from(CURVE_STEPS));
+        [n, usl::throughput(law.lambda_per_s.value, law.sigma.value, law.kappa.value, n)]
+    };
+    let curve = if law.lack_of_fit { Vec::new() } else { (0..=CURVE_STEPS).map(at).collect() };
+    Some(UslScaling { law, curve })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::tests::point;
+    use crate::view::{Measure, Point, Summary};
+
+    fn series(curve: &[(u32, f64)]) -> Series {
+        let with_error = |&(concurrency, mib): &(u32, f64)| {
+            let mut point: Point = point(concurrency, mib);
+            point.bytes_per_s.half_width_95 = Some(0.02 * point.bytes_per_s.mean);
+            (point.bytes_per_s.intervals, point.bytes_per_s.effective) = (40, 30.0);
+            point
+        };
+        Series {
+            workload: "get".into(),
+            size: "1MiB".into(),
+            range_bytes: None,
+            measure: Measure::Bytes,
+            points: curve.iter().map(with_error).collect(),
+            knee: None,
+            scaling: None,
+            sustained: None,
+            limit: None,
+            summary: Summary::default(),
+        }
+    }
+
+    #[test]
+    fn points_of_any_concurrencies_have_a_knee() {
+        let warp_on_minio =
+            series(&[(1, 761.0), (2, 1098.0), (4, 1320.0), (8, 1315.0), (16, 1289.0), (32, 1281.0), (64, 1322.0)]);
+        let found = knee(&warp_on_minio).unwrap();
+        assert_eq!((found.outcome, found.concurrency), (KneeOutcome::Found, 4));
+        let rising = knee(&series(&[(1, 10.0), (2, 20.0), (4, 40.0)])).unwrap();
+        assert_eq!((rising.outcome, rising.concurrency), (KneeOutcome::StillRising, 4));
+        assert_eq!(knee(&series(&[(1, 5.0)])), None);
+        assert_eq!(knee(&series(&[(4, 5.0), (4, 6.0)])), None, "two visits of one concurrency");
+        assert_eq!(knee(&series(&[(1, 0.0), (2, 0.0)])), None);
+    }
+
+    #[test]
+    fn a_law_that_fits_is_drawn_over_the_points_and_one_that_does_not_is_not() {
+        let law = |n: u32| (n, usl::throughput(100.0, 0.05, 0.001, f64::from(n)));
+        let fitting = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(law)), 1).unwrap();
+        assert!(!fitting.law.lack_of_fit && fitting.law.peak.is_some_and(|p| (p.value - 30.8).abs() < 1.0));
+        let (first, last) = (fitting.curve.first().unwrap(), fitting.curve.last().unwrap());
+        assert!((first[0] - 1.0).abs() < 1e-9 && (last[0] - 64.0).abs() < 1e-9);
+        assert!((first[1] / 1_048_576.0 - 100.0).abs() < 0.1, "{first:?}");
+        let corner = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(|n| (n, f64::from(n.min(8)) * 100.0))), 1).unwrap();
+        assert!(corner.law.lack_of_fit && corner.curve.is_empty());
+        assert_eq!(scaling(&series(&[(1, 1.0), (2, 2.0), (4, 4.0)]), 1), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Requests of an open loop that started late through linerate's own fault: what users would have waited for is then
+//! not what was measured.
+//!
+//! Told once for a series, of the point in which it matters most, with the numbers of all. A tenth of the 99th
+//! percentile is within what is read off a report; a tenth of a millisecond is what a wake-up may take.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::duration_ns;
+
+use super::{Run, Told, worst};
+use crate::view::{Point, Series};
+
+/// Late starts matter from this share of the 99th percentile of latencies on.
+const LATE_SHARE: f64 = 0.10;
+
+/// Late starts below this matter to nobody.
+const LATE_MIN_NS: u64 = 100_000;
+
+const REMEDY: &str =
+    "latencies from when requests were due contain it: give linerate processors of its own, or a lower --rate";
+
+pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    worst(FindingKind::LateStarts, REMEDY, label, series, of_point)
+}
+
+fn of_point(point: &Point) -> Option<Told> {
+    let open = point.open.as_ref()?;
+    let (late, whole) = (open.late.p99_ns, open.total_intended.p99_ns);
+    (late >= LATE_MIN_NS && late as f64 >= LATE_SHARE * whole as f64).then(|| Told {
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        badness: late as f64 / whole.max(1) as f64,
+        claim: format!("the client was late by p99 {}", duration_ns(late as f64)),
+        evidence: format!(
+            "requests that were due, with a slot and a host ready, started p50 {} and p99 {} later; their p99 latency \
+             is {}",
+            duration_ns(open.late.p50_ns as f64),
+            duration_ns(late as f64),
+            duration_ns(whole as f64)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::{point, records};
+    use crate::view::{Latency, OpenLoop};
+
+    fn late_by(number: u32, late_ns: u64) -> Point {
+        let open = OpenLoop {
+            asked_per_s: 100.0 * f64::from(number),
+            at_random: true,
+            due: 1_000,
+            backlog: 0,
+            backlog_max: 0,
+            outstanding_first: 1,
+            outstanding_last: 1,
+            bounds: Vec::new(),
+            intervals_with_backlog: 0,
+            late: Latency { p50_ns: 10_000, p99_ns: late_ns, ..Latency::default() },
+            ttfb_intended: Latency::default(),
+            total_intended: Latency { p99_ns: 10_000_000, ..Latency::default() },
+        };
+        Point { point: number, open: Some(open), ..point(1024, 0.0) }
+    }
+
+    #[test]
+    fn late_starts_are_told_where_they_matter() {
+        for (late_ns, reported) in [(50_000, false), (500_000, false), (2_000_000, true)] {
+            assert_eq!(of_point(&late_by(1, late_ns)).is_some(), reported, "{late_ns}");
+        }
+    }
+
+    #[test]
+    fn several_points_with_late_starts_are_told_once_by_the_worst() {
+        let records = records(&[1], |_| 5);
+        let view = build(&records).unwrap();
+        let points = vec![late_by(1, 2_000_000), late_by(2, 4_000_000), late_by(3, 50_000), late_by(4, 3_000_000)];
+        let series = Series { points, ..view.series[0].clone() };
+        let run = Run { view: &view, records: &records, samples: Vec::new() };
+        let reported = of_series(&run, "get 4KiB", &series).unwrap();
+        assert_eq!(reported.claim, "the client was late by p99 4.00 ms (get 4KiB, 200/s)");
+        assert_eq!(reported.points, [1, 2, 4]);
+    }
+}

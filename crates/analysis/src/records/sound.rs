@@ -1,0 +1,247 @@
+//! Whether the figures of a folder can have been measured: nothing else is summed and subtracted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use linerate_record::canary::CanaryLine;
+use linerate_record::reading::Reading;
+use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
+
+use super::Records;
+
+/// Longest time since the run began, in milliseconds: 34 years.
+const TIME_MS_MAX: u64 = 1 << 40;
+
+/// Latest wall-clock time, in milliseconds since 1970.
+const UNIX_MS_MAX: u64 = 1 << 50;
+
+/// Most of anything in one interval or reading: a PiB, or thirteen days of processor time.
+const COUNT_MAX: u64 = 1 << 50;
+
+/// Most of all that a run counts, of whatever kind: what is below it adds up in any order.
+const COUNTS_MAX: u128 = 1 << 62;
+
+/// Most that a counter of bytes or of time reaches since a machine was started: four EiB.
+const COUNTER_MAX: u64 = 1 << 62;
+
+/// A line, from 0, and why it cannot be.
+type Found = Option<(usize, &'static str)>;
+
+fn first_of<T>(lines: &[T], wrong: fn(&T) -> Option<&'static str>) -> Found {
+    lines.iter().enumerate().find_map(|(at, line)| wrong(line).map(|why| (at, why)))
+}
+
+impl Records {
+    /// What in the folder cannot have been measured, if there is something: the file, its line, and why.
+    #[must_use]
+    pub fn unsound(&self) -> Option<String> {
+        let first = |found: Found, name: &str| found.map(|(at, why)| format!("{name}, line {}: {why}", at + 1));
+        let back = self.back_in_time().map(|at| (at, "it is of an earlier time than the line before"));
+        let nobodys = |client: u32| client as usize >= self.manifest.clients.len();
+        let why = "it is of a client that run.json does not have";
+        let of_nobody = self.intervals.iter().position(|i| nobodys(i.client)).map(|at| (at, why));
+        let read_of_nobody = self.readings.iter().position(|r| nobodys(r.client)).map(|at| (at, why));
+        let intervals = first_of(&self.intervals, of_interval).or(of_nobody);
+        let readings = first_of(&self.readings, of_reading).or(read_of_nobody).or(back);
+        of_manifest(&self.manifest)
+            .map(|why| format!("run.json: {why}"))
+            .or_else(|| first(self.of_points(), "points.jsonl"))
+            .or_else(|| first(intervals.or_else(|| self.out_of_order()), "intervals.jsonl"))
+            .or_else(|| first(readings, "readings.jsonl"))
+            .or_else(|| first(first_of(&self.canary, of_canary), "canary.jsonl"))
+    }
+
+    /// The first reading that is of an earlier time than the one before of its client.
+    fn back_in_time(&self) -> Option<usize> {
+        let mut last_ms = BTreeMap::new();
+        self.readings.iter().position(|r| last_ms.insert(r.client, r.at_ms) > Some(r.at_ms))
+    }
+
+    /// The first line of points that no run writes.
+    fn of_points(&self) -> Found {
+        let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        self.points.iter().enumerate().find_map(|(at, line)| {
+            let (at_ms, why) = match line {
+                PointLine::Begin(begin) if begin.spec.concurrency == 0 => {
+                    (begin.at_ms, Some("its concurrency is 0: a point has one request in flight at least"))
+                }
+                PointLine::Begin(begin) => {
+                    let again = !begun.insert(begin.point);
+                    (begin.at_ms, again.then_some("it begins a point that has begun before"))
+                }
+                PointLine::End(end) => {
+                    let is_late = end.warmup_ms > Some(TIME_MS_MAX) || end.connections > COUNT_MAX;
+                    let late = is_late.then_some("its warm-up or its connections are beyond all that can be");
+                    let again = !ended.insert(end.point);
+                    (end.at_ms, again.then_some("it ends a point that has ended before").or(late))
+                }
+                PointLine::Searched(searched) => (searched.at_ms, None),
+            };
+            why.or((at_ms > TIME_MS_MAX).then_some("its time is beyond decades")).map(|why| (at, why))
+        })
+    }
+
+    /// The first interval that cannot follow those before it.
+    fn out_of_order(&self) -> Found {
+        let (mut all, mut last, mut moved) = (0, BTreeMap::new(), BTreeMap::<_, (usize, i64)>::new());
+        for (at, interval) in self.intervals.iter().enumerate() {
+            let whose = (interval.client, interval.point);
+            if last.insert(whose, interval.to_ms) > Some(interval.from_ms) {
+                return Some((at, "it begins before the interval before it of the same point ends"));
+            }
+            all += all_counts(interval).map(u128::from).sum::<u128>();
+            if all > COUNTS_MAX {
+                return Some((at, "with the lines before it, it counts more than a run can have"));
+            }
+            let of_point = moved.entry(whose).or_insert((at, 0));
+            of_point.0 = at;
+            of_point.1 += interval.rows.iter().map(|row| row.moved_bytes).sum::<i64>();
+        }
+        let negative = moved.values().filter(|(_, bytes)| *bytes < 0).map(|(at, _)| *at).min();
+        negative.map(|at| (at, "up to it, its point takes more bytes back than it has moved"))
+    }
+}
+
+/// What of a manifest is beyond what a run can be.
+fn of_manifest(manifest: &Manifest) -> Option<&'static str> {
+    let asked = &manifest.asked;
+    if manifest.started_unix_ms > UNIX_MS_MAX {
+        return Some("started_unix_ms is thousands of years away");
+    }
+    let series = asked.search.iter().map(|search| search.series_ms);
+    let series = series.chain(asked.rate_search.iter().map(|search| search.series_ms));
+    let times = [asked.duration_ms, asked.warmup_ms.unwrap_or(0), manifest.interval_ms];
+    if series.chain(times).any(|ms| ms > TIME_MS_MAX) {
+        return Some("asked.duration_ms, asked.warmup_ms, series_ms or interval_ms is longer than decades");
+    }
+    let is_idle = asked.points.iter().any(|point| point.concurrency == 0);
+    is_idle.then_some("asked.points has a concurrency of 0: a point has one request in flight at least")
+}
+
+fn of_interval(interval: &Interval) -> Option<&'static str> {
+    if interval.from_ms > interval.to_ms || interval.to_ms > TIME_MS_MAX {
+        return Some("it ends before it begins, or after decades");
+    }
+    let is_too_much = all_counts(interval).any(|count| count > COUNT_MAX);
+    is_too_much.then_some("it counts more than one interval can have")
+}
+
+/// All that an interval counts, of whatever kind.
+fn all_counts(interval: &Interval) -> impl Iterator<Item = u64> {
+    let times = interval.thread_cpu_ns.iter().chain(&interval.target_cpu_ns).chain([&interval.client_cpu_ns]);
+    let open = interval.open.iter().flat_map(|open| [open.due, open.backlog]);
+    times.copied().chain(open).chain(interval.rows.iter().flat_map(counts))
+}
+
+fn counts(row: &IntervalRow) -> impl Iterator<Item = u64> {
+    let of_kinds = row.errors.values().chain(row.retries.values()).copied();
+    [row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled].into_iter().chain(of_kinds)
+}
+
+fn of_reading(reading: &Reading) -> Option<&'static str> {
+    let is_late = reading.at_ms.max(reading.slept_ms).max(reading.took_ms) > TIME_MS_MAX;
+    if is_late || reading.unix_ms > Some(UNIX_MS_MAX) {
+        return Some("its time is beyond decades");
+    }
+    let mut looks = reading.look.iter().flat_map(|look| {
+        let of_programs = look.programs.iter().map(|program| program.cpu_ms);
+        [look.over_ms, look.used_ms, look.own_ms.unwrap_or(0), look.foreign_ms].into_iter().chain(of_programs)
+    });
+    if looks.any(|ms| ms > TIME_MS_MAX) {
+        return Some("its look at processes is of decades");
+    }
+    // Counters of packets and of drops are left out: drivers are known that count them below zero.
+    let cpus = reading.cpus.iter().flat_map(|cpu| {
+        [cpu.user_ms, cpu.system_ms, cpu.irq_ms, cpu.softirq_ms, cpu.steal_ms, cpu.iowait_ms, cpu.idle_ms]
+    });
+    let nics = reading.nics.iter().flat_map(|nic| [nic.rx_bytes, nic.tx_bytes]);
+    let disks = reading.disks.iter().flat_map(|disk| [disk.read_bytes, disk.written_bytes, disk.busy_ms]);
+    let is_too_much = cpus.chain(nics).chain(disks).any(|count| count > COUNTER_MAX);
+    is_too_much.then_some("it has a counter that no machine reaches")
+}
+
+fn of_canary(line: &CanaryLine) -> Option<&'static str> {
+    if line.at_ms > TIME_MS_MAX {
+        return Some("its time is beyond decades");
+    }
+    let is_too_much = line.total_ns.iter().chain(line.errors.values()).any(|count| *count > COUNT_MAX);
+    is_too_much.then_some("it counts more than a canary can have")
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::run::{Client, Op, PointBegin};
+
+    use super::*;
+
+    #[test]
+    fn what_no_clock_and_no_counter_gives_is_told() {
+        assert_eq!(of_interval(&Interval { from_ms: 5, to_ms: 5, ..Interval::default() }), None);
+        let row = |requests, moved_bytes| IntervalRow { requests, moved_bytes, ..IntervalRow::none(0, Op::Get) };
+        for wrong in [
+            Interval { from_ms: 6, to_ms: 5, ..Interval::default() },
+            Interval { from_ms: u64::MAX, to_ms: u64::MAX, ..Interval::default() },
+            Interval { to_ms: 5, thread_cpu_ns: vec![1, u64::MAX], ..Interval::default() },
+            Interval { to_ms: 5, client_cpu_ns: COUNT_MAX + 1, ..Interval::default() },
+            Interval { to_ms: 5, rows: vec![row(1, i64::MIN)], ..Interval::default() },
+            Interval { to_ms: 5, rows: vec![row(1, 1), row(u64::MAX, 1)], ..Interval::default() },
+        ] {
+            assert!(of_interval(&wrong).is_some(), "{wrong:?}");
+        }
+    }
+    #[test]
+    fn readings_go_back_in_time_within_a_client_alone_and_are_of_clients_that_there_are() {
+        let mut records = crate::build::tests::records(&[1], |_| 10);
+        let reading = |client, at_ms| Reading { client, at_ms, ..Reading::default() };
+        records.readings = vec![reading(0, 1_000), reading(1, 500), reading(0, 1_000), reading(1, 700)];
+        let unsound = |records: &Records| records.unsound().unwrap_or_default();
+        assert!(unsound(&records).starts_with("readings.jsonl, line 2: it is of a client that"));
+        let second = Client { name: "b".to_owned(), ..records.manifest.clients[0].clone() };
+        records.manifest.clients.push(second);
+        assert_eq!(records.unsound(), None);
+        records.readings.push(reading(1, 600));
+        assert!(unsound(&records).starts_with("readings.jsonl, line 5: it is of an earlier time"));
+        records.intervals[3].client = 2;
+        assert!(unsound(&records).starts_with("intervals.jsonl, line 4: it is of a client that"));
+    }
+
+    #[test]
+    fn points_and_intervals_that_no_run_writes_are_told_by_their_line() {
+        let sound = crate::build::tests::records(&[1, 2], |_| 10);
+        assert_eq!(sound.unsound(), None);
+        let changed = |change: &dyn Fn(&mut Records)| {
+            let mut records = sound.clone();
+            change(&mut records);
+            records.unsound().unwrap_or_default()
+        };
+        let begin = |records: &mut Records, change: fn(&mut PointBegin)| match &mut records.points[2] {
+            PointLine::Begin(begin) => change(begin),
+            other => panic!("{other:?}"),
+        };
+        for (got, expected) in [
+            (changed(&|r| begin(r, |b| b.spec.concurrency = 0)), "points.jsonl, line 3: its concurrency is 0"),
+            (changed(&|r| begin(r, |b| b.point = 0)), "points.jsonl, line 3: it begins a point that has begun"),
+            (changed(&|r| r.points.push(r.points[3].clone())), "points.jsonl, line 5: it ends a point that has"),
+            (
+                changed(&|r| r.intervals.iter_mut().for_each(|i| (i.from_ms, i.to_ms) = (0, 100))),
+                "intervals.jsonl, line 2: it begins before the interval before it",
+            ),
+            (
+                changed(&|r| r.intervals[3].rows[0].moved_bytes = -(1 << 40)),
+                "intervals.jsonl, line 11: up to it, its point takes more bytes back",
+            ),
+            (
+                changed(&|r| r.intervals.iter_mut().for_each(|i| i.rows = vec![many(); 1 << 9])),
+                "intervals.jsonl, line 8: with the lines before it, it counts more",
+            ),
+            (changed(&|r| r.manifest.started_unix_ms = u64::MAX), "run.json: started_unix_ms"),
+            (changed(&|r| r.manifest.asked.points[0].concurrency = 0), "run.json: asked.points has a concurrency"),
+        ] {
+            assert!(got.starts_with(expected), "{expected}: {got}");
+        }
+    }
+
+    /// A row of as much as one interval can have.
+    fn many() -> IntervalRow {
+        IntervalRow { requests: COUNT_MAX, ..IntervalRow::none(0, Op::Get) }
+    }
+}

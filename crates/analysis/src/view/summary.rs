@@ -1,0 +1,208 @@
+//! What the points of a series come to: the best of them, how far their intervals reach, which failed most.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClientCeiling, Estimate, Point, Series, View};
+use crate::knee;
+
+/// What the points of a series come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The best throughput; absent without points.
+    pub best: Option<Best>,
+    /// Up to which period a disturbance is in the intervals of every point, in milliseconds: [`Point::reach_ms`] of the
+    /// shortest; 0 without points.
+    pub reach_ms: u64,
+    /// The longest warm-up that was cut off of a point, in milliseconds.
+    pub warmup_ms_max: u64,
+    /// The point of whose requests the largest share failed; absent where none failed.
+    pub failures: Option<Failures>,
+}
+
+/// The best throughput of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The visit that stands for it, by its number in the run: the nearest to `throughput`.
+    pub point: u32,
+    /// All of its visits together, in the series' measure.
+    pub throughput: Estimate,
+    /// Visits of that concurrency; 1 in an open loop.
+    pub visits: u32,
+    /// Its mean as a share of what linerate drives against the null target; absent where that was not measured.
+    pub client_ceiling_share: Option<f64>,
+}
+
+/// Requests of a point that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failures {
+    /// The point, by its number in the run.
+    pub point: u32,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Requests that ended, those among them.
+    pub requests: u64,
+    /// The first as a share of the second, from 0 to 1.
+    pub share: f64,
+    /// Whether so many failed that the figures of the others should not be used.
+    pub too_many: bool,
+}
+
+/// Share of failed requests from which figures should not be used: that of exit code 4.
+const TOO_MANY_FAILED: f64 = 0.01;
+
+/// Whether so many of all requests failed that what the others gave should not be used.
+#[must_use]
+pub fn too_many_failed(failed: u64, all: u64) -> bool {
+    failed > 0 && failed as f64 / all as f64 >= TOO_MANY_FAILED
+}
+
+impl Series {
+    /// The throughput at the concurrency that gives most, all of its visits together; that of the best point where
+    /// there is no curve.
+    #[must_use]
+    pub fn best(&self) -> Option<Estimate> {
+        let of_all = self.knee.as_ref().map(|knee| knee.best);
+        of_all.or_else(|| self.typical().map(|point| *point.throughput(self.measure)))
+    }
+
+    /// Throughput at each concurrency of a closed loop, all of its visits together.
+    #[must_use]
+    pub fn together(&self) -> Vec<(u32, Estimate)> {
+        let closed = self.points.iter().filter(|point| point.open.is_none());
+        knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>())
+    }
+
+    /// The visit that stands for the concurrency that gives most: the one whose throughput is nearest to that of all
+    /// its visits together. The highest would be the luckiest.
+    #[must_use]
+    pub fn typical(&self) -> Option<&Point> {
+        let mean = |point: &Point| point.throughput(self.measure).mean;
+        match &self.knee {
+            Some(knee) => {
+                let visits = self.points.iter().filter(|p| p.concurrency == knee.best_concurrency);
+                visits.min_by(|a, b| (mean(a) - knee.best.mean).abs().total_cmp(&(mean(b) - knee.best.mean).abs()))
+            }
+            None => self.points.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))),
+        }
+    }
+}
+
+impl Estimate {
+    /// Half the width of the interval as a share of the mean; absent without an interval, or of a mean of nothing.
+    #[must_use]
+    pub fn half_width_share(&self) -> Option<f64> {
+        self.half_width_95.filter(|_| self.mean > 0.0).map(|half| half / self.mean)
+    }
+
+    /// Whether the interval reaches from nothing to more than twice the mean: its width says no more than that.
+    #[must_use]
+    pub fn is_unsteady(&self) -> bool {
+        self.half_width_95.is_some_and(|half| half > self.mean && self.mean > 0.0)
+    }
+}
+
+impl View {
+    /// Computes what the points of each series come to, from its points, knee and ceiling.
+    pub fn sum_up(&mut self) {
+        let Self { series, ceilings, .. } = self;
+        for one in series {
+            let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
+            one.summary = summed_up(one, ceiling);
+        }
+    }
+}
+
+fn summed_up(series: &Series, ceiling: Option<&ClientCeiling>) -> Summary {
+    Summary {
+        best: best(series, ceiling),
+        reach_ms: series.points.iter().map(Point::reach_ms).min().unwrap_or(0),
+        warmup_ms_max: series.points.iter().map(|point| point.warmup_ms).max().unwrap_or(0),
+        failures: series.points.iter().filter_map(failures).max_by(|a, b| a.share.total_cmp(&b.share)),
+    }
+}
+
+fn best(series: &Series, ceiling: Option<&ClientCeiling>) -> Option<Best> {
+    let (point, throughput) = series.typical().zip(series.best())?;
+    let is_visit = |p: &&Point| p.concurrency == point.concurrency && point.open.is_none();
+    let visits = series.points.iter().filter(is_visit).count().max(1);
+    let share = |ceiling: &ClientCeiling| {
+        let own = ceiling.point.throughput(series.measure).mean;
+        if own > 0.0 { throughput.mean / own } else { 0.0 }
+    };
+    Some(Best {
+        point: point.point,
+        throughput,
+        visits: u32::try_from(visits).unwrap_or(u32::MAX),
+        client_ceiling_share: ceiling.map(share),
+    })
+}
+
+fn failures(point: &Point) -> Option<Failures> {
+    let failed = point.error_count();
+    let requests = failed + point.requests;
+    let share = failed as f64 / requests.max(1) as f64;
+    let too_many = too_many_failed(failed, requests);
+    (failed > 0).then_some(Failures { point: point.point, failed, requests, share, too_many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+
+    #[test]
+    fn the_best_is_told_with_its_visits_and_its_share_of_the_ceiling() {
+        let mut view = build(&records(&[1, 2, 4], |c| 50 * u64::from(c))).unwrap();
+        let best = view.series[0].summary.best.expect("points were measured");
+        let of_best = view.series[0].points.last().unwrap().clone();
+        assert_eq!((best.point, best.visits, best.client_ceiling_share), (of_best.point, 1, None));
+        assert_eq!(best.throughput.mean, view.series[0].best().unwrap().mean);
+        let (workload, size) = (view.series[0].workload.clone(), view.series[0].size.clone());
+        let mut point = of_best.clone();
+        point.bytes_per_s.mean *= 4.0;
+        point.requests_per_s.mean *= 4.0;
+        view.ceilings.push(ClientCeiling { workload, size, point, plain: None });
+        view.series[0].points.push(Point { point: 99, ..of_best });
+        view.series[0].knee = None;
+        view.sum_up();
+        let best = view.series[0].summary.best.unwrap();
+        assert_eq!((best.visits, best.client_ceiling_share), (2, Some(0.25)));
+        view.series[0].points.clear();
+        view.sum_up();
+        assert_eq!(view.series[0].summary, Summary::default());
+    }
+
+    #[test]
+    fn times_and_failures_are_those_of_the_worst_point() {
+        let mut view = build(&records(&[1, 2, 4], |_| 50)).unwrap();
+        assert_eq!(view.series[0].summary.failures, None);
+        let points = &mut view.series[0].points;
+        (points[0].measured_ms, points[1].measured_ms, points[2].measured_ms) = (40_000, 8_000, 20_000);
+        (points[0].warmup_ms, points[2].warmup_ms) = (700, 300);
+        for (i, (requests, failed)) in [(990, 10), (1, 3), (1000, 0)].into_iter().enumerate() {
+            points[i].requests = requests;
+            points[i].errors = [("timeout".to_owned(), failed)].into_iter().filter(|(_, n)| *n > 0).collect();
+        }
+        let worst = points[1].point;
+        view.sum_up();
+        let summary = &view.series[0].summary;
+        assert_eq!((summary.reach_ms, summary.warmup_ms_max), (2_000, 700));
+        let failures = Failures { point: worst, failed: 3, requests: 4, share: 0.75, too_many: true };
+        assert_eq!(summary.failures, Some(failures));
+    }
+
+    #[test]
+    fn a_width_is_a_share_of_its_mean_and_of_nothing_there_is_none() {
+        let of = |mean, half_width_95| Estimate { mean, half_width_95, ..Estimate::default() };
+        for (estimate, share, unsteady) in [
+            (of(200.0, Some(2.0)), Some(0.01), false),
+            (of(200.0, Some(200.0)), Some(1.0), false),
+            (of(200.0, Some(300.0)), Some(1.5), true),
+            (of(200.0, None), None, false),
+            (of(0.0, Some(1.0)), None, false),
+        ] {
+            assert_eq!((estimate.half_width_share(), estimate.is_unsteady()), (share, unsteady), "{estimate:?}");
+        }
+    }
+}

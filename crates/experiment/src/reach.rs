@@ -1,0 +1,141 @@
+//! Whether an arm can be tested: by how far its changes reach, which whoever puts them in place has seen.
+
+use linerate_record::experiment::NotTested;
+use linerate_record::knob::{Change, SettingPlace, TakesEffect};
+
+/// How far a change that is in place reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The server, or the machine that all are on.
+    Server,
+    /// The client alone.
+    Client,
+    /// Neither, and why.
+    Nowhere(String),
+}
+
+/// What is said of an arm before it is measured.
+#[derive(Debug, Default, PartialEq)]
+pub struct ReachVerdict {
+    /// Why it cannot be tested; absent where it can.
+    pub not_tested: Option<NotTested>,
+    /// What must be said of it where it can.
+    pub notes: Vec<String>,
+}
+
+/// Why a change acts on nobody, whoever it reaches.
+#[must_use]
+pub fn never_acts(change: &Change) -> Option<String> {
+    let place = &change.place;
+    match change.takes_effect {
+        TakesEffect::Never => Some(format!("{place} does nothing on this kernel: see linerate knobs {}", place.knob)),
+        TakesEffect::Reboot => Some(format!("{place} acts when the machine boots, which an experiment does not do")),
+        _ => None,
+    }
+}
+
+/// The first change that processes read when they start: it needs a restart.
+pub fn read_at_start<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Option<&'c Change> {
+    changes.into_iter().find(|change| change.takes_effect == TakesEffect::Restart)
+}
+
+/// What must be said of settings that sockets take when they are made, where nothing restarts the target: bench makes
+/// new ones for every cell, and a server's listen for longer.
+pub fn of_sockets<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Option<String> {
+    let is_of_sockets =
+        |change: &&Change| matches!(change.takes_effect, TakesEffect::NewSocket | TakesEffect::NewNamespace);
+    let of_sockets = changes.into_iter().filter(is_of_sockets);
+    let mut places: Vec<String> = of_sockets.map(|change| change.place.to_string()).collect();
+    places.sort();
+    places.dedup();
+    let are = if places.len() == 1 { "is" } else { "are" };
+    (!places.is_empty()).then(|| {
+        format!(
+            "{} {are} taken by new sockets: the client's are new in each cell, and those on which a server listens \
+             keep what they had unless --restart restarts it",
+            places.join(", ")
+        )
+    })
+}
+
+/// Judges an arm by the changes in which it differs from the baseline: where none of them reaches anybody, it would
+/// measure nothing but itself.
+#[must_use]
+pub fn judge(
+    arm: &str,
+    baseline: &[(SettingPlace, Reach)],
+    reached: &[(SettingPlace, Reach)],
+    differ: &[SettingPlace],
+) -> ReachVerdict {
+    let reach_of =
+        |place: &SettingPlace| reached.iter().chain(baseline).find(|(at, _)| at == place).map(|(_, reach)| reach);
+    let mut verdict = ReachVerdict::default();
+    let mut unreached = Vec::new();
+    for place in differ {
+        match reach_of(place) {
+            Some(Reach::Nowhere(why)) => unreached.push(why.clone()),
+            Some(Reach::Client) => verdict.notes.push(format!("{arm}: {place} acts on the client's machine alone")),
+            Some(Reach::Server) | None => {}
+        }
+    }
+    if !unreached.is_empty() && unreached.len() == differ.len() {
+        unreached.dedup();
+        let why = unreached.join("; ");
+        return ReachVerdict { not_tested: Some(NotTested { arm: arm.to_owned(), why }), notes: Vec::new() };
+    }
+    verdict.notes.extend(unreached.into_iter().map(|why| format!("{arm}: {why}")));
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::knob::{Scope, Space};
+
+    use super::*;
+
+    fn place(knob: &str) -> SettingPlace {
+        SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host }
+    }
+
+    #[test]
+    fn an_arm_is_left_out_where_nothing_of_what_it_changes_reaches_anybody() {
+        let nowhere = || Reach::Nowhere("it is elsewhere".to_owned());
+        let (a, b) = (place("net.ipv4.tcp_rmem"), place("net.ipv4.tcp_wmem"));
+        let left_out = judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), nowhere())], &[a.clone(), b.clone()]);
+        assert_eq!(left_out.not_tested.unwrap().why, "it is elsewhere");
+        let partly =
+            judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), Reach::Server)], &[a.clone(), b.clone()]);
+        assert_eq!((partly.not_tested, partly.notes), (None, vec!["larger: it is elsewhere".to_owned()]));
+        let of_baseline = judge("as it is", &[(a.clone(), nowhere())], &[], std::slice::from_ref(&a));
+        assert!(of_baseline.not_tested.is_some(), "what the baseline changes alone differs too");
+        let by_client = judge("larger", &[], &[(a.clone(), Reach::Client)], &[a]);
+        assert!(by_client.not_tested.is_none() && by_client.notes[0].contains("client's machine alone"));
+    }
+
+    #[test]
+    fn when_a_change_acts_says_what_it_needs() {
+        let change = |knob: &str, takes_effect| Change {
+            place: place(knob),
+            prior: "1".to_owned(),
+            new: "2".to_owned(),
+            scope: Scope::Host,
+            takes_effect,
+            why: String::new(),
+            risk: String::new(),
+        };
+        let all = [
+            change("a", TakesEffect::AtOnce),
+            change("c", TakesEffect::NewSocket),
+            change("b", TakesEffect::NewNamespace),
+            change("d", TakesEffect::Restart),
+            change("e", TakesEffect::Reboot),
+            change("f", TakesEffect::Never),
+        ];
+        let never: Vec<bool> = all.iter().map(|change| never_acts(change).is_some()).collect();
+        assert_eq!(never, [false, false, false, false, true, true]);
+        assert_eq!(read_at_start(&all).map(|change| change.place.knob.as_str()), Some("d"));
+        assert_eq!(read_at_start(&all[..3]), None);
+        assert!(of_sockets(&all).is_some_and(|reported| reported.starts_with("b, c are taken by new sockets")));
+        assert_eq!(of_sockets(&all[..1]), None);
+    }
+}

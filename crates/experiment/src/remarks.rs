@@ -1,0 +1,72 @@
+//! What a reader should know beside the effects.
+
+use linerate_record::experiment::{Effect, Remark, RemarkKind, Role};
+
+use crate::answer::{self, percent};
+use crate::state::{ExperimentState, arms_of, baselines, differences};
+use crate::{drift, modality, voids};
+
+/// Blocks from which the effective number of differences is told to be low, and the share of it that is.
+const CORRELATED_MIN: usize = 10;
+const CORRELATED_SHARE: f64 = 0.6;
+
+pub(crate) fn remarks(state: &ExperimentState, effects: &[Effect]) -> Vec<Remark> {
+    let (design, blocks) = (&state.design, &state.blocks);
+    let remark = |kind, about: &str, sentence: String| Remark { kind, about: about.to_owned(), sentence };
+    let mut found = Vec::new();
+    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| !block.spoiled.is_empty()) {
+        let sentence = format!("does not count: {}", block.spoiled.join("; "));
+        found.push(remark(RemarkKind::Spoiled, &format!("block {}", number + 1), sentence));
+    }
+    found.extend(drift::trend(blocks));
+    found.extend(drift::carry_over(blocks, &design.arms, design.seed));
+    found.extend(drift::position(blocks, design.arms.len(), design.seed));
+    let baselines = baselines(state);
+    for (arm, effect) in arms_of(state, Role::Trial).into_iter().zip(effects) {
+        found.extend(of_differences(state, arm, effect));
+        let [own, base] = voids::excluded_by(blocks, arm, &baselines);
+        if own.abs_diff(base) >= voids::SPOILT_APART {
+            let reported =
+                format!("its own cells excluded {own} blocks, the baseline's {base}: the arm may be the cause");
+            found.push(remark(RemarkKind::SpoiltByArm, &effect.arm, reported));
+        }
+    }
+    let unsettled = blocks.iter().flat_map(|b| &b.cells).filter(|cell| cell.settled_ns.is_none()).count();
+    if unsettled > 0 {
+        let cells: usize = blocks.iter().map(|block| block.cells.len()).sum();
+        let reported = format!("{unsettled} of {cells} cells were still on their way when they ended: measure longer");
+        found.push(remark(RemarkKind::NotSettled, "cells", reported));
+    }
+    found
+}
+
+/// What the differences of an arm hide in their mean.
+fn of_differences(state: &ExperimentState, arm: u32, effect: &Effect) -> Vec<Remark> {
+    let differences = differences(state, arm);
+    let remark = |kind, sentence: String| Remark { kind, about: effect.arm.clone(), sentence };
+    let mut found = Vec::new();
+    if let Some(groups) = modality::groups(&differences, state.design.seed) {
+        let [(low, at_low), (high, at_high)] = [groups.low, groups.high];
+        let (low_share, high_share) = (answer::signed(at_low.exp_m1()), answer::signed(at_high.exp_m1()));
+        found.push(remark(
+            RemarkKind::Bimodal,
+            format!("two kinds of blocks: {low} around {low_share}, {high} around {high_share}; a mean hides both"),
+        ));
+    }
+    let whole: Vec<usize> = (1..).zip(&state.blocks).filter(|(_, b)| b.spoiled.is_empty()).map(|(n, _)| n).collect();
+    for i in modality::outlying(&differences, state.design.seed) {
+        let reported =
+            format!("block {} differs by {}, far from the others", whole[i], answer::signed(differences[i].exp_m1()));
+        found.push(remark(RemarkKind::Outlying, reported));
+    }
+    let n = differences.len();
+    if let Some(effective) = effect.effective.filter(|e| n >= CORRELATED_MIN && *e < CORRELATED_SHARE * n as f64) {
+        let share = percent(effective / n as f64);
+        let reported = format!(
+            "neighbouring blocks resemble each other: {n} differences are worth {effective:.0} ({share}); the test \
+             holds, but something lasts longer than a block"
+        );
+        found.push(remark(RemarkKind::Correlated, reported));
+    }
+    found
+}

@@ -1,0 +1,158 @@
+//! What the running kernel was built with, as far as its files say.
+
+use std::io::Read as _;
+
+use crate::root::{Root, bytes_of, text};
+
+/// A configuration is some 300 KiB of text.
+const CONFIGURATION_BYTES_MAX: u64 = 16 << 20;
+
+/// What is known of a part of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It is built in, loaded, or a module that the kernel would load.
+    There,
+    /// It is not there, by what is said.
+    Missing(String),
+    /// No file says so; which ones would.
+    Unknown(String),
+}
+
+/// The kernel's configuration.
+pub(super) struct Configuration {
+    /// The file.
+    path: String,
+    text: String,
+}
+
+impl Configuration {
+    /// That of the running kernel: its own, or else the one that was installed with it.
+    pub(super) fn of(root: &Root) -> Option<Configuration> {
+        let packed = "proc/config.gz";
+        if let Some(text) = bytes_of(root, packed).ok().and_then(|bytes| unpacked(&bytes)) {
+            return Some(Configuration { path: packed.to_owned(), text });
+        }
+        let path = format!("boot/config-{}", release(root)?);
+        let text = text(root, &path, &mut Vec::new()).ok()?.into_owned();
+        Some(Configuration { path, text })
+    }
+
+    /// What a symbol is set to; `None` where it is not set, or unknown to this kernel.
+    pub(super) fn value(&self, symbol: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(symbol)?.strip_prefix('='))
+    }
+}
+
+fn unpacked(bytes: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(bytes).take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The kernel's release, which names the folder of its modules.
+fn release(root: &Root) -> Option<String> {
+    let release = text(root, "proc/sys/kernel/osrelease", &mut Vec::new()).ok()?.trim().to_owned();
+    (!release.is_empty() && !release.contains('/')).then_some(release)
+}
+
+/// Whether a list of modules has one; `None` where the list cannot be read.
+fn is_listed(root: &Root, list: &str, module: &str) -> Option<bool> {
+    let path = format!("lib/modules/{}/{list}", release(root)?);
+    let mut bytes = Vec::new();
+    let listed = text(root, &path, &mut bytes).ok()?;
+    // `kernel/net/ipv4/tcp_bbr.ko.xz: …`
+    let is_it = |path: &str| path.rsplit('/').next().is_some_and(|file| file.split('.').next() == Some(module));
+    Some(listed.lines().any(|line| line.split(':').next().is_some_and(is_it)))
+}
+
+/// Whether a module of the running kernel is on its disk.
+pub(super) fn has_module(root: &Root, module: &str) -> bool {
+    is_listed(root, "modules.dep", module) == Some(true)
+}
+
+/// Whether the kernel has a part, by the symbol that builds it and by its module.
+pub(super) fn part(root: &Root, symbol: &str, module: &str) -> Part {
+    let (on_disk, built_in) = (is_listed(root, "modules.dep", module), is_listed(root, "modules.builtin", module));
+    let is_loaded = root.0.join(format!("sys/module/{module}")).exists();
+    if is_loaded || on_disk == Some(true) || built_in == Some(true) {
+        return Part::There;
+    }
+    let configuration = Configuration::of(root);
+    let value = configuration.as_ref().map(|of| of.value(symbol));
+    match (&configuration, value, on_disk) {
+        (_, Some(Some("y")), _) => Part::There,
+        (Some(of), Some(None), _) => Part::Missing(format!("{symbol} is not set in /{}", of.path)),
+        (_, Some(Some(_)), Some(false)) => {
+            Part::Missing(format!("it is a module, {module}, which is not among those on the disk"))
+        }
+        (_, Some(Some(_)), None) => Part::Unknown(format!("it is a module, {module}, and no modules.dep is readable")),
+        (_, None, Some(false)) if built_in == Some(false) => {
+            Part::Missing(format!("{module} is neither built in nor a module on the disk"))
+        }
+        _ => Part::Unknown("neither its configuration nor its lists of modules are readable".to_owned()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+
+    use super::*;
+
+    pub(in super::super) fn write(folder: &Path, path: &str, bytes: &[u8]) {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    pub(in super::super) fn packed(text: &str) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    }
+
+    /// What is known of `sch_fq` of a kernel with these files.
+    fn known(files: &[(&str, &[u8])]) -> Part {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "proc/sys/kernel/osrelease", b"6.18.0\n");
+        files.iter().for_each(|(path, bytes)| write(folder.path(), path, bytes));
+        part(&Root::captured(folder.path()), "CONFIG_NET_SCH_FQ", "sch_fq")
+    }
+
+    #[test]
+    fn a_part_of_the_kernel_is_there_missing_or_unknown_by_its_files() {
+        const MODULES: &str = "lib/modules/6.18.0/modules.dep";
+        const BUILT_IN: &str = "lib/modules/6.18.0/modules.builtin";
+        const CODEL: &[u8] = b"kernel/net/sched/sch_fq_codel.ko\n";
+        let config = |text: &str| packed(&format!("CONFIG_NET_SCH_FQ_CODEL=y\n{text}\n"));
+        let (not_set, module) = (config("# CONFIG_NET_SCH_FQ is not set"), config("CONFIG_NET_SCH_FQ=m"));
+        for there in [
+            known(&[("proc/config.gz", &config("CONFIG_NET_SCH_FQ=y"))]),
+            known(&[("boot/config-6.18.0", b"CONFIG_NET_SCH_FQ=y\n")]),
+            known(&[("proc/config.gz", &module), (MODULES, b"kernel/net/sched/sch_fq.ko.xz: a.ko\n")]),
+            known(&[(BUILT_IN, b"kernel/net/sched/sch_fq.ko\n")]),
+            known(&[("sys/module/sch_fq/refcnt", b"0\n")]),
+        ] {
+            assert_eq!(there, Part::There);
+        }
+        for (found, why) in [
+            (known(&[("proc/config.gz", &not_set)]), "CONFIG_NET_SCH_FQ is not set in /proc/config.gz"),
+            (known(&[("boot/config-6.18.0", b"")]), "CONFIG_NET_SCH_FQ is not set in /boot/config-6.18.0"),
+            (known(&[("proc/config.gz", &module), (MODULES, CODEL)]), "not among those on the disk"),
+            (known(&[(BUILT_IN, CODEL), (MODULES, CODEL)]), "neither built in nor a module on the disk"),
+        ] {
+            assert!(matches!(&found, Part::Missing(reported) if reported.contains(why)), "{why}: {found:?}");
+        }
+        for found in [
+            known(&[]),
+            known(&[("proc/config.gz", b"no gzip")]),
+            known(&[("boot/config-6.17.0", b"")]),
+            known(&[("proc/config.gz", &module)]),
+            known(&[(MODULES, CODEL)]),
+            known(&[(BUILT_IN, CODEL)]),
+        ] {
+            assert!(matches!(found, Part::Unknown(_)), "{found:?}");
+        }
+    }
+}

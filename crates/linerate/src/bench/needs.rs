@@ -1,0 +1,159 @@
+//! What a run needs of this machine and of its user: found before anything is reached, and by a dry run too.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use linerate_load::sigv4::Credentials;
+use linerate_load::tls::check_names;
+use linerate_record::load::{Endpoint, Load, Lookup, OwnTarget, Server, TlsTrust};
+use linerate_wire::tls::Trust;
+use rustix::fs::{Access, access};
+
+use super::flags::Output;
+use super::setup::Beside;
+use crate::credentials::Keys;
+use crate::failure::Failure;
+use crate::{credentials, folder, metrics, sources, trust};
+
+/// What was found.
+pub(crate) struct Needs {
+    /// The run's name.
+    pub(super) id: String,
+    pub(super) folder: PathBuf,
+    /// Whom to believe; `None` without TLS, and of a target of linerate's own, which says so itself.
+    pub(super) trust: Option<Trust>,
+    /// Who signs; `None` where requests go unsigned, and of a target of linerate's own, whose keys are made for it.
+    pub(super) credentials: Option<Credentials>,
+    /// Where figures are served.
+    pub(super) metrics: Option<TcpListener>,
+}
+
+/// Finds all of it.
+///
+/// # Errors
+/// All that is wrong, at once.
+pub(crate) fn find(load: &Load, beside: &Beside<'_>) -> Result<Needs, Failure> {
+    let Beside { keys, output, .. } = beside;
+    let endpoint = &load.endpoint;
+    let trust = endpoint.tls.as_ref().filter(|_| !endpoint.server.is_own()).map(trusted).transpose();
+    let credentials = signing(endpoint, keys);
+    let place = place(output, load);
+    let metrics = output.metrics.map(metrics::bind).transpose();
+    // Once keys are known: the run folder would keep them.
+    let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output)];
+    let mut wrong: Vec<Failure> = rest.into_iter().filter_map(Result::err).collect();
+    match (trust, credentials, place, metrics) {
+        (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics)) if wrong.is_empty() => {
+            Ok(Needs { id, folder, trust, credentials, metrics })
+        }
+        (trust, credentials, place, metrics) => {
+            wrong.extend([credentials.err(), trust.err(), place.err(), metrics.err()].into_iter().flatten());
+            Err(Failure::all_of(wrong.into_iter().map(Some)))
+        }
+    }
+}
+
+fn trusted(trust: &TlsTrust) -> Result<Trust, Failure> {
+    trust::find(trust.insecure, trust.ca_file.as_deref())
+}
+
+fn signing(endpoint: &Endpoint, keys: &Keys) -> Result<Option<Credentials>, Failure> {
+    let Server::Hosts { authorities, .. } = &endpoint.server else { return Ok(None) };
+    let found = if endpoint.anonymous { None } else { credentials::find(keys)? };
+    credentials::refuse_as_host(found.as_ref(), authorities)?;
+    Ok(found)
+}
+
+/// What is wrong with a target of linerate's own: it is started anew for each run, in a folder that must be there.
+fn of_target(load: &Load) -> Result<(), Failure> {
+    let Server::Own { kind, drive } = &load.endpoint.server else { return Ok(()) };
+    if load.objects.list_existing {
+        return Err(Failure::usage(format!(
+            "--list-existing reads what is there, and linerate's own {kind} target begins empty: name --host"
+        )));
+    }
+    if load.endpoint.lookup == Lookup::Host && (*kind == OwnTarget::Embedded || load.endpoint.tls.is_some()) {
+        return Err(Failure::usage(format!(
+            "--lookup host puts the bucket before a name, and linerate's own {kind} target has an address: drop it"
+        )));
+    }
+    let Some(drive) = drive else { return Ok(()) };
+    usable(drive).map_err(|error| {
+        Failure::usage(format!("--drive {}: {error}; name a folder that you can write to", drive.display()))
+    })
+}
+
+/// What is wrong with local addresses, as far as it is known before names are looked up.
+fn source(endpoint: &Endpoint) -> Result<(), Failure> {
+    let Some(text) = &endpoint.source else { return Ok(()) };
+    match &endpoint.server {
+        Server::Hosts { authorities, .. } => sources::check(text, authorities),
+        Server::Own { .. } => sources::check(text, &[SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).to_string()]),
+    }
+}
+
+/// What is wrong with names of hosts as certificates have them.
+fn names(endpoint: &Endpoint) -> Result<(), Failure> {
+    match (&endpoint.server, &endpoint.tls) {
+        (Server::Hosts { authorities, .. }, Some(_)) => {
+            Ok(check_names(authorities, endpoint.lookup, &endpoint.bucket)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a load, a title or a folder that holds a secret in use: the run folder would keep it.
+fn refuse_secrets(load: &Load, output: &Output) -> Result<(), Failure> {
+    let Output { title, output, .. } = output;
+    folder::secrets::refuse(load)?;
+    folder::secrets::refuse(&serde_json::json!({"title": title, "output": output}))
+}
+
+/// The run's name, and its folder, which can be made.
+fn place(output: &Output, load: &Load) -> Result<(String, PathBuf), Failure> {
+    let (id, folder) = name_folder(output, load)?;
+    folder::require_free(&folder)?;
+    let there = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let what = if there == folder { "write to" } else { "make run folder" };
+    usable(there).map_err(|source| Failure::File { what, path: folder.clone(), source })?;
+    Ok((id, folder))
+}
+
+/// Whether files can be made in a folder.
+fn usable(folder: &Path) -> std::io::Result<()> {
+    if !std::fs::metadata(folder)?.is_dir() {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    if is_of_kernel(folder) {
+        let why = "it is of the kernel's own, and keeps no files";
+        return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
+    }
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// File systems that show what the kernel knows, by their magic numbers (statfs(2)): access(2) grants root what they
+/// then refuse. proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs and bpf.
+const OF_KERNEL: [u64; 8] =
+    [0x9fa0, 0x6265_6572, 0x27_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0xcafe_4a11];
+
+fn is_of_kernel(folder: &Path) -> bool {
+    // Signed and of 32 bits on some machines.
+    rustix::fs::statfs(folder).is_ok_and(|found| OF_KERNEL.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
+}
+
+/// `runs/1120-0931-get` and so on, with a number where that exists.
+fn name_folder(output: &Output, load: &Load) -> Result<(String, PathBuf), Failure> {
+    if let Some(path) = &output.output {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+        let id: String = name.chars().map(plain).take(64).collect();
+        return Ok((if id.is_empty() { "run".into() } else { id }, path.clone()));
+    }
+    let words: Vec<&str> = load.work.iter().map(|work| work.workload.kind()).collect();
+    let stem = format!("{}-{}", jiff::Zoned::now().strftime("%m%d-%H%M"), words.join("-"));
+    let names = std::iter::once(stem.clone()).chain((2..1000).map(|n| format!("{stem}-{n}")));
+    let free = names.map(|id| (Path::new("runs").join(&id), id)).find(|(path, _)| !path.exists());
+    let (path, id) =
+        free.ok_or_else(|| Failure::usage(format!("runs/{stem} exists a thousand times: name --output")))?;
+    Ok((id, path))
+}

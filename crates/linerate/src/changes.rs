@@ -1,0 +1,219 @@
+//! From a profile, or from values given by hand, to changes of this machine.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use linerate_host::apply::refusal;
+use linerate_host::{Root, SnapshotRequest, setting};
+use linerate_record::knob::{
+    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity,
+};
+use linerate_record::site::Site;
+use linerate_settings::audit::site_of;
+use linerate_settings::changes::{Applicability, Differing, change, changes};
+use linerate_settings::knobs::{self, KNOBS};
+use linerate_settings::profiles::Profile;
+
+use crate::catalogue::{find, profile_named};
+use crate::failure::Failure;
+use crate::{named, sites};
+
+/// What was found: changes, and settings that are not as wanted and are left alone, with the reason.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// What was given by hand, which a profile leaves alone.
+    pub(crate) by_hand: Vec<ByHand>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) left_out: Vec<(SettingPlace, String)>,
+}
+
+/// A value given by hand.
+#[derive(Clone)]
+pub(crate) struct ByHand {
+    pub(crate) place: SettingPlace,
+    pub(crate) value: String,
+    /// The change that leads to it, absent where it is so already.
+    pub(crate) change: Option<Change>,
+}
+
+/// What stands behind the spaces of changes: apply refuses where it is something else. A setting that the whole machine
+/// has once is the same from everywhere.
+pub(crate) fn spaces<'c>(
+    root: &Root,
+    changes: impl IntoIterator<Item = &'c Change>,
+) -> Result<Vec<SpaceIdentity>, Failure> {
+    let is_reported = |change: &&Change| change.place.space != Space::Host || change.scope != Scope::Host;
+    let spaces: BTreeSet<&Space> = changes.into_iter().filter(is_reported).map(|change| &change.place.space).collect();
+    let standing: Result<Vec<_>, _> = spaces.into_iter().map(|space| stands(root, space)).collect();
+    Ok(standing?.into_iter().flatten().collect())
+}
+
+pub(crate) fn stands(root: &Root, space: &Space) -> Result<Option<SpaceIdentity>, Failure> {
+    setting::standing(root, space).map_err(Failure::usage)
+}
+
+/// One value given by hand. It must be one that can be changed: who asks for it wants to know at once. A setting that
+/// has one value for the whole machine is that of the machine with `elsewhere`, whatever the space.
+pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -> Result<ByHand, Failure> {
+    let usage = |why: &str| Failure::usage(format!("invalid change {text:?}: {why}"));
+    let (name, new) = text.split_once('=').ok_or_else(|| usage("write KNOB=VALUE or KNOB@DEVICE=VALUE"))?;
+    let (name, new) = (name.trim(), new.trim());
+    let (id, device) = name.split_once('@').map_or((name, None), |(id, device)| (id, Some(device.to_owned())));
+    let row = knobs::find(id).ok_or_else(|| match knobs::nearest(id).first() {
+        Some(near) => usage(&format!("did you mean {near}?")),
+        None => usage("no knob is called so: see linerate knobs"),
+    })?;
+    let is_machines = elsewhere && setting::out_of_reach(&row.knob, space).is_some();
+    let space = if is_machines { Space::Host } else { space.clone() };
+    let place = SettingPlace { knob: id.to_owned(), device, space };
+    device_of(root, &row.knob, &place).map_err(|why| usage(&why))?;
+    refusal(root, &find, &place, new).map_err(|why| usage(&why))?;
+    let read = setting::read(root, &row.knob, &place);
+    let Some(prior) = read.value else {
+        let why = unread(&place, read.missing.as_ref());
+        let is_there = |class| {
+            let named = place.device.as_ref();
+            named.is_none_or(|device| setting::devices(root, &place.space, class).contains(device))
+        };
+        let class = row.knob.locator.device_class().filter(|class| !is_there(*class));
+        let there = class.map(|class| format!("; {}", devices_text(root, &place.space, class))).unwrap_or_default();
+        return Err(usage(&format!("{why}{there}")));
+    };
+    let doubt = setting::doubt(root, &row.knob, new).map(|doubt| format!("; {doubt}")).unwrap_or_default();
+    let change = change(&row.knob, &place, &prior, new, &format!("set by hand{doubt}"));
+    Ok(ByHand { place, value: new.to_owned(), change })
+}
+
+/// Most devices that are named where one is missing.
+const DEVICES_SHOWN: usize = 12;
+
+/// Refuses a device of a setting that has none, and none of a setting of devices, with those that there are.
+fn device_of(root: &Root, knob: &Knob, place: &SettingPlace) -> Result<(), String> {
+    let (id, class) = (knob.id, knob.locator.device_class());
+    let Some(class) = class else {
+        return match &place.device {
+            Some(_) => Err(format!("it is of no device: write {id}=VALUE")),
+            None => Ok(()),
+        };
+    };
+    if place.device.is_some() {
+        return Ok(());
+    }
+    let there = devices_text(root, &place.space, class);
+    Err(format!("each device has its own: write {id}@DEVICE=VALUE; {there}"))
+}
+
+/// The devices of a class that there are.
+fn devices_text(root: &Root, space: &Space, class: DeviceClass) -> String {
+    let there = setting::devices(root, space, class);
+    let shown = there.iter().take(DEVICES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match there.len().saturating_sub(DEVICES_SHOWN) {
+        0 if shown.is_empty() => "there is no such device here".to_owned(),
+        0 => format!("devices here: {shown}"),
+        more => format!("devices here: {shown} and {more} more"),
+    }
+}
+
+/// A setting and what it is to be.
+type Target<'a> = (&'a SettingPlace, &'a str);
+
+/// Whether each of two values is lost when the other is written. One that is 0 is what the other makes of it.
+fn are_at_odds((one, of_one): Target<'_>, (other, of_other): Target<'_>) -> bool {
+    let zero_each_other = || {
+        let (one, other) = (find(&one.knob)?, find(&other.knob)?);
+        Some(setting::zero_each_other(&one.locator, &other.locator))
+    };
+    of_one != "0" && of_other != "0" && one.space == other.space && zero_each_other() == Some(true)
+}
+
+/// Pairs of values given by hand of which the kernel keeps one alone, each as a mistake.
+pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = Target<'a>>) -> Vec<String> {
+    let given: Vec<Target<'_>> = given.into_iter().collect();
+    let pairs = given.iter().enumerate().flat_map(|(i, one)| given[..i].iter().map(move |before| (*before, *one)));
+    let odd = pairs.filter(|(one, other)| are_at_odds(*one, *other));
+    let reported = odd.map(|((one, of_one), (other, of_other))| {
+        let (one, other) = (format!("{}={of_one}", one.knob), format!("{}={of_other}", other.knob));
+        format!("invalid changes {one:?} and {other:?}: the kernel zeroes each when the other is written: set one")
+    });
+    reported.collect()
+}
+
+/// Why a setting cannot be read, and what to do.
+fn unread(place: &SettingPlace, missing: Option<&Missing>) -> String {
+    let of = place.device.as_ref().map_or("this machine".to_owned(), |device| format!("device {device:?}"));
+    match missing {
+        Some(Missing::Absent) | None => {
+            format!("{of} has no such setting here; linerate knobs {} says where it acts", place.knob)
+        }
+        Some(Missing::NotPermitted) => "it cannot be read without more rights: try as root".to_owned(),
+        Some(Missing::Unreadable(why)) => format!("it cannot be read: {why}"),
+    }
+}
+
+/// The changes that lead to a profile, and what differs and is left alone, with the reason.
+pub(crate) fn to_profile(root: &Root, space: &Space, name: &str, site: Option<&Path>) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    let site = site.map(sites::read_site).transpose()?;
+    of_profile(root, space, profile_named(name)?, site, &mut found);
+    in_order(&mut found.changes);
+    Ok(found)
+}
+
+/// Changes that move other settings come first, so that those are what they shall be in the end.
+pub(crate) fn in_order(changes: &mut [Change]) {
+    changes.sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
+}
+
+/// Why, where the profile has the value itself.
+const OF_PROFILE: &str = "the profile says so";
+
+pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
+    let snapshot = snapshot(root, space);
+    let site = site.unwrap_or_else(|| site_of(&snapshot));
+    let mut differing = changes(&snapshot, &site, profile);
+    differing.sort_by_key(|differing| profile.position(differing.row.knob.id));
+    for Differing { row, setting, present, wanted, effect } in differing {
+        let (place, new) = (&setting.place, &wanted.value);
+        if effect == Applicability::Ignored {
+            found.left_out.push((place.clone(), ignored(&row.knob, present, new)));
+            continue;
+        }
+        if found.by_hand.iter().any(|given| given.place == *place) {
+            continue;
+        }
+        let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new)));
+        if let Some(kept) = kept {
+            let why = format!("{present:?}, {new:?} wanted: it would zero {}, which is set by hand", kept.place);
+            found.left_out.push((place.clone(), why));
+            continue;
+        }
+        match refusal(root, &find, place, new) {
+            Ok(knob) => {
+                found.changes.extend(change(knob, place, present, new, wanted.why.as_deref().unwrap_or(OF_PROFILE)))
+            }
+            Err(reason) => {
+                found.left_out.push((place.clone(), format!("{present:?}, {new:?} wanted: {reason}")));
+            }
+        }
+    }
+}
+
+/// What is said of a value that this kernel ignores, and since when.
+fn ignored(knob: &Knob, present: &str, new: &str) -> String {
+    let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));
+    format!("{present:?}, {new:?} wanted: the kernel ignores it{since}")
+}
+
+/// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.
+pub(crate) fn snapshot(root: &Root, space: &Space) -> Snapshot {
+    let devices_only = SnapshotRequest { knobs: &[], pids: &[], netns: None };
+    let settings = setting::read_all(root, space, KNOBS.iter().map(|row| &row.knob));
+    Snapshot { settings, ..linerate_host::snapshot(root, &devices_only) }
+}
+
+/// Writes a file of changes, for its owner alone.
+pub(crate) fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
+    let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
+    let text = serde_json::to_string_pretty(set).map_err(|error| failed(error.into()))?;
+    named::write(path, format!("{text}\n").as_bytes(), 0o600)
+}

@@ -1,0 +1,174 @@
+//! What a run left at its target, deleted from what its folder says of it.
+
+pub(crate) mod aim;
+mod removal;
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_load::body::Bodies;
+use linerate_load::bucket::Bucket;
+use linerate_load::hosts::Host;
+use linerate_load::naming::check_region;
+use linerate_load::session::Session;
+use linerate_load::sigv4::Credentials;
+use linerate_load::tls::Tls;
+use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
+use linerate_record::run::Manifest;
+use linerate_record::units::{Rate, whole_ns};
+
+use crate::failure::Failure;
+use crate::progress::say;
+use crate::state::{self, Note};
+use crate::{consent, folder, masks, sources, trust};
+
+use aim::Aim;
+use removal::Cleaning;
+
+/// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
+pub(crate) struct Order<'a> {
+    /// The run folder.
+    pub(crate) run: &'a Path,
+    pub(crate) dry_run: bool,
+    pub(crate) yes_load: bool,
+    pub(crate) remove_bucket: bool,
+    /// Local addresses in place of those of the run.
+    pub(crate) source: Option<&'a str>,
+    pub(crate) trust: TlsTrust,
+    pub(crate) timeout: Duration,
+    /// Region in place of that of the run.
+    pub(crate) region: Option<&'a str>,
+    /// Hosts, as `name:port`, of which nobody is asked.
+    pub(crate) consented: &'a [String],
+}
+
+/// Slowest pace of deletions, whatever a folder says that its run was held to.
+const SLOWEST_PER_S: f64 = 0.01;
+
+/// Deletes what a run left; says what was done, and what could not be. Keys are looked for once there is consent.
+pub(crate) fn clean(
+    order: &Order<'_>,
+    keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
+) -> Result<(String, Option<Failure>), Failure> {
+    let manifest = folder::read_own_manifest(order.run)?;
+    if let kind @ ("embedded" | "null") = manifest.target.kind.as_str() {
+        let run = order.run.display();
+        return Err(Failure::usage(format!("nothing to clean: the {kind} target of {run} went with its run")));
+    }
+    if manifest.is_imported() {
+        return Err(Failure::usage(format!(
+            "nothing to clean: linerate imported what {} holds, and wrote none of its objects; warp clears its bucket \
+             itself, and what it left (--noclear, --keep-data) its owner deletes, such as by \
+             mc rm --recursive --force ALIAS/{}",
+            order.run.display(),
+            masks::without_keys(&manifest.asked.bucket)
+        )));
+    }
+    let aim = aim::of(&manifest)
+        .map_err(|why| Failure::NotARun { path: order.run.to_owned(), why: format!("run.json: {why}") })?;
+    if folder::is_being_written(order.run) {
+        let run = order.run.display();
+        return Err(Failure::usage(format!("the run in {run} still goes on: end it first, with Ctrl-C")));
+    }
+    let timeout_ns = whole_ns(order.timeout);
+    let session = Session { timeout_ns, ..session(&manifest, aim, order, keys)? };
+    let mut bucket = Bucket::connect_any(&session)?;
+    let (made, note) = (manifest.target.bucket_made, aim::bucket_note(&manifest));
+    if !bucket.exists()?.0 {
+        state::forget(Note::Bucket, &note);
+        return Ok((format!("nothing is left: there is no bucket {:?}\n", session.bucket), None));
+    }
+    let mut cleaning = Cleaning::new(bucket, &session, order.dry_run, cap(&manifest));
+    cleaning.all()?;
+    // That the run made it is what the folder says: without a note of this machine's, it may be anybody's bucket.
+    let removes = order.remove_bucket || (made && state::is_noted(Note::Bucket, &note));
+    if removes && !order.dry_run && cleaning.remove_bucket()? {
+        state::forget(Note::Bucket, &note);
+    }
+    let mut said = cleaning.said(removes);
+    if made && !removes {
+        let name = &session.bucket;
+        said += &format!(
+            "kept bucket {name:?}: run.json says that the run made it, and this machine has no note of that; \
+             --remove-bucket removes it if nothing is in it\n"
+        );
+    }
+    Ok((said, cleaning.left()))
+}
+
+/// The session of a run, as far as cleaning needs it: with consent for its hosts.
+fn session(
+    manifest: &Manifest,
+    aim: Aim,
+    order: &Order<'_>,
+    keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
+) -> Result<Session, Failure> {
+    if let Some(flag) = of_tls(&order.trust).filter(|_| !aim.tls) {
+        let run = order.run.display();
+        return Err(Failure::usage(format!("{flag} is for TLS, and the run in {run} was over plain HTTP: drop it")));
+    }
+    let place = format!("s3://{}/{}", aim.bucket, aim.prefix);
+    let (yes_load, timeout) = (order.yes_load, order.timeout);
+    let hosts = consent::to_clean(&aim.hosts, order.consented, yes_load, &place, order.dry_run, timeout)?;
+    let tls = match aim.tls {
+        true => {
+            let trust = trust::find(order.trust.insecure, order.trust.ca_file.as_deref())?;
+            Some(Tls::new(trust, &hosts, aim.lookup, &aim.bucket)?)
+        }
+        false => None,
+    };
+    let sources = match order.source {
+        Some(text) => sources::parse(text, &hosts)?,
+        None => sources_of(&manifest.asked.sources, &hosts),
+    };
+    let mut session = session_with(manifest.seed, aim, hosts, keys()?);
+    (session.tls, session.sources) = (tls, sources);
+    if let Some(region) = order.region {
+        check_region(region)?;
+        region.clone_into(&mut session.region);
+    }
+    Ok(session)
+}
+
+/// The flag that says whom to believe, where one was given.
+fn of_tls(trust: &TlsTrust) -> Option<&'static str> {
+    if trust.insecure { Some("--insecure") } else { trust.ca_file.as_ref().map(|_| "--ca-file") }
+}
+
+/// A session over plain HTTP. Nothing is asked, looked up or sent.
+pub(crate) fn session_with(seed: u64, aim: Aim, hosts: Vec<Host>, credentials: Option<Credentials>) -> Session {
+    Session {
+        hosts,
+        tls: None,
+        sources: Vec::new(),
+        lookup: aim.lookup,
+        bucket: aim.bucket,
+        run_prefix: aim.prefix,
+        credentials,
+        region: aim.region,
+        payload: Payload::Signed,
+        bodies: Arc::new(Bodies::new(seed, Unique::Tail, &[], None)),
+        host_select: HostSelect::RoundRobin,
+        timeout_ns: 60_000_000_000,
+        seed,
+    }
+}
+
+/// The local addresses that the run's connections came from, where this machine still has them all.
+fn sources_of(recorded: &[String], hosts: &[Host]) -> Vec<IpAddr> {
+    let found: Result<Vec<Vec<IpAddr>>, Failure> = recorded.iter().map(|one| sources::parse(one, hosts)).collect();
+    found.map(|all| all.concat()).unwrap_or_else(|error| {
+        say(&format!("warning: connections come from where the routes say, not as the run's did: {error}"));
+        Vec::new()
+    })
+}
+
+/// Requests per second that the run was held to: it holds for deletions too.
+fn cap(manifest: &Manifest) -> Option<f64> {
+    match manifest.asked.max_rate.as_deref()?.parse() {
+        Ok(Rate::Requests(per_s)) => Some(per_s.max(SLOWEST_PER_S)),
+        _ => None,
+    }
+}

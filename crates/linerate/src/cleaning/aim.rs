@@ -1,0 +1,69 @@
+//! Whom a run loaded and what it wrote, as its folder says. Anybody may have made the folder: what it says is held
+//! against the rules of flags, before a host is looked up or a request is made.
+
+use linerate_load::hosts::{self, Recorded};
+use linerate_load::naming::{check_old_bucket, check_prefix, check_region};
+use linerate_record::load::{Choice as _, Lookup};
+use linerate_record::run::Manifest;
+
+/// Most characters of a run's id: as its maker cuts it.
+const ID_CHARS_MAX: usize = 64;
+
+/// What a run folder leads to, as far as it may lead anywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Aim {
+    pub(crate) hosts: Vec<Recorded>,
+    pub(crate) tls: bool,
+    pub(crate) lookup: Lookup,
+    pub(crate) bucket: String,
+    /// The user's prefix and the run's own.
+    pub(crate) prefix: String,
+    pub(crate) region: String,
+}
+
+/// Reads it from a manifest; where it says what no run of linerate writes, why it does not lead anywhere.
+pub(crate) fn of(manifest: &Manifest) -> Result<Aim, String> {
+    let (target, asked) = (&manifest.target, &manifest.asked);
+    if target.kind != "s3" {
+        let kind = short(&target.kind);
+        return Err(format!("invalid kind of target {kind:?}: a run has \"s3\", \"embedded\" or \"null\""));
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    if manifest.id.is_empty() || manifest.id.len() > ID_CHARS_MAX || !manifest.id.bytes().all(plain) {
+        let id = short(&manifest.id);
+        return Err(format!(
+            "invalid id {id:?}: write up to {ID_CHARS_MAX} letters, digits, dots, dashes or underscores"
+        ));
+    }
+    // Whatever became of run.json, only what a run of linerate may have written is deleted.
+    let own = format!("linerate-{}-{:08x}/", manifest.id, manifest.seed >> 32);
+    let Some(before) = asked.prefix.strip_suffix(&own) else {
+        let prefix = short(&asked.prefix);
+        return Err(format!("prefix {prefix:?} does not end in {own:?}, so it is not this run's own"));
+    };
+    check_prefix(before).and_then(|()| check_prefix(&own)).map_err(|error| error.to_string())?;
+    let lookup = Lookup::named(&target.lookup)
+        .ok_or_else(|| format!("invalid lookup {:?}: a run has \"path\" or \"host\"", short(&target.lookup)))?;
+    check_region(&target.region).map_err(|error| error.to_string())?;
+    check_old_bucket(&asked.bucket, lookup).map_err(|error| error.to_string())?;
+    let hosts = hosts::recorded(&target.hosts).map_err(|error| error.to_string())?;
+    Ok(Aim {
+        hosts,
+        tls: target.tls.is_some(),
+        lookup,
+        bucket: asked.bucket.clone(),
+        prefix: asked.prefix.clone(),
+        region: target.region.clone(),
+    })
+}
+
+/// As much of a text as a message quotes.
+fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+/// What tells a bucket that a run made from every other: it is noted before the bucket is made.
+pub(crate) fn bucket_note(manifest: &Manifest) -> String {
+    let (hosts, bucket, prefix) = (&manifest.target.hosts, &manifest.asked.bucket, &manifest.asked.prefix);
+    format!("bucket {bucket:?} at {hosts:?}, made by the run that writes below {prefix:?}\n")
+}

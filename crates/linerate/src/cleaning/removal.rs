@@ -1,0 +1,296 @@
+//! What a run left, deleted and counted.
+
+use std::time::Duration;
+
+use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Leftover, Pages, is_of_run};
+use linerate_load::listing::Marker;
+use linerate_load::session::Session;
+use linerate_record::shown::in_line;
+
+use crate::failure::Failure;
+use crate::printing;
+
+/// How often a listing is gone through at one look: an object may be stored late, and a listing may tell of one that is
+/// gone.
+const PASSES: usize = 3;
+
+/// How long it is waited between looks, of how many in a row that find nothing new is believed that nothing comes any
+/// more, and how many there are at the most: what was in flight may be stored seconds later by a busy server.
+const LATE: Duration = Duration::from_secs(1);
+const QUIET_LOOKS: usize = 3;
+const LOOKS_MAX: usize = 12;
+
+/// Pages of a thousand after which a listing is taken not to end: a hundred million objects.
+const PAGES_MAX: usize = 100_000;
+
+/// What was found of one kind, counted by listings alone: a target may say that it deleted what it still holds.
+#[derive(Default)]
+struct Count {
+    /// Shown by an earlier listing, and by none since.
+    deleted: usize,
+    /// Shown by the last listing.
+    shown: usize,
+}
+
+impl Count {
+    /// Notes how many a listing shows now.
+    fn see(&mut self, shown: usize) {
+        self.deleted += self.shown.saturating_sub(shown);
+        self.shown = shown;
+    }
+}
+
+/// What was found and deleted; in a dry run, what was found.
+#[derive(Default)]
+struct Done {
+    objects: Count,
+    versions: Count,
+    uploads: Count,
+    /// What the target said last of a deletion that it did not make.
+    why: Option<String>,
+    /// What this target does not list.
+    unlisted: Vec<String>,
+    bucket_removed: bool,
+    /// Why the bucket could not be removed.
+    bucket_kept: Option<BucketError>,
+}
+
+impl Done {
+    fn counts(&self) -> [&Count; 3] {
+        [&self.objects, &self.versions, &self.uploads]
+    }
+
+    fn deleted(&self) -> usize {
+        self.counts().iter().map(|count| count.deleted).sum()
+    }
+
+    /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
+    fn not_looked(&mut self, what: &str, denied: Option<&BucketError>) {
+        let why = denied.map_or_else(|| "this target does not list them".to_owned(), ToString::to_string);
+        self.unlisted.push(format!("{what} were not looked for: {why}"));
+    }
+
+    fn left(&self) -> usize {
+        self.counts().iter().map(|count| count.shown).sum()
+    }
+}
+
+/// A cleaning under way.
+pub(super) struct Cleaning<'a> {
+    bucket: Bucket<'a>,
+    session: &'a Session,
+    dry_run: bool,
+    cap: Option<f64>,
+    done: Done,
+}
+
+/// Where a run wrote.
+fn place(session: &Session) -> String {
+    format!("s3://{}/{}", session.bucket, session.run_prefix)
+}
+
+impl<'a> Cleaning<'a> {
+    /// A cleaning through `bucket`, of so many requests per second at the most where there is a `cap`.
+    pub(super) fn new(bucket: Bucket<'a>, session: &'a Session, dry_run: bool, cap: Option<f64>) -> Self {
+        Cleaning { bucket, session, dry_run, cap, done: Done::default() }
+    }
+
+    /// Removes the bucket, if nothing is in it; whether it did.
+    pub(super) fn remove_bucket(&mut self) -> Result<bool, Failure> {
+        match self.bucket.remove() {
+            Err(error) if error.is_an_answer() => self.done.bucket_kept = Some(error),
+            other => self.done.bucket_removed = other?,
+        }
+        Ok(self.done.bucket_removed)
+    }
+
+    /// What is still there, as the command's end.
+    pub(super) fn left(&mut self) -> Option<Failure> {
+        let (left, place, why) = (self.done.left(), place(self.session), self.done.why.take());
+        if left > 0 && !self.dry_run {
+            return Some(Failure::Left { left, place, why });
+        }
+        self.done.bucket_kept.take().map(Failure::Bucket)
+    }
+
+    /// Everything, until looks some time later find nothing more: a server goes on storing what a run was sending when
+    /// it was killed. Where the first finds nothing, nothing was left.
+    pub(super) fn all(&mut self) -> Result<(), Failure> {
+        let mut quiet = 0;
+        for look in 0..LOOKS_MAX {
+            let before = self.done.deleted();
+            self.done.unlisted.clear();
+            self.uploads()?;
+            self.objects()?;
+            self.versions()?;
+            quiet = if self.done.deleted() > before { 0 } else { quiet + 1 };
+            let nothing = self.done.deleted() == 0 && self.done.left() == 0;
+            if self.dry_run || nothing || quiet == QUIET_LOOKS || look + 1 == LOOKS_MAX {
+                break;
+            }
+            std::thread::sleep(LATE);
+        }
+        Ok(())
+    }
+
+    fn uploads(&mut self) -> Result<(), Failure> {
+        for _ in 0..PASSES {
+            let uploads = match self.bucket.uploads() {
+                Ok(Some(uploads)) => uploads,
+                Err(error) if !error.is_denied() => return Err(error.into()),
+                other => {
+                    self.done.not_looked("unfinished uploads", other.err().as_ref());
+                    return Ok(());
+                }
+            };
+            self.done.uploads.see(uploads.len());
+            for upload in &uploads {
+                if self.dry_run {
+                    printing::print(&format!("upload   {} {}\n", in_line(&upload.key), in_line(&upload.id)))?;
+                } else {
+                    let aborted = self.bucket.abort_upload(upload);
+                    self.note(aborted)?;
+                    self.pause(1);
+                }
+            }
+            if uploads.is_empty() || self.dry_run {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn objects(&mut self) -> Result<(), Failure> {
+        let prefix = self.session.run_prefix.clone();
+        let mut list = |bucket: &mut Bucket<'_>, from: Option<&String>| {
+            let page = bucket.objects(&prefix, from)?;
+            let own = page.entries.into_iter().map(|o| o.key).filter(|key| is_of_run(key, &prefix));
+            Ok(Some((own.map(Leftover::Object).collect(), page.next)))
+        };
+        self.passes(|done| &mut done.objects, &mut list).map(|_| ())
+    }
+
+    /// Objects of a bucket with versions are still there when they are deleted: as versions, below delete markers.
+    fn versions(&mut self) -> Result<(), Failure> {
+        let dry_run = self.dry_run;
+        let mut list = |bucket: &mut Bucket<'_>, from: Option<&Marker>| {
+            let page = bucket.versions(from)?;
+            // Without versions, each object is a version called "null"; a dry run has told of it.
+            let reported = |id: &str| dry_run && id == "null";
+            Ok(page.map(|page| {
+                let fresh = page.entries.into_iter().filter(|version| !reported(&version.id));
+                (fresh.map(Leftover::Version).collect(), page.next)
+            }))
+        };
+        match self.passes(|done| &mut done.versions, &mut list) {
+            Ok(true) => {}
+            Ok(false) => self.done.not_looked("versions", None),
+            Err(Failure::Bucket(error)) if error.is_denied() => self.done.not_looked("versions", Some(&error)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Goes through a listing and deletes what it shows, until it shows nothing, or no less than before; `false` where
+    /// the target does not list such.
+    fn passes<Next: PartialEq>(
+        &mut self,
+        count: impl Fn(&mut Done) -> &mut Count,
+        list: &mut impl FnMut(&mut Bucket<'_>, Option<&Next>) -> Listed<Next>,
+    ) -> Result<bool, Failure> {
+        let mut before = usize::MAX;
+        for _ in 0..PASSES {
+            let Some(shown) = self.pass(list)? else { return Ok(false) };
+            count(&mut self.done).see(shown);
+            if shown == 0 || shown >= before || self.dry_run {
+                break;
+            }
+            before = shown;
+        }
+        Ok(true)
+    }
+
+    /// Goes through a listing once, page by page, and deletes what it shows; returns how many that were.
+    fn pass<Next: PartialEq>(
+        &mut self,
+        list: &mut impl FnMut(&mut Bucket<'_>, Option<&Next>) -> Listed<Next>,
+    ) -> Result<Option<usize>, Failure> {
+        let (mut pages, mut shown) = (Pages::default(), 0);
+        for _ in 0..PAGES_MAX {
+            let Some((page, next)) = list(&mut self.bucket, pages.from())? else { return Ok(None) };
+            self.delete(&page)?;
+            shown += page.len();
+            if !pages.turn(page.first().map(Leftover::to_string), next)? {
+                return Ok(Some(shown));
+            }
+        }
+        Ok(Some(shown))
+    }
+
+    /// Deletes, or names in a dry run.
+    fn delete(&mut self, page: &[Leftover]) -> Result<(), Failure> {
+        if self.dry_run {
+            return printing::print(
+                &page.iter().map(|one| format!("{}\n", in_line(&one.to_string()))).collect::<String>(),
+            );
+        }
+        let batch = self.cap.map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX));
+        for batch in page.chunks(batch) {
+            let deleted = self.bucket.delete_leftovers(batch);
+            self.note(deleted)?;
+            self.pause(batch.len());
+        }
+        Ok(())
+    }
+
+    /// Notes what the target said of a deletion. Only a listing tells what became of it.
+    fn note(&mut self, said: Result<(), BucketError>) -> Result<(), Failure> {
+        match said {
+            Err(error) if error.is_an_answer() => self.done.why = Some(error.to_string()),
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn pause(&self, requests: usize) {
+        if let Some(per_s) = self.cap {
+            std::thread::sleep(Duration::from_secs_f64(requests as f64 / per_s));
+        }
+    }
+
+    /// What was done, in words.
+    pub(super) fn said(&self, bucket_goes: bool) -> String {
+        let done = &self.done;
+        let found = |count: &Count| if self.dry_run { count.shown } else { count.deleted };
+        let parts: Vec<String> = [
+            (found(&done.objects), "object", "objects"),
+            (found(&done.versions), "version or delete marker", "versions and delete markers"),
+            (found(&done.uploads), "unfinished upload", "unfinished uploads"),
+        ]
+        .into_iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
+        .collect();
+        let (place, name) = (place(self.session), &self.session.bucket);
+        let mut said = match (parts.is_empty(), self.dry_run) {
+            (true, false) if done.left() > 0 => format!("nothing could be deleted below {place}\n"),
+            (true, _) => format!("nothing is left below {place}\n"),
+            (false, true) => format!("would delete {} below {place}\n", parts.join(", ")),
+            (false, false) => format!("deleted {} below {place}\n", parts.join(", ")),
+        };
+        for unlisted in &done.unlisted {
+            said += &format!("{unlisted}\n");
+        }
+        said += &match (bucket_goes, done.bucket_removed, self.dry_run) {
+            (true, true, _) => format!("removed bucket {name:?}\n"),
+            (true, false, true) => format!("would remove bucket {name:?}, if nothing else is in it\n"),
+            (true, false, false) if done.bucket_kept.is_some() => String::new(),
+            (true, false, false) => format!("kept bucket {name:?}: something else is in it\n"),
+            (false, ..) => String::new(),
+        };
+        said
+    }
+}
+
+/// A page of leftovers, and where the next begins; nothing where the target does not list them.
+type Listed<Next> = Result<Option<(Vec<Leftover>, Option<Next>)>, BucketError>;

@@ -1,0 +1,166 @@
+//! The command line, read: with the file of flags that it names, and with all that is wrong with it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
+
+use crate::bench::flags::{BenchFlags, Given, GivenFlags};
+use crate::bench::resolve;
+use crate::cli::{Cli, Verb};
+use crate::config::{Read, Wrong, flag_named, flags_of};
+use crate::failure::Failure;
+use crate::progress::say;
+use crate::refusal::refusal;
+use crate::{brief, masks, mistakes, printing, verbs};
+
+/// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
+pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
+    let mut cli = parse(&args)?;
+    let Verb::Bench(flags) = &mut cli.verb else { return Ok(cli) };
+    let typed = given(&args, Given::Typed);
+    let Some(path) = flags.config.clone() else {
+        flags.given = typed;
+        return Ok(cli);
+    };
+    let (words, wrong) = with_file(args, &path)?;
+    if !wrong.is_empty() {
+        return Err(beside(wrong, &words));
+    }
+    let mut cli = parse(&words)?;
+    if let Verb::Bench(flags) = &mut cli.verb {
+        flags.given = given(&words, Given::InFile);
+        flags.given.0.extend(typed.0);
+    }
+    Ok(cli)
+}
+
+/// What is wrong with a file, and with the flags that stand beside what is right in it. Nothing is said of flags that
+/// the file has wrong.
+fn beside(wrong: Vec<Wrong>, words: &[OsString]) -> Failure {
+    let checked = parse(words).and_then(|cli| match cli.verb {
+        Verb::Bench(mut flags) => {
+            flags.given = given(words, Given::InFile);
+            resolve::check_with_alias(&mut flags)
+        }
+        _ => Ok(()),
+    });
+    let names: Vec<String> = wrong.iter().map(|wrong| format!("--{}", wrong.name)).collect();
+    let is_new = |text: &String| !names.iter().any(|name| mistakes::mentions(text, name));
+    let others = checked.err().map(Failure::mistakes).unwrap_or_default().into_iter().filter(is_new);
+    Failure::of_mistakes(wrong.into_iter().map(|wrong| wrong.text).chain(others).collect())
+}
+
+/// The flags of bench that stand on a command line, by their ids.
+fn given(words: &[OsString], by: Given) -> GivenFlags {
+    let matches = Cli::command().try_get_matches_from(words).ok();
+    let bench = matches.as_ref().and_then(|matches| matches.subcommand_matches("bench"));
+    let ids = bench.into_iter().flat_map(|bench| bench.ids().map(move |id| (bench, id.as_str())));
+    let typed = ids.filter(|(bench, id)| bench.value_source(id) == Some(ValueSource::CommandLine));
+    GivenFlags(typed.map(|(_, id)| (id.to_owned(), by)).collect())
+}
+
+fn parse(args: &[OsString]) -> Result<Cli, Failure> {
+    let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    masks::keep_secrets_of(&words);
+    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp if brief::is_asked(&words) => {
+            let printed = printing::print_own(&brief::of(&words));
+            std::process::exit(i32::from(printed.is_err()))
+        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // Where nobody reads it, the line that follows is not read either.
+            let _ = error.print();
+            let typed = std::iter::once("linerate").chain(words.iter().skip(1).map(String::as_str));
+            let typed = typed.collect::<Vec<_>>().join(" ");
+            let example = if words.len() < 2 { "linerate bench, or another command of these" } else { "one of these" };
+            Failure::usage(format!("no command behind {typed:?}: type {example}"))
+        }
+        _ => mistakes::reported(args, &error, checked),
+    })
+}
+
+/// What the verb finds wrong with a line that clap takes.
+pub(crate) fn checked(args: Vec<OsString>) -> Result<(), Failure> {
+    verbs::check(read(args)?.verb, bench_flags)
+}
+
+/// Reads a command line of bench, such as that of each cell of an experiment.
+pub(crate) fn bench_flags(words: &[OsString]) -> Result<Box<BenchFlags>, Failure> {
+    let cli = Cli::try_parse_from(words).map_err(|error| {
+        let all = mistakes::in_lines(words, &error, checked);
+        Failure::of_mistakes(all.into_iter().map(|why| format!("flags of bench: {why}")).collect())
+    })?;
+    let Verb::Bench(mut flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
+    flags.given = given(words, Given::Typed);
+    Ok(flags)
+}
+
+/// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.
+fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Wrong>), Failure> {
+    let mut command = Cli::command();
+    command.build();
+    let given = command.clone().try_get_matches_from(&args).map_err(|error| Failure::Usage(refusal(&error)))?;
+    let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
+    let Read { flags, notes, wrong } = flags_of(path)?;
+    if wrong.is_empty() && given.try_get_one::<bool>("quiet").ok().flatten() != Some(&true) {
+        notes.iter().for_each(|note| say(&format!("note: {note}")));
+    }
+    let words: Vec<OsString> = flags
+        .into_iter()
+        .filter(|flag| !gives_way(&command, &given, &flag.name))
+        .map(|flag| flag.word().into())
+        .collect();
+    let mut args = args.into_iter();
+    let begin: Vec<OsString> = args.by_ref().take(2).collect();
+    Ok((begin.into_iter().chain(words).chain(args).collect(), wrong))
+}
+
+fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
+    let Some(bench) = command.find_subcommand("bench") else { return false };
+    let Some(arg) = flag_named(bench, name) else { return false };
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let excludes =
+        |a: &clap::Arg, b: &clap::Arg| bench.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
+    is_given(arg.get_id().as_str())
+        || bench
+            .get_arguments()
+            .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "warp:\n  api: v1\n";
+
+    #[test]
+    fn flags_beside_the_file_go_before_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            format!(
+                "{HEAD}  benchmark: mixed\n  remote:\n    host: a:1\n  params:\n    concurrent: 8\n    duration: 1m\n\
+                 \x20   distribution: {{get: 1, put: 1}}\n"
+            ),
+        )
+        .unwrap();
+        let path = file.path().display().to_string();
+        for (beside, expected) in [
+            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
+            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
+            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+        ] {
+            let given = format!("linerate bench --config {path} {beside}");
+            let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();
+            let (all, _) = with_file(given.clone(), file.path()).unwrap();
+            let added: Vec<_> = all[2..=all.len() - given.len() + 1].iter().map(|w| w.to_string_lossy()).collect();
+            assert_eq!(added.join(" "), expected, "{beside}");
+            assert!(Cli::try_parse_from(&all).is_ok(), "{all:?}");
+        }
+    }
+}

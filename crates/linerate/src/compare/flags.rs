@@ -1,0 +1,92 @@
+//! Flags of `linerate compare`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use linerate_record::units::Share;
+
+const COMPARE_HELP: &str = "\
+Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested, and all tests
+together are held to 5 %: between equals, at most one comparison in twenty calls any difference (Holm). Where none is
+shown, it says how large a difference would have been seen. Method: docs/method/compare.md.
+
+Nothing is called of fewer than three runs a side: two runs of the same thing, minutes apart, differ too. Run A B B A A
+B and give all three of each; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.
+Knees at different concurrencies are reported and not tested.
+
+Examples:
+  linerate compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
+  linerate compare runs/main1,runs/main2,runs/main3 runs/new1,runs/new2,runs/new3 --fail-if-slower 5% --format json
+  linerate compare runs/1120-0931-get runs/1121-1402-get
+
+Exit codes:
+  0    compared, whatever came of it
+  1    a file cannot be read or written
+  2    a folder is no run, the two have no point in common, or --fail-if-slower has fewer than three runs a side
+  5    with --fail-if-slower: a throughput is shown to be that much lower";
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareFlags {
+    /// Run folder to compare with, or several of the same thing: `RUN,RUN`.
+    #[arg(value_name = "A")]
+    pub(crate) a: Runs,
+    /// Run folder to compare, or several.
+    #[arg(value_name = "B")]
+    pub(crate) b: Runs,
+    /// Exit with code 5 where the data shows that B's throughput is lower than A's by more than this share, such as
+    /// `5%`: a one-sided test at 5 % over all points, of three runs a side or more. What merely looks slower does not
+    /// count.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fail_if_slower: Option<Share>,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Run folders parted by commas.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs(pub(crate) Vec<PathBuf>);
+
+impl FromStr for Runs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let runs: Vec<PathBuf> = text.split(',').filter(|p| !p.is_empty()).map(PathBuf::from).collect();
+        match runs.iter().enumerate().find(|(i, run)| runs[..*i].contains(run)) {
+            _ if runs.is_empty() => Err(format!("no run folder in {text:?}: name one, such as runs/1120-0931-get")),
+            Some((_, run)) => Err(format!("{} is named twice in {text:?}: name each run once", run.display())),
+            None => Ok(Runs(runs)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For a terminal.
+    Text,
+    /// The comparison, with a versioned schema.
+    Json,
+    /// One row per figure compared.
+    Csv,
+    /// One self-contained file.
+    Html,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_runs_are_parted_by_commas_and_hold_each_run_once() {
+        assert_eq!("a,b/c".parse::<Runs>().unwrap().0, [PathBuf::from("a"), PathBuf::from("b/c")]);
+        for (text, part) in [("", "no run folder"), (",", "no run folder"), ("a,b,a", "a is named twice")] {
+            let error = text.parse::<Runs>().unwrap_err();
+            assert!(error.contains(part) && error.contains(&format!("{text:?}")), "{error}");
+        }
+    }
+}

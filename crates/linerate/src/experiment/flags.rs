@@ -1,0 +1,283 @@
+//! Flags of `linerate experiment`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use linerate_record::knob::Space;
+use linerate_record::units::{BitRate, Share, parse_duration};
+
+use super::load::LoadFlag;
+use crate::output::SiteFormat;
+
+const HELP: &str = "\
+Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
+blocks, with the mean of the baseline's cells. It ends when an effect is shown, when one that matters is ruled out, or
+when blocks or time are spent; looking early costs almost nothing (docs/method/experiments.md). Blocks that an arm
+excludes by its own cells, what it leaves behind for the next cell and cells that never settle void an effect; a
+faster arm whose p99 or errors may be worse is not advised.
+
+Settings are changed for one cell at a time, through the journal of linerate tune, and changed back after it, also
+where this process is killed. Settings that each network namespace has of its own are changed in that of this process,
+or of --pid or --netns; an arm that reaches neither client nor server is reported and not tested.
+
+Everything is kept in a folder: linerate experiment resume goes on with it, linerate experiment report shows it again,
+and changes.json has what was shown to help, for linerate tune apply.
+
+Examples:
+  linerate experiment --knob net.core.rmem_max=212992,4194304 --load get:4MiB@16 --host 10.0.0.{1...4}:9000
+  linerate experiment --knob net.ipv4.tcp_rmem='4096 131072 33554432' --restart 'systemctl restart minio'
+  linerate experiment --profile s3-storage-node --profile source-003-full --site site.yaml --budget 2h
+  linerate experiment --with minio='--host a:9000' --with rustfs='--host b:9000' --load put:64KiB@32
+  linerate experiment --with one='--threads 1' --with two='--threads 2' --load get:4KiB@32
+  linerate experiment --arm overlay='./cni.sh overlay' --arm native='./cni.sh native' --host s3:9000
+  linerate experiment --knob vm.swappiness=60,1 -- --payload unsigned --bucket bench
+
+Exit codes:
+  0    it ended, whatever came of it
+  1    this machine failed, or a command of an arm
+  2    bad usage, or no arm reaches what is measured
+  3    the target could not be loaded
+  6    a setting could not be restored, or somebody else has changed it
+  130  interrupted: linerate experiment resume goes on";
+
+#[derive(Args, Debug)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct ExperimentFlags {
+    #[command(subcommand)]
+    pub(super) action: Option<Action>,
+    #[command(flatten)]
+    pub(super) conduct: ConductFlags,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Action {
+    /// Say what a table of runs supports: effects, what is ruled out, what cannot be decided and what it would take.
+    Analyze(AnalyzeFlags),
+    /// Go on with an experiment that was interrupted or killed.
+    Resume(ResumeFlags),
+    /// Show an experiment again, as text, JSON or HTML.
+    Report(ReportFlags),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ConductFlags {
+    #[command(flatten)]
+    pub(super) arms: ArmFlags,
+    /// What every cell loads: OPERATION:SIZE@IN-FLIGHT. Operations: get, put, multipart, stat, list, mixed.
+    #[arg(long, value_name = "OP:SIZE@N", default_value = "get:4MiB@16")]
+    pub(super) load: LoadFlag,
+    /// Hosts of the S3 target, as linerate bench takes them. [env: WARP_HOST, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
+    /// [default: an embedded target]
+    #[arg(long, value_name = "HOSTS")]
+    pub(super) host: Option<String>,
+    /// Load a target that is not on this machine without asking.
+    #[arg(long)]
+    pub(super) yes_load: bool,
+    /// Tell what would be compared, how and how long, and do nothing.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) plan: PlanFlags,
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+    /// Flags of linerate bench for every cell, after `--`: `-- --tls --insecure --bucket bench`.
+    #[arg(last = true, value_name = "BENCH FLAGS")]
+    pub(super) flags: Vec<String>,
+}
+
+/// What is compared.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Arms")]
+pub(super) struct ArmFlags {
+    /// Values of a setting: the first is the baseline's; one alone is compared with what is there. KNOB@DEVICE for one
+    /// device. Values that hold commas are separated by `|`. May be given several times: each knob is then tried alone.
+    #[arg(long, value_name = "KNOB[@DEVICE]=VALUE,…")]
+    pub(super) knob: Vec<String>,
+    /// All changes that lead to a profile of linerate knobs, as one arm. May be given several times.
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) profile: Vec<String>,
+    /// File that describes the cluster, from which the values of --profile follow. [default: made from the machine]
+    #[arg(long, value_name = "SITE", requires = "profile")]
+    pub(super) site: Option<PathBuf>,
+    /// A command that puts an arm in place, run by /bin/sh before each of its cells; the first is the baseline's, which
+    /// is run once more at the end (not where linerate is killed: resume, or run it). Objects to read are written with
+    /// the baseline in place.
+    #[arg(long, value_name = "NAME=COMMAND", conflicts_with_all = ["knob", "profile", "with"])]
+    pub(super) arm: Vec<String>,
+    /// Flags of linerate bench that an arm alone has, such as another target; the first is the baseline's.
+    #[arg(long, value_name = "NAME=FLAGS", conflicts_with_all = ["knob", "profile"])]
+    pub(super) with: Vec<String>,
+    /// Change settings in the network namespace of this process, such as an engine's.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["netns", "restart"])]
+    pub(super) pid: Option<u32>,
+    /// Change settings in a network namespace of this name, as ip netns has it: --restart leaves it there.
+    #[arg(long, value_name = "NAME")]
+    pub(super) netns: Option<String>,
+    /// Command, run by /bin/sh, that restarts the target after each change and at the end: for settings that processes
+    /// read when they start.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) restart: Option<String>,
+    /// Run the baseline once in each block: shorter blocks, and more of them for the same answer.
+    #[arg(long)]
+    pub(super) no_same: bool,
+}
+
+/// How it is measured, and when it ends.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Plan")]
+pub(super) struct PlanFlags {
+    /// The least effect that matters.
+    #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
+    pub(super) matters: Share,
+    /// How often an arm without an effect may be called one that has.
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = alpha, allow_negative_numbers = true)]
+    pub(super) alpha: Share,
+    /// Most blocks.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(allow_negative_numbers = true)]
+    pub(super) blocks: u32,
+    /// Longest time of all blocks; what --lasting takes comes after it.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30m")]
+    #[arg(allow_negative_numbers = true)]
+    pub(super) budget: Duration,
+    /// Time left to settle after a change, until the data says how long it takes.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    #[arg(allow_negative_numbers = true)]
+    pub(super) settle: Duration,
+    /// Time measured after that.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "6s")]
+    #[arg(allow_negative_numbers = true)]
+    pub(super) measure: Duration,
+    /// Time measured of the cells that follow where an effect was shown, three to six rounds of them: whether it is
+    /// still there then. 0s for none. [default: ten times --measure]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
+    pub(super) lasting: Option<Duration>,
+    /// What the slowest link on the way carries: a figure above it excludes its block. [default: none]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(super) link: Option<BitRate>,
+    /// A key of the fingerprint that may differ between cells, such as foreign_load. May be given several times.
+    #[arg(long, value_name = "KEY")]
+    pub(super) may_differ: Vec<String>,
+    /// Of the order of arms and of the draws of the tests. [default: drawn, and printed]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(super) seed: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputFlags {
+    /// Folder of the experiment, which must not exist yet. [default: experiments/DATE-TIME]
+    #[arg(long, short, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// Format of what is printed at the end.
+    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
+    pub(super) format: SiteFormat,
+    /// Print nothing but errors.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ResumeFlags {
+    /// Folder of the experiment.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
+    /// Load a target that is not on this machine without asking.
+    #[arg(long)]
+    pub(super) yes_load: bool,
+    /// Run the commands and make the changes that experiment.json names without asking, though this machine has not
+    /// noted that it began the experiment.
+    #[arg(long)]
+    pub(super) yes_run: bool,
+    /// Format of what is printed at the end.
+    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
+    pub(super) format: SiteFormat,
+    /// Print nothing but errors.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ReportFlags {
+    /// Folder of the experiment.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
+    pub(super) format: SiteFormat,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+const ANALYZE_HELP: &str = "\
+A row is a figure of one run. Columns: arm and value; where there are several, series (such as get) and concurrency;
+run, or block where every arm ran once in each; order, the place in time among all. Values are rates, such as 91.9Gb/s
+or 95MiB/s, or all of them bare numbers; more is better. Lines that begin with # are comments. The arm called baseline,
+default or control is what the others are held against, or else the first. A run that failed has an empty value: where
+one arm lacks more than the other, they are not compared.
+
+A difference is called an effect of the arm only with --drawn, with the column order, and where that order looks like a
+draw. Without, it is an association: something else may have changed with the arm.
+
+Examples:
+  linerate experiment analyze runs.csv
+  linerate experiment analyze blocks.csv --drawn
+  linerate experiment analyze runs.csv --link 15Gb/s --matters 1% --format json
+
+Exit codes:
+  0    analysed
+  1    the file cannot be read
+  2    the table has a mistake, quoted with its line
+  7    analysed, and some arm differs, or is said not to, by an association or by time: no effect of the arm";
+
+#[derive(Args, Debug)]
+#[command(after_help = ANALYZE_HELP)]
+pub(super) struct AnalyzeFlags {
+    /// CSV file of the runs.
+    #[arg(value_name = "TABLE")]
+    pub(super) table: PathBuf,
+    /// What the slowest link on the way carries, such as `15Gb/s`: figures above it are refused.
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(super) link: Option<BitRate>,
+    /// The least effect that matters.
+    #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
+    pub(super) matters: Share,
+    /// Share of the effects called that may be none; intervals are at one less this.
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = alpha, allow_negative_numbers = true)]
+    pub(super) alpha: Share,
+    /// The order of runs was drawn by lot: in each block where the table has blocks, else of all runs.
+    #[arg(long)]
+    pub(super) drawn: bool,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = TableFormat::Text)]
+    pub(super) format: TableFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum TableFormat {
+    /// For a terminal.
+    Text,
+    /// Everything, with a versioned schema.
+    Json,
+}
+
+/// Reads `--alpha`.
+fn alpha(text: &str) -> Result<Share, String> {
+    let share: Share = text.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
+    let allowed = (0.0001..0.5).contains(&share.0);
+    allowed
+        .then_some(share)
+        .ok_or_else(|| format!("{text:?} is no level: write one from 0.0001 to below 0.5, such as 0.05"))
+}
+
+impl ArmFlags {
+    pub(super) fn space(&self) -> Space {
+        match (self.pid, &self.netns) {
+            (Some(pid), _) => Space::Pid(pid),
+            (None, Some(name)) => Space::Netns(name.clone()),
+            (None, None) => Space::Host,
+        }
+    }
+}

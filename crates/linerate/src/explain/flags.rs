@@ -1,0 +1,142 @@
+//! Flags of `linerate explain`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use linerate_record::explanation::{Observed, Quantity};
+use linerate_record::units::{ByteRate, Bytes, Share};
+
+use crate::output::SiteFormat;
+use crate::sites::object_size;
+
+const EXPLAIN_HELP: &str = "\
+It changes what the site says, one thing or two at a time, and holds the ceilings of each against what was observed.
+What fits within the measuring error is printed with its weight, what nothing fits is named, and so is the one reading
+that tells the leading ones apart.
+
+Examples:
+  linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
+  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node3=8.2MiB/s --nodes-alone --error 3%
+  linerate explain --site site.yaml --run runs/1120-0931-get-put
+  linerate explain --site site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
+
+Exit codes:
+  0    explained, whether or not anything fits
+  1    a file cannot be read or written
+  2    the site or a figure has mistakes, each quoted, or a run is no evidence of this site";
+
+#[derive(Args, Debug)]
+#[command(after_help = EXPLAIN_HELP)]
+pub(crate) struct ExplainFlags {
+    /// File that describes the cluster, as for plan.
+    #[arg(long, value_name = "SITE")]
+    pub(crate) site: PathBuf,
+    /// Client throughput that was measured once more load gave no more: `get=152GiB/s`, `put=81GiB/s`, of one node
+    /// `get@NODE=1.2GiB/s`; where it has an error of its own, `get=152GiB/s+-1%`. May be given several times.
+    #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', value_parser = figure)]
+    pub(crate) observed: Vec<Observed>,
+    /// Requests in flight, of all clients together, while --observed was measured: the figures are held against the
+    /// curve that plan predicts, and not against the ceiling alone. A run tells its own.
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) concurrent: Option<u64>,
+    /// Client throughput of single nodes: a CSV file with the columns node, and get or put or both, such as
+    /// `node3,1.2GiB/s`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nodes: Option<PathBuf>,
+    /// Each node was measured by itself, one after the other: figures of nodes have no sum, and are compared with each
+    /// other alone. Without it, they are of one load over all nodes, the one that gave the total. It needs figures of
+    /// nodes, by --observed, --nodes or the hosts of --run.
+    #[arg(long)]
+    pub(crate) nodes_alone: bool,
+    /// Run folder of bench, whose best GET and PUT are taken at the size of objects that --obj.size names, and held
+    /// against the curve at its concurrency; figures per host too, where its hosts are the nodes of the site. What is
+    /// no evidence of the site is reported with the reason. [default size: its largest]
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+    /// Standard error that each figure is taken to have, unless it states its own.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(crate) error: Share,
+    /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
+    #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
+    pub(crate) obj_size: Option<Bytes>,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
+    pub(crate) format: SiteFormat,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Reads `get=152GiB/s`, `put@node3=1.2GiB/s`, `get=152GiB/s+-1%`.
+fn figure(text: &str) -> Result<Observed, String> {
+    let fix = "write get=152GiB/s, put=81GiB/s, or get@NODE=1.2GiB/s of one node";
+    let (what, reported) = text.split_once('=').ok_or_else(|| format!("no figure in {text:?}: {fix}"))?;
+    let (op, node) = match what.trim().split_once('@') {
+        Some((op, node)) if !node.trim().is_empty() => (op.trim(), Some(node.trim().to_owned())),
+        Some(_) => return Err(format!("no node behind the @ in {text:?}: {fix}")),
+        None => (what.trim(), None),
+    };
+    let what = quantity(op, node).ok_or_else(|| format!("unknown figure {op:?} in {text:?}: {fix}"))?;
+    let (rate, error) = match reported.split_once("+-").or_else(|| reported.split_once('±')) {
+        Some((rate, error)) => (rate, Some(error.parse::<Share>().map_err(|e| e.to_string())?.0)),
+        None => (reported, None),
+    };
+    let ByteRate(bytes_per_s) = rate.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
+    Ok(Observed { what, bytes_per_s, error_share: error, in_flight: None })
+}
+
+/// What a figure is of.
+pub(crate) fn quantity(op: &str, node: Option<String>) -> Option<Quantity> {
+    match (op, node) {
+        ("get", None) => Some(Quantity::Get),
+        ("put", None) => Some(Quantity::Put),
+        ("get", Some(node)) => Some(Quantity::NodeGet { node }),
+        ("put", Some(node)) => Some(Quantity::NodePut { node }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn figures_are_of_the_site_or_of_a_node_and_may_state_their_error() {
+        let mib = f64::from(1 << 20);
+        let of_node = |node: &str| Quantity::NodePut { node: node.to_owned() };
+        for (text, what, bytes_per_s, error_share) in [
+            ("get=152MiB/s", Quantity::Get, 152.0 * mib, None),
+            ("put@node-3.rack=1.5MiB/s", of_node("node-3.rack"), 1.5 * mib, None),
+            ("put = 1 MB/s +- 0.5%", Quantity::Put, 1e6, Some(0.005)),
+            ("get=1MB/s±2%", Quantity::Get, 1e6, Some(0.02)),
+        ] {
+            assert_eq!(figure(text), Ok(Observed { what, bytes_per_s, error_share, in_flight: None }), "{text}");
+        }
+        for (text, part) in [
+            ("get", "no figure in"),
+            ("stat=1MB/s", "unknown figure \"stat\""),
+            ("get@=1MB/s", "no node behind the @"),
+            ("get=1Gb/s", "capital B"),
+            ("get=1GB/s+-x", "invalid share"),
+        ] {
+            let error = figure(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn examples_of_the_help_parse() {
+        let lines = EXPLAIN_HELP.lines().filter_map(|l| l.strip_prefix("  linerate "));
+        let mut parsed = 0;
+        for line in lines {
+            let words = line.split(" > ").next().unwrap_or_default().split_whitespace();
+            Cli::try_parse_from(["linerate"].into_iter().chain(words)).unwrap_or_else(|e| panic!("{line}: {e}"));
+            parsed += 1;
+        }
+        assert_eq!(parsed, 4);
+    }
+}

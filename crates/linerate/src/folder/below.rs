@@ -1,0 +1,60 @@
+//! The run folders in a folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use linerate_record::run::Manifest;
+
+use super::reading::read_manifest;
+use crate::failure::Failure;
+
+/// Where `bench` puts runs that nobody names a folder for.
+pub(crate) const RUNS: &str = "runs";
+
+/// The run that began last.
+pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
+    let mut readable = below(folder)?.into_iter().filter(|found| found.manifest.is_ok());
+    let latest = readable.next_back().map(|found| found.path);
+    latest.ok_or_else(|| {
+        let folder = folder.display();
+        Failure::usage(format!("{folder} has no run folder that can be read: linerate runs {folder} says why"))
+    })
+}
+
+/// A run folder, and what it is of, or why that cannot be read.
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) manifest: Result<Manifest, Failure>,
+}
+
+impl Found {
+    /// When the run began, where that can be read.
+    pub(crate) fn started_unix_ms(&self) -> Option<u64> {
+        self.manifest.as_ref().ok().map(|manifest| manifest.started_unix_ms)
+    }
+}
+
+/// The run folders in a folder, by when they began, those of which that cannot be read before the others; an error
+/// where there is none.
+pub(crate) fn below(folder: &Path) -> Result<Vec<Found>, Failure> {
+    let none = |why: &str| {
+        let folder = folder.display();
+        Failure::usage(format!("{folder} has no run folder{why}: name one, or make one with linerate bench"))
+    };
+    let entries = fs::read_dir(folder).map_err(|error| none(&format!(" ({error})")))?;
+    let mut found: Vec<Found> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            // What cannot be looked into may be a run.
+            let is_none = path
+                .join("run.json")
+                .symlink_metadata()
+                .err()
+                .is_some_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+            (!is_none).then(|| Found { manifest: read_manifest(&path), path })
+        })
+        .collect();
+    found.sort_by(|a, b| (a.started_unix_ms().cmp(&b.started_unix_ms())).then_with(|| a.path.cmp(&b.path)));
+    if found.is_empty() { Err(none("")) } else { Ok(found) }
+}

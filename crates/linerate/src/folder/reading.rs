@@ -1,0 +1,139 @@
+//! Reading the folders of runs and of experiments, within bounds whatever is there: a folder may be somebody else's.
+//!
+//! What is one object (`run.json`, `experiment.json`) is at most 16 MiB; files of lines have the bounds of
+//! [`super::lines`]. Records stay in memory and take about three times what their files do.
+
+use std::io;
+use std::path::Path;
+
+use linerate_analysis::records::Records;
+use linerate_experiment::sound;
+use linerate_record::experiment::{Done, EXPERIMENT_SCHEMA, Experiment};
+use linerate_record::run::{Manifest, SCHEMA};
+
+use super::lines::read_lines;
+use crate::failure::Failure;
+use crate::{bounded, own};
+
+/// The file of what an experiment was asked.
+pub(crate) const ASKED: &str = "experiment.json";
+
+/// The file of what came of it.
+pub(crate) const OUTCOMES: &str = "outcomes.jsonl";
+
+/// Largest `run.json`: 4096 points and their searches take less than 2 MiB.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+/// Largest `experiment.json`: every setting of the catalogue in some arms takes less than 1 MiB.
+const ASKED_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads the manifest of a run folder.
+pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
+    let text = bounded::open(&path.join("run.json")).and_then(|file| bounded::read(&file, MANIFEST_BYTES_MAX));
+    manifest(path, &text.map_err(|error| not_a_run(path, &error))?)
+}
+
+/// Reads the manifest of a run folder that is to be acted upon: this user's own.
+pub(crate) fn read_own_manifest(path: &Path) -> Result<Manifest, Failure> {
+    let text = own::read(path, "run.json", MANIFEST_BYTES_MAX);
+    manifest(path, &text.map_err(|error| error.reported(|error| not_a_run(path, &error)))?)
+}
+
+fn not_a_run(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::NotARun { path: path.to_owned(), why: format!("run.json: {error}") }
+}
+
+/// The manifest that a text is.
+pub(crate) fn manifest(path: &Path, text: &[u8]) -> Result<Manifest, Failure> {
+    let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
+    let schema: Schema = serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
+    if schema.schema == 0 {
+        return Err(not_a_run(format!("run.json: its schema is 0: schemas are from 1 to {SCHEMA}")));
+    }
+    if schema.schema > SCHEMA {
+        let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
+        return Err(not_a_run(newer));
+    }
+    serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))
+}
+
+/// Reads a run folder. A last line that was cut off is left out; anything else that cannot be read, or cannot have been
+/// measured, is an error.
+pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
+    let records = Records {
+        manifest: read_manifest(path)?,
+        points: read_lines(path, "points.jsonl")?,
+        intervals: read_lines(path, "intervals.jsonl")?,
+        readings: read_lines(path, "readings.jsonl")?,
+        canary: read_lines(path, "canary.jsonl")?,
+        findings: read_lines(path, "findings.jsonl")?,
+    };
+    match records.unsound() {
+        Some(why) => Err(Failure::NotARun { path: path.to_owned(), why }),
+        None => Ok(records),
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Schema {
+    schema: u32,
+}
+
+/// What an experiment was asked, to be shown: whose folder it is does not matter.
+pub(crate) fn asked_text(path: &Path) -> Result<Vec<u8>, Failure> {
+    let text = bounded::open(&path.join(ASKED)).and_then(|file| bounded::read(&file, ASKED_BYTES_MAX));
+    text.map_err(|error| no_experiment(path, error))
+}
+
+/// What an experiment was asked, to be acted upon: of a folder that is this user's own.
+pub(crate) fn own_asked_text(path: &Path) -> Result<Vec<u8>, Failure> {
+    own::read(path, ASKED, ASKED_BYTES_MAX).map_err(|error| error.reported(|error| no_experiment(path, error)))
+}
+
+fn no_experiment(path: &Path, error: io::Error) -> Failure {
+    let shown = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::usage(format!("{shown} is no folder of an experiment: it has no {ASKED}")),
+        _ => Failure::File { what: "read", path: path.join(ASKED), source: error },
+    }
+}
+
+/// An experiment by the text of what was asked, and the cells that have ended.
+pub(crate) fn experiment(path: &Path, text: &[u8]) -> Result<(Experiment, Vec<Done>), Failure> {
+    let shown = path.display();
+    let experiment: Experiment = serde_json::from_slice(text)
+        .map_err(|error| Failure::usage(format!("{shown}/{ASKED} is not readable by this linerate: {error}")))?;
+    if experiment.schema == 0 {
+        return Err(Failure::usage(format!("{shown}/{ASKED}: its schema is 0: the first is 1")));
+    }
+    if experiment.schema > EXPERIMENT_SCHEMA {
+        let schema = experiment.schema;
+        return Err(Failure::usage(format!(
+            "{shown} has schema {schema}, this linerate knows {EXPERIMENT_SCHEMA}: use a newer one"
+        )));
+    }
+    if let Some(why) = sound::unsound(&experiment.design) {
+        return Err(Failure::usage(format!("{shown}/{ASKED}: {why}")));
+    }
+    let done = read_lines(path, OUTCOMES)?;
+    match sound::first_unsound(&done) {
+        Some((at, why)) => Err(Failure::usage(format!("{shown}/{OUTCOMES}, line {}: {why}", at + 1))),
+        None => Ok((experiment, done)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_a_newer_linerate_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("run.json"), r#"{"schema": 99}"#).unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("schema is 99") && error.contains("newer"), "{error}");
+        assert!(read(Path::new("/nonexistent")).unwrap_err().to_string().contains("run.json"));
+    }
+}

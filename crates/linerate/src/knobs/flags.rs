@@ -1,0 +1,68 @@
+//! Flags of `linerate knobs`.
+
+use clap::{Args, ValueEnum};
+use linerate_record::knob::Layer;
+
+const EXAMPLES: &str = "\
+Examples:
+  linerate knobs
+  linerate knobs net.ipv4.tcp_rmem
+  linerate knobs tcp_syn_backlog
+      a name as some guide has it, misspelt or not, leads to its knob
+  linerate knobs --layer net --profile s3-storage-node
+  linerate knobs --profile source-003-full --json
+
+Exit codes:
+  0    shown
+  1    a file cannot be read
+  2    no setting, layer or profile has that name";
+
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct KnobsFlags {
+    /// A knob to show in full, with what is advised for this machine: its id, a name that a source has it under, or a
+    /// part of one. [default: a line for each]
+    #[arg(value_name = "ID")]
+    pub(super) id: Option<String>,
+    /// Only knobs of a layer.
+    #[arg(long, value_name = "LAYER", value_enum, conflicts_with = "id")]
+    pub(super) layer: Option<LayerFlag>,
+    /// Only knobs of a profile, with its values where it has some of its own.
+    #[arg(long, value_name = "PROFILE", conflicts_with = "id")]
+    pub(super) profile: Option<String>,
+    /// JSON instead of text: an array of knobs.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// [`Layer`], as a flag has it; those without a knob are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LayerFlag(pub(super) Layer);
+
+/// Every layer as a flag; clap wants a slice.
+pub(super) const LAYERS: &[LayerFlag] = &[
+    LayerFlag(Layer::Vm),
+    LayerFlag(Layer::Cpu),
+    LayerFlag(Layer::Kernel),
+    LayerFlag(Layer::Fs),
+    LayerFlag(Layer::Block),
+    LayerFlag(Layer::Net),
+    LayerFlag(Layer::Nic),
+    LayerFlag(Layer::Bond),
+    LayerFlag(Layer::Conntrack),
+    LayerFlag(Layer::Boot),
+    LayerFlag(Layer::Limits),
+    LayerFlag(Layer::Kubernetes),
+    LayerFlag(Layer::Dns),
+    LayerFlag(Layer::Cni),
+];
+
+impl ValueEnum for LayerFlag {
+    fn value_variants<'a>() -> &'a [Self] {
+        LAYERS
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()))
+    }
+}

@@ -1,0 +1,98 @@
+//! Flags with a choice: the words of `record`, with what help and completions say of each.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use linerate_record::load::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, Unique, Write};
+
+/// Reads one of the words of a choice, or another word for it, as other tools have it.
+fn one_of<T: Choice + Send + Sync>(
+    reported: fn(T) -> &'static str,
+    alias: fn(T) -> Option<&'static str>,
+) -> impl TypedValueParser<Value = T> {
+    let offered =
+        T::ALL.iter().map(|&value| PossibleValue::new(value.name()).help(reported(value)).aliases(alias(value)));
+    PossibleValuesParser::new(offered).try_map(move |word| {
+        let found = T::ALL.iter().find(|&&value| value.name() == word || alias(value) == Some(word.as_str()));
+        found.copied().ok_or("it is none of the possible values")
+    })
+}
+
+/// Reads `--target` and what `linerate target` starts.
+pub(crate) fn own_targets() -> impl TypedValueParser<Value = OwnTarget> {
+    let reported = |target| match target {
+        OwnTarget::Embedded => "A real S3 server over a folder. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        OwnTarget::Null => "Answers as fast as the kernel allows and stores nothing",
+    };
+    one_of(reported, |_| None)
+}
+
+/// Reads `--lookup`.
+pub(crate) fn lookups() -> impl TypedValueParser<Value = Lookup> {
+    let reported = |lookup| match lookup {
+        Lookup::Path => "http://host/bucket/key",
+        Lookup::Host => "http://bucket.host/key",
+    };
+    one_of(reported, |_| None)
+}
+
+/// Reads `--host-select`, by warp's words too.
+pub(crate) fn host_selects() -> impl TypedValueParser<Value = HostSelect> {
+    let reported = |select| match select {
+        HostSelect::RoundRobin => "Each host in turn",
+        HostSelect::LeastOutstanding => "The host with the fewest requests in flight",
+    };
+    let alias = |select| match select {
+        HostSelect::RoundRobin => Some("roundrobin"),
+        HostSelect::LeastOutstanding => Some("weighed"),
+    };
+    one_of(reported, alias)
+}
+
+/// Reads `--arrivals`.
+pub(crate) fn spacings() -> impl TypedValueParser<Value = Spacing> {
+    let reported = |spacing| match spacing {
+        Spacing::Constant => {
+            "Evenly: what waits does so for the target's sake, and never because two requests fell due together"
+        }
+        Spacing::Poisson => {
+            "At random and independently of each other, as the requests of many users come: bursts are part of it"
+        }
+    };
+    one_of(reported, |_| None)
+}
+
+/// Reads `--payload`.
+pub(crate) fn payloads() -> impl TypedValueParser<Value = Payload> {
+    let reported = |payload| match payload {
+        Payload::Signed => "The signature covers the body's SHA-256, as most clients do over plain HTTP",
+        Payload::Unsigned => "UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies",
+        Payload::Streaming => {
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before"
+        }
+        Payload::StreamingTrailer => {
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them"
+        }
+        Payload::UnsignedTrailer => {
+            "STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over \
+             TLS. AWS itself takes it over TLS only"
+        }
+    };
+    one_of(reported, |_| None)
+}
+
+/// Reads `--write`.
+pub(crate) fn writes() -> impl TypedValueParser<Value = Write> {
+    let reported = |write| match write {
+        Write::Put => "PutObject",
+        Write::Multipart => "A multipart upload, with --part.size",
+    };
+    one_of(reported, |_| None)
+}
+
+/// Reads `--unique`.
+pub(crate) fn uniques() -> impl TypedValueParser<Value = Unique> {
+    let reported = |unique| match unique {
+        Unique::Tail => "The last 16 bytes",
+        Unique::Full => "Every 4 KiB block",
+    };
+    one_of(reported, |_| None)
+}

@@ -1,0 +1,18 @@
+//! How text looks: on a terminal with colours and as wide as that is, elsewhere plain.
+
+use std::io::IsTerminal as _;
+
+use linerate_report::terminal::TextStyle;
+
+/// How text should look on standard output.
+pub(crate) fn look() -> TextStyle {
+    look_for_file(false)
+}
+
+/// How text should look in a file, or on standard output.
+pub(crate) fn look_for_file(to_file: bool) -> TextStyle {
+    let terminal = !to_file && std::io::stdout().is_terminal();
+    let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col));
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    TextStyle { color: terminal && !plain, width: if terminal { columns.clamp(60, 160) } else { 100 } }
+}

@@ -1,0 +1,55 @@
+//! Flags of `linerate report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use linerate_record::threshold::Threshold;
+
+const REPORT_HELP: &str = "\
+Examples:
+  linerate report
+      the latest run below runs/
+  linerate report runs/1120-0931-get --format csv
+  linerate report runs/nightly --fail-if 'get.throughput<1GiB/s' --fail-if 'errors>0.1%' --format junit -o junit.xml
+
+Exit codes:
+  0    rendered
+  1    a file cannot be read or written
+  2    the folder is no run, or a threshold is of no series of it
+  5    a threshold of --fail-if is missed";
+
+/// Formats of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// For a terminal.
+    Text,
+    /// The view, with a versioned schema.
+    Json,
+    /// One row per point, and one per operation of a mix.
+    Csv,
+    /// One self-contained file.
+    Html,
+    /// JUnit's XML: whether requests succeeded, and a case for each threshold of --fail-if.
+    Junit,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = REPORT_HELP)]
+pub(crate) struct ReportFlags {
+    /// Run folder. [default: the latest below runs/]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+    /// Format.
+    #[arg(long, short, value_enum, default_value_t = RunFormat::Text)]
+    pub(crate) format: RunFormat,
+    /// File to write. [default: standard output; report.html in the run folder for html]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Title in place of the one that the run was given, or of its name.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// End with code 5 where this holds: `[OPERATION.]throughput<RATE` of the best throughput of each size, or
+    /// `[OPERATION.]errors>SHARE` of all its requests. May be given several times.
+    #[arg(long, value_name = "THRESHOLD")]
+    pub(crate) fail_if: Vec<Threshold>,
+}

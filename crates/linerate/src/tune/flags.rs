@@ -1,0 +1,231 @@
+//! Flags of `linerate tune`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use linerate_record::knob::Space;
+use linerate_record::units::parse_duration;
+
+const HELP: &str = "\
+A change is never made before the journal says on the disk what was there, and never without a watch that takes it
+back unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the
+terminal, the network and the command. Once it is itself killed, where no systemd starts it again, tune status says so
+and ends with 6, and the next linerate tune command after the time (but diff and log) takes everything back. No
+process outlives the container that it is in: there, apply refuses, but for apply --foreground, which stays as the
+watch. What is killed with its container takes nothing back: linerate tune rollback does, with the same journals, so
+keep those outside. After a boot, run-time settings are gone by themselves: nothing is restored then. To keep them over
+a boot, export them.
+
+What the CNI owns is left alone, and so is what somebody else has changed since: that is reported.
+
+Journals: $LINERATE_STATE/tune, or /var/lib/linerate/tune for root, or linerate/tune in $XDG_STATE_HOME or
+~/.local/state. Journals and files of changes are readable by their owner alone.
+
+Examples:
+  linerate tune diff --profile s3-storage-node --site site.yaml -o changes.json
+  linerate tune diff --set net.core.rmem_max=16777216 --set block.scheduler@nvme0n1=none -o changes.json
+  linerate tune apply changes.json --confirm 120s
+  linerate tune apply changes.json --foreground
+  linerate tune confirm
+  linerate tune rollback
+  linerate tune export --format pod changes.json
+
+Exit codes:
+  0    done
+  1    the journal or the watch failed, and nothing is changed or all was taken back
+  2    bad usage, or a file of another machine
+  6    some changes were not made, or some settings not restored, each named with its reason; or nobody
+       confirmed in time what --foreground watched
+  130  --foreground was interrupted, and has taken back";
+
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct TuneFlags {
+    #[command(subcommand)]
+    pub(super) verb: TuneVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum TuneVerb {
+    /// Write the changes that lead to a profile, or to values given, as a file.
+    Diff(DiffFlags),
+    /// Make the changes of a file; they are taken back by themselves unless confirmed in time.
+    Apply(ApplyFlags),
+    /// Keep the changes that wait.
+    Confirm,
+    /// Take changes back: those that wait or could not be restored, or kept ones by their name.
+    Rollback(RollbackFlags),
+    /// Show what was applied last, and what each setting is now.
+    Status,
+    /// List everything that was applied, or tell of one in full.
+    Log(LogFlags),
+    /// Print a file of changes in the format of another tool.
+    Export(ExportFlags),
+    /// The watch itself; started by apply.
+    #[command(hide = true)]
+    Watch(WatchFlags),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DiffFlags {
+    /// The profile to lead to: see linerate knobs. [default: s3-storage-node, or none where --set is given]
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) profile: Option<String>,
+    /// File that describes the cluster: advised values follow from it and the machine. [default: made from the machine]
+    #[arg(long, value_name = "SITE")]
+    pub(super) site: Option<PathBuf>,
+    /// A value by hand: KNOB=VALUE, or KNOB@DEVICE=VALUE for one of a device. May be given several times, and goes
+    /// before the profile's.
+    #[arg(long, value_name = "KNOB[@DEVICE]=VALUE")]
+    pub(super) set: Vec<String>,
+    #[command(flatten)]
+    pub(super) place: PlaceFlags,
+    /// File to write. [default: none, the changes are only shown]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PlaceFlags {
+    /// In the namespaces of this process, such as an engine's: what a pod has for itself.
+    #[arg(long, value_name = "PID", conflicts_with = "netns")]
+    pub(super) pid: Option<u32>,
+    /// In a network namespace of this name, as ip netns has it.
+    #[arg(long, value_name = "NAME")]
+    pub(super) netns: Option<String>,
+    /// A captured machine instead of this one: a folder that linerate capture made, whole, to which its etc/machine-id
+    /// was added.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["pid", "netns"])]
+    pub(super) root: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ApplyFlags {
+    /// File of changes, from tune diff.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// How long they wait for tune confirm before they are taken back.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "120s")]
+    pub(super) confirm: Duration,
+    /// The captured machine that the file is of.
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
+    /// Stay as the watch until they are confirmed, from another terminal, or taken back. Ctrl-C and SIGTERM take them
+    /// back at once. Where nothing else outlives a container, this is how changes are made in one.
+    #[arg(long)]
+    pub(super) foreground: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RollbackFlags {
+    /// Which application: see tune log. [default: the one that waits, or was not restored whole]
+    #[arg(value_name = "ID")]
+    pub(super) id: Option<String>,
+    /// The newest that was confirmed.
+    #[arg(long, conflicts_with = "id")]
+    pub(super) kept: bool,
+    /// Restore settings too that somebody else has changed since, and give up those whose device is not there.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LogFlags {
+    /// Which application. [default: a line for each]
+    #[arg(value_name = "ID")]
+    pub(super) id: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ExportFlags {
+    /// File of changes, from tune diff.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Whose format.
+    #[arg(long, value_enum)]
+    pub(super) format: ExportFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// A file of sysctl.d(5).
+    #[value(name = "sysctl.d")]
+    Sysctl,
+    /// Rules of udev(7), which hold for devices that come later too.
+    Udev,
+    /// A file of tmpfiles.d(5), written at each boot.
+    Systemd,
+    /// A profile of TuneD.
+    Tuned,
+    /// A pod's securityContext.sysctls, with those that a kubelet must be told to allow.
+    Pod,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct WatchFlags {
+    /// Folder of the journals.
+    #[arg(long, value_name = "DIR")]
+    pub(super) state: PathBuf,
+    /// Which application.
+    #[arg(long, value_name = "ID")]
+    pub(super) id: String,
+    /// Start the watch in a session of its own, and end.
+    #[arg(long)]
+    pub(super) detach: bool,
+    /// Say on standard output when it watches, and let go of it.
+    #[arg(long)]
+    pub(super) tell: bool,
+    /// Open what the watch reads and writes, change nothing, and end.
+    #[arg(long)]
+    pub(super) trial: bool,
+    /// In the trial, a sysctl that the watch must be able to write to.
+    #[arg(long, value_name = "NAME", requires = "trial")]
+    pub(super) sysctl: Option<String>,
+}
+
+impl PlaceFlags {
+    pub(super) fn space(&self) -> Space {
+        match (self.pid, &self.netns) {
+            (Some(pid), _) => Space::Pid(pid),
+            (None, Some(name)) => Space::Netns(name.clone()),
+            (None, None) => Space::Host,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+    use crate::catalogue::find;
+    use crate::cli::Cli;
+
+    #[test]
+    fn examples_of_the_help_parse_and_name_what_there_is() {
+        let examples: Vec<&str> = HELP.lines().filter_map(|line| line.strip_prefix("  linerate ")).collect();
+        assert!(examples.len() >= 6);
+        for line in examples {
+            let words = std::iter::once("linerate").chain(line.split(' '));
+            Cli::try_parse_from(words.clone()).unwrap_or_else(|error| panic!("{line}: {error}"));
+            for pair in words.zip(line.split(' ')).filter(|pair| pair.0 == "--set").map(|pair| pair.1) {
+                let id = pair.split(['@', '=']).next().unwrap_or_default();
+                assert!(find(id).is_some(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flag_of_every_verb_says_what_it_means() {
+        let command = Cli::command();
+        let tune = command.find_subcommand("tune").unwrap();
+        for verb in tune.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
+            for arg in verb.get_arguments().filter(|arg| arg.get_id() != "help") {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.len() > 5, "{} {}", verb.get_name(), arg.get_id());
+            }
+        }
+    }
+}

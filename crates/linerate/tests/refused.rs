@@ -1,0 +1,359 @@
+//! What is refused before anything is reached, and in which words. No root, nothing changed on the machine.
+
+mod running;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, serving, shown, words};
+use tempfile::tempdir;
+
+/// The binary in a folder of its own and with keys, as a shell would start it.
+fn typed(place: &Path, line: &str) -> Command {
+    let mut command = linerate();
+    command.env("HOME", place).env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.current_dir(place).args(words(line));
+    command
+}
+
+/// The exit code of a line, and all that it said.
+fn said(mut command: Command) -> (Option<i32>, String) {
+    let output = command.output().expect("linerate runs");
+    (output.status.code(), shown(&output))
+}
+
+/// What needs no traffic is looked at by one list, so that a dry run passes nothing that the run refuses.
+#[test]
+fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
+    let target = Served::null();
+    let used = target.address.clone();
+    let over_tls = format!("--host https://{used}");
+    let here = format!("--host {used}");
+    for (flags, code, parts) in [
+        (format!("{here} --source 192.0.2.7"), 2, &["--source \"192.0.2.7\" is no address of this machine"][..]),
+        (format!("{here} -o full"), 2, &["full is not empty: name a new folder with --output"]),
+        (format!("{here} -o full/file"), 1, &["failed to use as run folder full/file"]),
+        (format!("{here} -o full/file/below"), 1, &["full/file/below: ", "ot a directory"]),
+        (format!("{here} --metrics {used}"), 2, &["cannot serve --metrics on", "name a free address of this machine"]),
+        (format!("{here} --metrics 192.0.2.7:0"), 2, &["cannot serve --metrics on 192.0.2.7:0"]),
+        (format!("{here} --insecure"), 2, &["--insecure is for TLS, and"]),
+        (format!("{here} --ca-file full/file"), 2, &["--ca-file is for TLS, and"]),
+        (format!("{over_tls} --ca-file none.pem"), 2, &["failed to read --ca-file none.pem"]),
+        (format!("{over_tls} --ca-file full/file"), 2, &["--ca-file full/file is no PEM certificate"]),
+        ("--host https://[::1]:9 --lookup host".into(), 2, &["\"linerate-bench.[::1]\" cannot be named in TLS"]),
+        ("--op get --list-existing".into(), 2, &["--list-existing reads what is there", "own embedded target begins"]),
+        ("--target null --op get --list-existing".into(), 2, &["own null target begins empty: name --host"]),
+        ("-o /proc/x".into(), 1, &["failed to make run folder /proc/x: it is of the kernel's own, and keeps no files"]),
+        ("-o /sys/x".into(), 1, &["failed to make run folder /sys/x: it is of the kernel's own"]),
+        ("--lookup host".into(), 2, &["own embedded target has an address: drop it"]),
+        ("--target null --tls --lookup host".into(), 2, &["own null target has an address: drop it"]),
+        (
+            "--op get,put --range-size 128KiB".into(),
+            2,
+            &["--range-size 128 KiB is longer than objects of 64 KiB: give a shorter range"],
+        ),
+        ("--op mixed --obj.size 4096:3,8192:1 --range-size 8193".into(), 2, &["longer than objects of 4096:3,8192:1"]),
+        ("--drive none".into(), 2, &["--drive none: No such file", "name a folder that you can write to"]),
+        ("--drive full/file".into(), 2, &["--drive full/file: not a directory"]),
+        (
+            format!("{over_tls} --ca-file none.pem --source 192.0.2.7 -o full --insecure --op get,copy"),
+            2,
+            &["\"copy\""],
+        ),
+        (
+            format!("{over_tls} --ca-file none.pem --source 192.0.2.7 -o full"),
+            2,
+            &["3 mistakes", "none.pem", "192.0.2.7", "full is not empty"],
+        ),
+    ] {
+        let place = tempdir().unwrap();
+        fs::create_dir(place.path().join("full")).unwrap();
+        fs::write(place.path().join("full/file"), "no certificate\n").unwrap();
+        let op = if flags.contains("--op") { "" } else { "--op put" };
+        let line = format!("bench --concurrent 1 --duration 1s {op} {flags}");
+        let dry = said(typed(place.path(), &format!("{line} --dry-run")));
+        assert_eq!(dry.0, Some(code), "{line}: {}", dry.1);
+        assert!(parts.iter().all(|part| dry.1.contains(part)), "{line}: {}", dry.1);
+        assert_eq!(said(typed(place.path(), &line)), dry, "{line}");
+        assert_eq!(files_below(place.path()), ["full/file"], "{line}");
+    }
+}
+
+#[test]
+fn a_dry_run_wants_keys_as_the_run_does() {
+    for (remove, part) in [
+        (&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"][..], "no credentials: set AWS_ACCESS_KEY_ID"),
+        (&["AWS_SECRET_ACCESS_KEY"], "an access key without its secret key"),
+        (&["AWS_ACCESS_KEY_ID"], "a secret key without its access key"),
+    ] {
+        for dry in ["--dry-run", ""] {
+            let place = tempdir().unwrap();
+            let mut command = typed(place.path(), &format!("bench --host 127.0.0.1:9 --op put {dry}"));
+            for name in remove {
+                command.env_remove(name);
+            }
+            let (code, said) = said(command);
+            assert!(code == Some(2) && said.contains(part), "{remove:?} {dry}: {said}");
+        }
+    }
+    let place = tempdir().unwrap();
+    let mut command = typed(place.path(), "bench --host 127.0.0.1:9 --op put --anonymous --payload unsigned --dry-run");
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+    assert_eq!(said(command).0, Some(0));
+}
+
+#[test]
+fn a_dry_run_says_that_consent_will_be_wanted() {
+    let place = tempdir().unwrap();
+    for (host, consent) in [
+        ("192.0.2.1:9000", Some("consent  192.0.2.1:9000 is not this machine: the run asks on a terminal, and wants")),
+        ("minio.invalid:9000", Some("consent  minio.invalid:9000 may not be this machine")),
+        ("192.0.2.1:9000 --yes-load", None),
+        ("localhost:9", None),
+        ("127.0.0.1:9", None),
+    ] {
+        let (code, said) = said(typed(place.path(), &format!("bench --host {host} --op put --dry-run")));
+        assert_eq!(code, Some(0), "{host}: {said}");
+        assert_eq!(said.contains("consent"), consent.is_some(), "{host}: {said}");
+        assert!(said.contains(consent.unwrap_or_default()), "{host}: {said}");
+    }
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_written_and_does_nothing() {
+    let place = tempdir().unwrap();
+    let reported = |flags: &str| {
+        let (code, said) = said(typed(place.path(), &format!("bench --dry-run {flags}")));
+        assert_eq!(code, Some(0), "{flags}: {said}");
+        said
+    };
+    let text = reported("--host 192.0.2.1:9000 --op get,put,stat --concurrent 4");
+    for part in [
+        "192.0.2.1:9000",
+        "get 64KiB",
+        "stat 4KiB",
+        "5 points of get, put, stat",
+        "writes   578 MiB in 2128 objects beforehand and by put",
+        "at most 2 min 30 s",
+        "nothing was reached, written or deleted",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(reported("").contains("embedded target"));
+    assert!(files_below(place.path()).is_empty());
+    let refused = |line: &str| {
+        let (code, said) = said(typed(place.path(), line));
+        assert_eq!(code, Some(2), "{line}: {said}");
+        said
+    };
+    let consent = refused("bench --host 192.0.2.1:9000 --op get --concurrent 4");
+    assert!(consent.contains("written: 574 MiB in 1128 objects beforehand, which is deleted again"), "{consent}");
+    assert!(refused("bench --dry-run --op get --mix get=1").contains("--mix gives the weights"));
+}
+
+/// Numbers that the kernel does not take, and names that it does not know, before a file is written.
+#[test]
+fn values_that_the_kernel_would_refuse_are_no_changes() {
+    let place = tempdir().unwrap();
+    let line = "tune diff -o changes.json --set vm.swappiness=201 --set net.ipv4.tcp_congestion_control=banana";
+    let (code, said) = said(typed(place.path(), line));
+    assert_eq!(code, Some(2), "{said}");
+    for part in ["2 mistakes", "\"201\" cannot be: give 0 to 200", "\"banana\" is unknown to this kernel, which has"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(files_below(place.path()).is_empty());
+    let line = "tune diff -o changes.json --set net.core.default_qdisc=nonsense --set net.core.somaxconn=0 --set \
+                net.core.rmem_max=4294967296 --set kernel.pid_max=1 --set net.core.wmem_max=1";
+    let (code, said) = self::said(typed(place.path(), line));
+    assert_eq!(code, Some(2), "{said}");
+    for part in [
+        "5 mistakes",
+        "\"nonsense\" is none of pfifo_fast, ",
+        "\"0\" cannot be: give 1 to 2147483647",
+        "\"4294967296\" cannot be: give 2304 to 2147483647",
+        "\"1\" cannot be: give 301 to 4194304",
+        "\"1\" cannot be: give 4608 to 2147483647",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(files_below(place.path()).is_empty());
+    let mut command = typed(place.path(), "tune diff --set");
+    command.arg("net.ipv4.tcp_rmem=6291456 131072 4096");
+    let (code, said) = self::said(command);
+    assert!(code == Some(2) && said.contains("\"6291456 131072 4096\" does not rise"), "{said}");
+}
+
+/// What nothing is reached for.
+#[test]
+fn what_cannot_be_meant_is_refused_and_quoted() {
+    for (line, parts) in [
+        ("", &["error: no command behind \"linerate\": type linerate bench"][..]),
+        ("tune", &["error: no command behind \"linerate tune\""]),
+        ("bench --op get,get", &["--op \"get,get\" names get twice"]),
+        ("bench --op get --slo p99=10ms,p99=20ms", &["\"p99=10ms,p99=20ms\"", "each percentile one bound"]),
+        ("bench --op get --concurrent 1 --duration 10ms", &["--duration \"10ms\" is too short"]),
+        ("bench --op get --timeout 0s", &["--timeout \"0s\" fails every request"]),
+        ("bench --host ::1:9000", &["ambiguous host \"::1:9000\": write [::1]:9000"]),
+        ("clean none --timeout 0s", &["--timeout \"0s\" fails every request"]),
+        ("tune rollback nosuch", &["no application of changes is called \"nosuch\""]),
+        ("audit --netns nosuch", &["--netns \"nosuch\": there is no network namespace \"nosuch\""]),
+        ("audit --pid 4194303", &["--pid \"4194303\": there is no process"]),
+        ("warp get --host h:1", &["\"get\" is a command of warp: write linerate bench --op get"]),
+        ("warp", &["\"warp\" is another tool"]),
+    ] {
+        let place = tempdir().unwrap();
+        let (code, said) = said(typed(place.path(), line));
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{line}: {said}");
+    }
+    let place = tempdir().unwrap();
+    let (_, said) = said(typed(place.path(), ""));
+    assert!(said.trim_end().lines().last().is_some_and(|line| line.starts_with("error: no command")), "{said}");
+}
+
+#[test]
+fn a_switch_of_the_environment_is_understood_or_refused() {
+    for (value, code, part) in [
+        ("yes", 3, "failed to speak TLS with"),
+        ("true", 3, "failed to speak TLS with"),
+        ("off", 2, "--ca-file is for TLS"),
+        ("perhaps", 2, "invalid WARP_TLS=\"perhaps\" in the environment: write true or false"),
+    ] {
+        let (place, target, trusted) = (tempdir().unwrap(), Served::null(), Served::start("null", None, "--tls"));
+        let line = format!("bench --host {} --op put --concurrent 1 --ca-file {}", target.address, trusted.ca);
+        let mut command = typed(place.path(), &line);
+        command.env("WARP_TLS", value);
+        let (ended, said) = said(command);
+        assert!(ended == Some(code) && said.contains(part), "{value}: {ended:?} {said}");
+    }
+}
+
+/// The first calls name the host, and what to do.
+#[test]
+fn a_first_call_that_fails_names_its_host_and_the_remedy() {
+    let (drive, place) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    for (host, parts) in [
+        ("127.0.0.1:9".to_owned(), ["failed to reach 127.0.0.1:9: ", "nothing listens there"]),
+        ("nosuch.invalid:9 --yes-load".to_owned(), ["\"nosuch.invalid:9\": ", "is the name right?"]),
+        (format!("{} --secret-key wrong", target.address), [&target.address, "check --secret-key"]),
+        (format!("https://{}", target.address), [&target.address, "without --tls"]),
+    ] {
+        let (code, said) = said(typed(place.path(), &format!("bench --host {host} --op put --concurrent 1")));
+        assert_eq!(code, Some(3), "{host}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{host}: {said}");
+    }
+}
+
+#[test]
+fn whom_to_believe_is_asked_of_no_run_over_plain_http() {
+    let (place, target) = (tempdir().unwrap(), Served::null());
+    let flags = "--op put --obj.size 1000 --concurrent 1 --duration 300ms --warmup 100ms --no-ceiling -o run";
+    let (code, reported) = said(typed(place.path(), &format!("bench --host {} {flags}", target.address)));
+    assert_eq!(code, Some(0), "{reported}");
+    for flag in ["--insecure", "--ca-file none.pem"] {
+        let (code, said) = said(typed(place.path(), &format!("clean run {flag}")));
+        assert!(code == Some(2) && said.contains("is for TLS, and the run in run was over plain HTTP"), "{said}");
+    }
+}
+
+#[test]
+fn a_dry_run_names_the_bucket_and_what_keys_begin_with() {
+    let place = tempdir().unwrap();
+    for (flags, named) in [
+        ("-o here", "objects  s3://linerate-bench/linerate-here-xxxxxxxx/, with random digits for each x\n"),
+        ("-o here --bucket b-1 --prefix a/", "objects  s3://b-1/a/linerate-here-xxxxxxxx/,"),
+        ("-o here --bucket b-1 --prefix a", "objects  s3://b-1/alinerate-here-xxxxxxxx/,"),
+        ("-o here --host 127.0.0.1:9 --bucket b-1 --prefix a --list-existing", "objects  s3://b-1/a, what is there\n"),
+    ] {
+        let (code, said) = said(typed(place.path(), &format!("bench --op get {flags} --dry-run")));
+        assert!(code == Some(0) && said.contains(named), "{flags}: {said}");
+    }
+}
+
+#[test]
+fn a_range_that_some_objects_are_as_long_as_is_taken() {
+    let place = tempdir().unwrap();
+    for flags in [
+        "--op get --range-size 64KiB",
+        "--op get --obj.size random:1KiB-1MiB --range-size 64KiB",
+        "--op put,get --obj.size 4096:3,8192:1 --range-size 8KiB",
+    ] {
+        let (code, said) = said(typed(place.path(), &format!("bench {flags} --dry-run")));
+        assert_eq!(code, Some(0), "{flags}: {said}");
+    }
+}
+
+#[test]
+fn a_negative_number_is_quoted_with_what_is_to_be_written() {
+    let place = tempdir().unwrap();
+    for (line, part) in [
+        ("bench --concurrent -1", "\"-1\""),
+        ("bench --threads -1", "'-1' for '--threads <N>'"),
+        ("bench --duration -1", "'-1' for '--duration <TIME>'"),
+        ("bench --range-size -1", "'-1' for '--range-size <SIZE>'"),
+        ("experiment --settle -1", "'-1' for '--settle <TIME>'"),
+        ("experiment --measure x", "'x' for '--measure <TIME>'"),
+        ("experiment --lasting x", "'x' for '--lasting <TIME>'"),
+    ] {
+        let (code, said) = said(typed(place.path(), line));
+        assert!(code == Some(2) && said.contains(part), "{line}: {said}");
+        let fixes = ["write", "such as", "is not in"];
+        assert!(fixes.iter().any(|fix| said.contains(fix)), "{line}: {said}");
+    }
+}
+
+#[test]
+fn runs_that_cannot_be_read_have_a_row_with_the_reason() {
+    let place = tempdir().unwrap();
+    for (name, manifest) in
+        [("newer", r#"{"schema": 99}"#), ("broken", "{"), ("empty", ""), ("none", r#"{"schema": 3}"#)]
+    {
+        let run = place.path().join("runs").join(name);
+        fs::create_dir_all(&run).unwrap();
+        fs::write(run.join("run.json"), manifest).unwrap();
+    }
+    fs::create_dir(place.path().join("runs/no-run")).unwrap();
+    fs::write(place.path().join("runs/a-file"), "").unwrap();
+    let (code, listed) = said(typed(place.path(), "runs"));
+    assert_eq!(code, Some(0), "{listed}");
+    for (name, why) in [
+        ("runs/newer", "its schema is 99"),
+        ("runs/broken", "run.json: EOF"),
+        ("runs/empty", "run.json: EOF"),
+        ("runs/none", "run.json: missing field"),
+    ] {
+        let row = listed.lines().find(|row| row.split_whitespace().nth(1) == Some(name));
+        assert!(row.is_some_and(|row| row.contains(why)), "{name}: {listed}");
+    }
+    assert!(!listed.contains("no-run") && !listed.contains("a-file"), "{listed}");
+    let (code, said) = said(typed(place.path(), "report"));
+    assert!(code == Some(2) && said.contains("linerate runs runs says why"), "{said}");
+}
+
+#[test]
+fn a_wrong_key_is_told_by_where_it_was_found() {
+    let body = "<Error><Code>SignatureDoesNotMatch</Code></Error>";
+    let length = body.len();
+    let address = serving(move |_| format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {length}\r\n\r\n{body}"));
+    let alias = format!("http://{ACCESS_KEY}:{SECRET_KEY}@{address}");
+    let warp = [("WARP_ACCESS_KEY", ACCESS_KEY), ("WARP_SECRET_KEY", SECRET_KEY)];
+    let typed_keys = format!("--host {address} --access-key {ACCESS_KEY} --secret-key {SECRET_KEY}");
+    let host = format!("--host {address}");
+    for (flags, environment, named) in [
+        (host.as_str(), &warp[..], "check WARP_SECRET_KEY"),
+        (typed_keys.as_str(), &warp, "check --secret-key"),
+        ("--alias mine", &[("MC_HOST_mine", alias.as_str())], "check MC_HOST_mine"),
+        (host.as_str(), &[], "check aws_secret_access_key of profile \"default\""),
+    ] {
+        let place = tempdir().unwrap();
+        fs::create_dir(place.path().join(".aws")).unwrap();
+        let keys = format!("[default]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n");
+        fs::write(place.path().join(".aws/credentials"), keys).unwrap();
+        let mut command = typed(place.path(), &format!("bench --op get --list-existing --bucket b-1 {flags}"));
+        command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").envs(environment.iter().copied());
+        let (code, said) = said(command);
+        assert!(code == Some(3) && said.contains(named), "{flags}: {said}");
+    }
+}

@@ -1,0 +1,55 @@
+//! What one node carries: each of its resources that the bytes of clients pass.
+//!
+//! Drives are none of these: shards are spread over all nodes, whichever of them serves.
+
+use linerate_record::plan::{Resource, Work};
+use linerate_record::site::Site;
+
+use super::{Case, ResourceLimit, cpu, limits_of, memory, network, pcie};
+use crate::layout::Geometries;
+use crate::traffic::{NodeTraffic, serving};
+
+/// What a resource of a node can carry, in its unit per second, and what of the work it has, per client byte.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) resource: Resource,
+    pub(super) demand: f64,
+    pub(super) capacity: f64,
+}
+
+impl Load {
+    /// Client bytes per second at which it is full.
+    pub(super) fn pace(&self) -> f64 {
+        if self.demand > 0.0 { self.capacity / self.demand } else { f64::INFINITY }
+    }
+}
+
+/// Its links in either direction, PCIe, memory and processors, in the same order for any traffic.
+pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<Load> {
+    let devices = [pcie::of_nics(case, place, traffic), pcie::of_sockets(case, place, traffic)];
+    let programs = [memory::load(case, place, traffic), cpu::load(case, place, &traffic.passes)];
+    network::loads(case, place, traffic).chain(devices).chain(programs).collect()
+}
+
+/// What a node of a group gives while only it serves, for work that only reads or only writes: the limits of what it
+/// has itself, of its site's drives as far as they are of such nodes, and of clients; the lowest first.
+pub(crate) fn limits_by_itself(site: &Site, geometries: &Geometries, work: &Work, place: usize) -> Vec<ResourceLimit> {
+    use Resource as R;
+    let case = Case::new(site, geometries, work);
+    let served = serving(site, geometries, work.object_bytes, work.read_share > 0.5);
+    let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
+    let of = |load: Load| ResourceLimit {
+        resource: load.resource,
+        group: Some(place),
+        limit_bytes_per_s: load.pace(),
+        demand: load.demand,
+        capacity: load.capacity,
+    };
+    let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(of);
+    let remain = [R::DriveBandwidth, R::DriveOperations, R::PcieDrives, R::ClientIngress, R::ClientEgress];
+    let is_there =
+        |limit: &ResourceLimit| remain.contains(&limit.resource) && limit.group.is_none_or(|group| group == place);
+    let mut all: Vec<ResourceLimit> = own.chain(limits_of(&case).into_iter().filter(is_there)).collect();
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    all
+}

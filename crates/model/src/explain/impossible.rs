@@ -1,0 +1,237 @@
+//! Figures that cannot be: told all at once, before anything is explained.
+
+use std::collections::BTreeSet;
+
+use linerate_record::explanation::{Observations, Observed, Quantity};
+use linerate_record::site::Site;
+use linerate_record::units::{bits_per_s, bytes_per_s_iec};
+
+use super::deviation::is_assumed;
+use super::likelihood::REFUTED_SIGMAS;
+use super::nodes::group_of;
+use crate::bond::{line_rate_bits_per_s, nics_of};
+
+/// Standard errors that a figure may have.
+const ERRORS: std::ops::RangeInclusive<f64> = 0.0005..=0.3;
+
+/// Everything that is wrong with what was observed, in itself and beside the site.
+pub(super) fn faults(site: &Site, observations: &Observations) -> Vec<String> {
+    let mut found: Vec<String> =
+        observations.figures.iter().filter_map(|figure| of_figure(observations, figure)).collect();
+    if found.is_empty() {
+        found.extend(twice(observations));
+        found.extend(too_many(site, observations));
+        found.extend(observations.figures.iter().filter_map(|figure| above_line_rate(site, observations, figure)));
+        if !observations.nodes_alone {
+            found.extend([true, false].into_iter().filter_map(|reads| against_total(site, observations, reads)));
+        }
+    }
+    found
+}
+
+/// As a person gives it: `get@node3`.
+fn name(what: &Quantity) -> String {
+    match what {
+        Quantity::Get => "get".to_owned(),
+        Quantity::Put => "put".to_owned(),
+        Quantity::NodeGet { node } => format!("get@{node}"),
+        Quantity::NodePut { node } => format!("put@{node}"),
+    }
+}
+
+/// The node and whether it is reads, where a figure is of one.
+fn node_of(what: &Quantity) -> Option<(&str, bool)> {
+    match what {
+        Quantity::NodeGet { node } => Some((node, true)),
+        Quantity::NodePut { node } => Some((node, false)),
+        Quantity::Get | Quantity::Put => None,
+    }
+}
+
+fn error_of(observations: &Observations, figure: &Observed) -> f64 {
+    figure.error_share.unwrap_or(observations.error_share)
+}
+
+fn of_figure(observations: &Observations, figure: &Observed) -> Option<String> {
+    let (name, rate, share) = (name(&figure.what), figure.bytes_per_s, error_of(observations, figure));
+    if !(rate.is_finite() && rate > 0.0) {
+        return Some(format!(
+            "{name:?}: an observed throughput of {rate} B/s is none: give one above 0, such as 152GiB/s"
+        ));
+    }
+    (!ERRORS.contains(&share)).then(|| {
+        format!(
+            "{name:?}: a measuring error of {share} is out of range: give a share from 0.0005 to 0.3, such as 0.02 for \
+             2 %"
+        )
+    })
+}
+
+fn twice(observations: &Observations) -> Vec<String> {
+    let (mut known, mut reported) = (BTreeSet::new(), BTreeSet::new());
+    for figure in &observations.figures {
+        let name = name(&figure.what);
+        if !known.insert(name.clone()) {
+            reported.insert(name);
+        }
+    }
+    let of = |name| {
+        format!(
+            "{name:?} is given twice, by --observed, --nodes and --run together: give each figure once, the mean where \
+             it was measured often"
+        )
+    };
+    reported.into_iter().map(of).collect()
+}
+
+/// More nodes than the site has, of all kinds or of one.
+fn too_many(site: &Site, observations: &Observations) -> Vec<String> {
+    const QUOTED: usize = 4;
+    let named: BTreeSet<&str> =
+        observations.figures.iter().filter_map(|figure| node_of(&figure.what)).map(|(node, _)| node).collect();
+    let reported = |nodes: &[&&str], of: &str, has: u32| {
+        let quoted: Vec<String> = nodes.iter().take(QUOTED).map(|node| format!("{node:?}")).collect();
+        let more = if nodes.len() > QUOTED { ", …" } else { "" };
+        format!(
+            "there are figures of {} nodes{of} and the site has {has}: {}{more}: leave out what is no node of it, or \
+             correct the count",
+            nodes.len(),
+            quoted.join(", ")
+        )
+    };
+    if named.len() > site.nodes() as usize {
+        return vec![reported(&named.iter().collect::<Vec<_>>(), "", site.nodes())];
+    }
+    let of_group = |(place, group): (usize, &linerate_record::site::NodeGroup)| {
+        let nodes: Vec<&&str> = named.iter().filter(|node| group_of(site, node) == Some(place)).collect();
+        (nodes.len() > group.count as usize).then(|| reported(&nodes, &format!(" of {:?}", group.name), group.count))
+    };
+    site.groups.iter().enumerate().filter_map(of_group).collect()
+}
+
+/// A node's figure above what its ports carry in bits on the wire, where their speed was stated. What a node gives to
+/// its own client is on no port.
+fn above_line_rate(site: &Site, observations: &Observations, figure: &Observed) -> Option<String> {
+    let (node, _) = node_of(&figure.what).filter(|_| !site.has_clients_on_nodes())?;
+    let link = &site.planes.public.link;
+    let places: Vec<usize> = group_of(site, node).map_or((0..site.groups.len()).collect(), |place| vec![place]);
+    let rate = |&place: &usize| {
+        let group = &site.groups[place];
+        let mut places = nics_of(group, link).map(|(place, _)| place);
+        let unknown = places.any(|nic| is_assumed(site, &format!("nodes.{}.nics.{nic}.speed", group.name)));
+        if unknown { f64::INFINITY } else { line_rate_bits_per_s(group, link) }
+    };
+    let line = places.iter().map(rate).fold(0.0, f64::max);
+    let (reported, most) = (8.0 * figure.bytes_per_s, 1.0 + REFUTED_SIGMAS * error_of(observations, figure));
+    (line > 0.0 && reported > line * most).then(|| {
+        format!(
+            "{:?} of {} is {}, and {link:?} of that node runs at {}: correct the figure, or speed and ports \
+             in the site",
+            name(&figure.what),
+            bytes_per_s_iec(figure.bytes_per_s),
+            bits_per_s(reported),
+            bits_per_s(line)
+        )
+    })
+}
+
+/// Figures of nodes that do not add up to the total of the same load.
+fn against_total(site: &Site, observations: &Observations, reads: bool) -> Option<String> {
+    let (what, verb) = if reads { (Quantity::Get, "get") } else { (Quantity::Put, "put") };
+    let total = observations.figures.iter().find(|figure| figure.what == what)?;
+    let nodes = observations.figures.iter().filter(|f| node_of(&f.what).is_some_and(|(_, of)| of == reads));
+    let nodes: Vec<&Observed> = nodes.collect();
+    let sum: f64 = nodes.iter().map(|figure| figure.bytes_per_s).sum();
+    // What figures of one load are wrong by, they may be wrong by together.
+    let of_sum: f64 = nodes.iter().map(|figure| figure.bytes_per_s * error_of(observations, figure)).sum();
+    let bound = REFUTED_SIGMAS * of_sum.hypot(total.bytes_per_s * error_of(observations, total));
+    let over = sum - total.bytes_per_s;
+    let is_whole = nodes.len() == site.nodes() as usize;
+    let contradicts = over > bound || is_whole && -over > bound;
+    (contradicts && !nodes.is_empty()).then(|| {
+        format!(
+            "{verb:?} of {} is not what {} nodes give together, {}: give figures of one load, or --nodes-alone where \
+             each node was measured by itself",
+            bytes_per_s_iec(total.bytes_per_s),
+            nodes.len(),
+            bytes_per_s_iec(sum)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sites::site;
+
+    const GBIT: f64 = 1e9 / 8.0;
+
+    /// Figures as `get@n1` or `put`, in Gb/s.
+    fn observed(figures: &[(&str, f64)]) -> Observations {
+        let of = |&(name, gbit): &(&str, f64)| {
+            let what = match name.split_once('@') {
+                Some(("get", node)) => Quantity::NodeGet { node: node.to_owned() },
+                Some((_, node)) => Quantity::NodePut { node: node.to_owned() },
+                None if name == "get" => Quantity::Get,
+                None => Quantity::Put,
+            };
+            Observed { what, bytes_per_s: gbit * GBIT, error_share: None, in_flight: None }
+        };
+        Observations { figures: figures.iter().map(of).collect(), error_share: 0.02, nodes_alone: false }
+    }
+
+    /// Two kinds of two nodes, each on one port of 10 Gb/s.
+    fn four() -> Site {
+        let mut site = site();
+        let group = &mut site.groups[0];
+        (group.name, group.count) = ("fast".to_owned(), 2);
+        group.nics.iter_mut().for_each(|nic| (nic.ports, nic.speed_bits_per_s) = (1, 10e9));
+        let mut other = group.clone();
+        other.name = "fast-old".to_owned();
+        site.groups.push(other);
+        site
+    }
+
+    #[test]
+    fn figures_that_cannot_be_are_told_with_their_names() {
+        let site = four();
+        for (figures, expected) in [
+            (&[("get@fast-1", 40.0)][..], "\"get@fast-1\" of 4.66 GiB/s is 40.0 Gb/s, and \"public\" of that node"),
+            (&[("get", 8.0), ("get@fast-1", 5.0), ("get@fast-2", 5.0)], "is not what 2 nodes give together"),
+            (&[("put", 8.0), ("put@a", 1.0), ("put@b", 1.0), ("put@c", 1.0), ("put@d", 1.0)], "\"put\" of 954 MiB/s"),
+            (
+                &[("get@a", 1.0), ("get@b", 1.0), ("get@c", 1.0), ("put@d", 1.0), ("put@e", 1.0)],
+                "figures of 5 nodes and",
+            ),
+            (&[("get@fast-1", 1.0), ("get@fast-2", 1.0), ("get@fast-3", 1.0)], "figures of 3 nodes of \"fast\" and"),
+            (&[("get@n1", 1.0), ("get@n1", 2.0)], "\"get@n1\" is given twice"),
+            (&[("get", 1.0), ("get", 2.0)], "\"get\" is given twice"),
+        ] {
+            let reported = faults(&site, &observed(figures));
+            assert!(reported.len() == 1 && reported[0].contains(expected), "{figures:?}: {reported:?}");
+        }
+        let several = observed(&[("get@n1", 40.0), ("get@n2", 40.0), ("get@n2", 40.0)]);
+        assert_eq!(faults(&site, &several).len(), 4, "{:?}", faults(&site, &several));
+    }
+
+    #[test]
+    fn figures_that_can_be_are_not_refused() {
+        let site = four();
+        for figures in [
+            &[("get", 20.0), ("get@fast-1", 5.1), ("get@fast-2", 4.9), ("get@fast-old-1", 5.0)][..],
+            &[("get", 20.0), ("get@a", 5.1), ("get@b", 4.9), ("get@c", 5.0), ("get@d", 4.4)],
+            &[("get@fast-old-1", 10.5), ("put@fast-old-1", 1.0), ("put@fast-old-2", 1.0)],
+        ] {
+            assert_eq!(faults(&site, &observed(figures)), Vec::<String>::new(), "{figures:?}");
+        }
+        let mut alone = observed(&[("get", 8.0), ("get@fast-1", 5.0), ("get@fast-2", 5.0)]);
+        alone.nodes_alone = true;
+        assert_eq!(faults(&site, &alone), Vec::<String>::new());
+        // A speed that nobody stated may be higher.
+        let mut assumed = site;
+        for group in ["fast", "fast-old"] {
+            assumed.assumed.insert(format!("nodes.{group}.nics.0.speed"), "nobody stated it".to_owned());
+        }
+        assert_eq!(faults(&assumed, &observed(&[("get@fast-1", 40.0)])), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,182 @@
+//! Each figure against the site as described: what of it binds, what the figure takes of that, and what is there.
+
+use linerate_record::explanation::{FigureStanding, Most, Quantity};
+use linerate_record::plan::Resource;
+use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry};
+use linerate_record::units::bytes_per_s_iec;
+
+use super::deviation::Variant;
+use super::forecast::{Forecast, all_limits, forecast};
+use super::hypothesis::Search;
+use super::likelihood::above_sigmas;
+use super::score::{Evidence, Level};
+use super::words;
+use crate::ceilings::ResourceLimit;
+
+/// All figures of the whole site, and those of single nodes of what nothing says for the whole.
+pub(super) fn standings(evidence: &Evidence, search: &Search, variants: &[Variant]) -> Vec<FigureStanding> {
+    let of = |&(reads, observed, sigma): &(bool, f64, f64)| {
+        let (world, forecast) = &search.described;
+        let limit = *all_limits(world, reads).first()?;
+        let ceiling = forecast.of(reads)?;
+        let mut standing = of_figure(&limit, reads, observed, sigma);
+        standing.binds = words::binds(world, ceiling);
+        if standing.above_sigmas.is_some() {
+            standing.most = most(search, variants, reads);
+        }
+        standing.claim = claim(&standing, limit.resource, evidence.in_flight[usize::from(!reads)], ceiling.reach);
+        Some(standing)
+    };
+    let mut found: Vec<FigureStanding> = evidence.totals.iter().filter_map(of).collect();
+    found.extend([true, false].into_iter().flat_map(|reads| of_nodes(evidence, search, reads)));
+    found
+}
+
+/// Each node's figure against what one node can give.
+fn of_nodes(evidence: &Evidence, search: &Search, reads: bool) -> Vec<FigureStanding> {
+    let (world, forecast) = &search.described;
+    let Some(level) = Level::of(evidence, world, forecast, reads) else { return Vec::new() };
+    let figures = evidence.nodes(reads);
+    let count = evidence.get.nodes.len() + evidence.put.nodes.len();
+    let of = |(node, observed, sigma): (&str, f64, f64)| {
+        let (limit, ceiling) = level.of_node(node)?;
+        let (share, resource) = (observed / ceiling, limit.resource);
+        let node = node.to_owned();
+        let mut standing = FigureStanding {
+            what: if reads { Quantity::NodeGet { node } } else { Quantity::NodePut { node } },
+            observed_bytes_per_s: observed,
+            ceiling_bytes_per_s: ceiling,
+            share,
+            above_sigmas: above_sigmas(share, sigma, count),
+            binds: words::resource(resource).to_owned(),
+            needed: share * limit.capacity,
+            there: limit.capacity,
+            unit: resource.unit(),
+            claim: String::new(),
+            most: None,
+        };
+        standing.claim = claim_of_node(&standing, resource, figures.alone);
+        Some(standing)
+    };
+    figures.rates().filter_map(of).collect()
+}
+
+/// The standing of one node in one sentence.
+fn claim_of_node(standing: &FigureStanding, resource: Resource, alone: bool) -> String {
+    let (verb, node) = match &standing.what {
+        Quantity::NodeGet { node } => ("GET", node.as_str()),
+        Quantity::NodePut { node } => ("PUT", node.as_str()),
+        Quantity::Get | Quantity::Put => ("", ""),
+    };
+    let (way, has) = places(resource);
+    let (observed, ceiling) =
+        (bytes_per_s_iec(standing.observed_bytes_per_s), bytes_per_s_iec(standing.ceiling_bytes_per_s));
+    let share = standing.share * 100.0;
+    if alone {
+        return format!(
+            "{verb} of {node} by itself, {observed}, is {share:.1} % of what one node can give so, {ceiling}"
+        );
+    }
+    let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
+    format!(
+        "{verb} of {node}, {observed}, is {share:.1} % of one node's ceiling, {ceiling}: where all nodes give as much, \
+         that is {needed} {way}; {has} {there}"
+    )
+}
+
+fn of_figure(limit: &ResourceLimit, reads: bool, observed: f64, sigma: f64) -> FigureStanding {
+    let share = observed / limit.limit_bytes_per_s;
+    FigureStanding {
+        what: if reads { Quantity::Get } else { Quantity::Put },
+        observed_bytes_per_s: observed,
+        ceiling_bytes_per_s: limit.limit_bytes_per_s,
+        share,
+        above_sigmas: above_sigmas(share, sigma, 1),
+        binds: String::new(),
+        needed: share * limit.capacity,
+        there: limit.capacity,
+        unit: limit.resource.unit(),
+        claim: String::new(),
+        most: None,
+    }
+}
+
+fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<Most> {
+    let highest = search.highest[usize::from(!reads)].as_ref()?;
+    let ceiling_bytes_per_s = highest.forecast.of(reads)?.even_bytes_per_s;
+    Some(Most { ceiling_bytes_per_s, id: highest.name(variants) })
+}
+
+/// Clients on the storage nodes as what may have been left out of the description: where a figure is above its ceiling,
+/// clients are described elsewhere or not at all, and every figure would be possible so.
+pub(super) fn of_clients_on_nodes(evidence: &Evidence, search: &Search) -> Option<String> {
+    let (world, described) = &search.described;
+    let is_above = |forecast: &Forecast, &(reads, observed, sigma): &(bool, f64, f64)| {
+        forecast.of(reads).is_none_or(|of| above_sigmas(observed / of.even_bytes_per_s, sigma, 1).is_some())
+    };
+    if world.site.has_clients_on_nodes() || !evidence.totals.iter().any(|total| is_above(described, total)) {
+        return None;
+    }
+    let mut other = world.clone();
+    (other.site.clients.on, other.site.entry) = (ClientsOn::Nodes, Entry::Local);
+    other.site.clients.count = 0;
+    other.site.clients.per_core_bytes_per_s = Some(CLIENT_BYTES_PER_S);
+    let local = forecast(&other, evidence.asked(true), evidence.asked(false));
+    if evidence.totals.iter().any(|total| is_above(&local, total)) {
+        return None;
+    }
+    let of = |&(reads, ..): &(bool, f64, f64)| {
+        let verb = if reads { "GET" } else { "PUT" };
+        Some(format!("{verb} {}", bytes_per_s_iec(local.of(reads)?.even_bytes_per_s)))
+    };
+    let ceilings: Vec<String> = evidence.totals.iter().filter_map(of).collect();
+    Some(format!(
+        "if the clients ran on the storage nodes and each asked its own, the site is clients: {{on: nodes}} and entry: \
+         local, and its ceiling {}",
+        ceilings.join(", ")
+    ))
+}
+
+/// The standing in one sentence.
+fn claim(standing: &FigureStanding, resource: Resource, in_flight: Option<u64>, reach: f64) -> String {
+    let verb = if standing.what == Quantity::Get { "GET" } else { "PUT" };
+    let (way, has) = places(resource);
+    let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
+    let mut reported = format!(
+        "{verb} of {} is {:.1} % of its ceiling, {}: it needs {needed} {way}; {has} {there}",
+        bytes_per_s_iec(standing.observed_bytes_per_s),
+        standing.share * 100.0,
+        bytes_per_s_iec(standing.ceiling_bytes_per_s),
+    );
+    if let Some(flight) = in_flight {
+        reported.push_str(&format!("; by the curve, {flight} in flight give {:.0} % of the ceiling", reach * 100.0));
+    }
+    let Some(sigmas) = standing.above_sigmas else { return reported };
+    reported.push_str(&format!("; it is {sigmas:.1} standard errors above"));
+    if let Some(most) = &standing.most {
+        let allows = bytes_per_s_iec(most.ceiling_bytes_per_s);
+        reported.push_str(&format!(", and the most that any hypothesis allows is {allows} ({})", most.id));
+    }
+    reported
+}
+
+/// Where a resource is needed, and what has it. Links have what framing leaves of them.
+fn places(resource: Resource) -> (&'static str, &'static str) {
+    match resource {
+        Resource::PublicIngress => ("into each node on the public plane", "that link carries"),
+        Resource::PublicEgress => ("out of each node on the public plane", "that link carries"),
+        Resource::PrivateIngress => ("into each node on the private plane", "that link carries"),
+        Resource::PrivateEgress => ("out of each node on the private plane", "that link carries"),
+        Resource::RackUp => ("out of each rack", "its uplinks carry"),
+        Resource::RackDown => ("into each rack", "its uplinks carry"),
+        Resource::ClientIngress => ("into each client", "its ports carry"),
+        Resource::ClientEgress => ("out of each client", "its ports carry"),
+        Resource::EntryNode => ("over the one node that takes every connection", "it carries"),
+        Resource::DriveBandwidth | Resource::DriveOperations => ("of each node's drives", "they give"),
+        Resource::PcieNic => ("over the slot of a NIC", "it carries"),
+        Resource::PcieDrives => ("over the lanes of each node's drives", "they carry"),
+        Resource::PcieSocket => ("over the PCIe lanes of each node", "they carry"),
+        Resource::Memory => ("of each node's memory", "it gives"),
+        Resource::Cpu => ("of each node", "it has"),
+    }
+}

@@ -1,0 +1,175 @@
+//! Sites of which a part is slow by some share: what `explain` makes of their figures.
+
+mod explained_sites;
+
+use explained_sites::{drives, nic, observed, plane, site};
+use linerate_model::explain::{Single, explain, singles};
+use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
+use linerate_record::site::Site;
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// Eight nodes with one port of 50 Gb/s for all, and drives, processors and memory in plenty.
+fn eight() -> Site {
+    let mut site = site("eight", 8, 50e9, 9000);
+    let group = &mut site.groups[0];
+    (group.cores, group.memory_bytes_per_s) = (256, 4e12);
+    group.nics = vec![nic("eth0", 1, 50e9)];
+    group.bonds.clear();
+    site.planes.public = plane("eth0", 9000);
+    site.planes.private = None;
+    site.engine.tls = false;
+    site
+}
+
+/// GET of each node, of one load over all.
+fn of_nodes(rates: &[f64]) -> Observations {
+    let of = |(i, rate): (usize, &f64)| Observed {
+        what: Quantity::NodeGet { node: format!("node{}", i + 1) },
+        bytes_per_s: rate * GIB,
+        error_share: None,
+        in_flight: None,
+    };
+    Observations { figures: rates.iter().enumerate().map(of).collect(), ..observed(None, None, 0.02) }
+}
+
+fn leaders(explanation: &Explanation) -> String {
+    let of = explanation.survivors.iter().take(6).map(|one| format!("{} {:.3}\n", one.id, one.weight));
+    format!("{}none of these {:.3}", of.collect::<String>(), explanation.none_of_these)
+}
+
+/// One node at so much of what the others give.
+fn one_slow(share: f64) -> Vec<f64> {
+    (1..=8).map(|node| if node == 3 { 2.8 * share } else { 2.8 }).collect()
+}
+
+#[test]
+fn what_is_said_to_be_wrong_with_a_node_leaves_as_much_as_it_gives() {
+    for share in [0.9, 0.82, 0.64, 0.5] {
+        let explanation = explain(&eight(), &of_nodes(&one_slow(share))).expect("the site runs");
+        let first = &explanation.survivors[0];
+        let reported = leaders(&explanation);
+        assert!(first.deviations.len() == 1 && first.id.contains("node3"), "{share}:\n{reported}");
+        for hypothesis in &explanation.survivors {
+            let what = Quantity::NodeGet { node: "node3".to_owned() };
+            let own = hypothesis.residuals.iter().find(|of| of.what == what).expect("it was observed");
+            assert!(own.residual_share < 0.1, "{share}: {} has {own:?}\n{reported}", hypothesis.id);
+        }
+        // What it would give is told beside what was measured, and not beside what the slowest would hold all to.
+        let measured = format!("instead of {:.1} GiB/s", 2.8 * (7.0 + share));
+        assert!(first.remedy.gives.contains(&measured), "{share}: {}", first.remedy.gives);
+    }
+}
+
+#[test]
+fn two_nodes_that_are_slow_alike_are_found_together_and_no_false_cause_is_ahead() {
+    for share in [0.5, 0.75] {
+        let mut rates = one_slow(share);
+        rates[5] = rates[2];
+        let sum = rates.iter().sum::<f64>() * GIB;
+        let total = Observed { what: Quantity::Get, bytes_per_s: sum, error_share: None, in_flight: None };
+        let (alone, mut with_total) = (of_nodes(&rates), of_nodes(&rates));
+        with_total.figures.push(total);
+        for observations in [alone, with_total] {
+            let explanation = explain(&eight(), &observations).expect("the site runs");
+            let (first, reported) = (&explanation.survivors[0], leaders(&explanation));
+            let both = |value: &str| value.starts_with("node3 and node6: ");
+            assert!(first.deviations.len() == 1 && both(&first.deviations[0].value), "{share}:\n{reported}");
+            let of_both: f64 = explanation
+                .survivors
+                .iter()
+                .filter(|one| one.deviations.iter().any(|of| both(&of.value)))
+                .map(|one| one.weight)
+                .sum();
+            assert!(of_both > 0.9, "{share}:\n{reported}");
+            // Whose figures they are is explained, and nobody else's is not.
+            assert!(first.residuals.iter().all(|residual| residual.explained), "{share}: {:?}", first.residuals);
+            let caveat = "2 nodes are slow at once (node3 and node6): ";
+            assert!(
+                explanation.caveats.iter().any(|reported| reported.starts_with(caveat)),
+                "{:?}",
+                explanation.caveats
+            );
+        }
+    }
+}
+
+#[test]
+fn of_three_slow_nodes_none_is_the_cause_alone_and_all_are_told() {
+    let mut rates = one_slow(0.5);
+    (rates[5], rates[0]) = (1.4, 1.4);
+    let explanation = explain(&eight(), &of_nodes(&rates)).expect("the site runs");
+    assert!(explanation.none_of_these > 0.5, "{}", leaders(&explanation));
+    let caveat = "3 nodes are slow at once (node1, node3 and node6): ";
+    assert!(explanation.caveats.iter().any(|reported| reported.starts_with(caveat)), "{:?}", explanation.caveats);
+}
+
+#[test]
+fn processors_of_few_cores_can_be_slow_by_a_share() {
+    for cores in [1, 2] {
+        let mut site = eight();
+        site.groups[0].cores = cores;
+        let single = singles(&site, &observed(None, None, 0.02)).expect("the site runs");
+        let at = |value: &str| {
+            let is = |of: &&Single| of.deviation.as_ref().is_some_and(|of| of.id == "cpu" && of.value == value);
+            single.iter().find(is).expect("it is enumerated").get.even_bytes_per_s
+        };
+        let (share, of_described) = (at("40 %") / at("45 %"), at("40 %") / single[0].get.even_bytes_per_s);
+        assert!((share - 40.0 / 45.0).abs() < 1e-9 && of_described < 0.99, "{cores} cores: {share} {of_described}");
+    }
+}
+
+#[test]
+fn drives_that_are_slow_both_ways_everywhere_are_not_read_as_one_bad_drive() {
+    let mut site = eight();
+    site.groups[0].drives = vec![drives(4, 0.25e9, 0.25e9)];
+    let ceilings = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    let (get, put) = (ceilings.get.even_bytes_per_s * 0.58, ceilings.put.even_bytes_per_s * 0.58);
+    let mut observations = observed(Some(get), Some(put), 0.02);
+    observations.figures.extend((1..=8).map(|node| Observed {
+        what: Quantity::NodeGet { node: format!("node{node}") },
+        bytes_per_s: get / 8.0,
+        error_share: None,
+        in_flight: None,
+    }));
+    let explanation = explain(&site, &observations).expect("the site runs");
+    let weight = |id: &str| {
+        let of = explanation.survivors.iter().find(|one| one.deviations.len() == 1 && one.deviations[0].id == id);
+        of.map_or(0.0, |one| one.weight)
+    };
+    let reported = leaders(&explanation);
+    assert!(weight("drives") > 0.2 && weight("drives") >= 0.99 * weight("slow-drive"), "{reported}");
+}
+
+#[test]
+fn a_uniform_slowdown_is_more_likely_something_unknown_than_a_way_in_that_nobody_stated() {
+    let mut site = eight();
+    site.assumed.insert("entry".to_owned(), "nothing is stated".to_owned());
+    let ceilings = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    let of = |share: f64| {
+        let (get, put) = (ceilings.get.even_bytes_per_s * share, ceilings.put.even_bytes_per_s * share);
+        explain(&site, &observed(Some(get), Some(put), 0.02)).expect("the site runs")
+    };
+    // No share at which a port of 50 Gb/s negotiates: that would be something known.
+    for share in [0.7, 0.3] {
+        let explanation = of(share);
+        let first = &explanation.survivors[0];
+        assert!(first.weight < 0.9 && explanation.none_of_these > 0.1, "{share}:\n{}", leaders(&explanation));
+        for entry in explanation.survivors.iter().flat_map(|one| &one.deviations).filter(|of| of.id == "entry") {
+            assert!(entry.claim.contains("does not state \"entry.path\""), "{}", entry.claim);
+        }
+    }
+    let healthy = of(0.95);
+    assert!(healthy.survivors[0].deviations.is_empty(), "{}", leaders(&healthy));
+    assert!(healthy.none_of_these < 0.1, "{}", leaders(&healthy));
+}
+
+#[test]
+fn what_few_in_flight_do_not_give_is_held_against_what_few_in_flight_can() {
+    let mut site = eight();
+    site.data.object_bytes = 8 << 20;
+    let mut observations = observed(Some(0.2 * GIB), None, 0.02);
+    observations.figures[0].in_flight = Some(1);
+    let explanation = explain(&site, &observations).expect("the site runs");
+    assert!(explanation.none_of_these > 0.1, "{}", leaders(&explanation));
+}

@@ -1,0 +1,481 @@
+//! Changes of settings as text: what is planned, what became of it, how an application stands, and what is taken back.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use linerate_record::journal::{By, Undo};
+use linerate_record::knob::{ChangeSet, SettingPlace};
+
+/// How an application of changes stands.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// Taken back.
+    TakenBack {
+        /// By whom.
+        by: By,
+        /// Whether it ended with a process.
+        has_owner: bool,
+        /// Settings that are not restored.
+        left: u32,
+        /// Settings that were not there, and are given up.
+        given_up: usize,
+    },
+    /// Confirmed, in this boot or in one before.
+    Confirmed {
+        /// Whether it was in this boot.
+        in_this_boot: bool,
+    },
+    /// Never confirmed, and gone with a boot.
+    GoneWithBoot,
+    /// It waits to be confirmed.
+    Waits {
+        /// For how much longer.
+        left_ms: u64,
+        /// Whether some of it is taken back already.
+        is_being_undone: bool,
+        /// Whether all changes were gone through.
+        is_whole: bool,
+        /// Whether it can be confirmed.
+        can_be_confirmed: bool,
+    },
+}
+
+/// An application of changes.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// Its name.
+    pub id: String,
+    /// The captured machine, where it is one.
+    pub root: Option<PathBuf>,
+    /// The profile that it follows.
+    pub profile: String,
+    /// How many changes were made.
+    pub changes: usize,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// What has moved with a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// What it is.
+    pub what: String,
+    /// What it was.
+    pub before: String,
+    /// What it became.
+    pub after: String,
+}
+
+/// What a setting is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Now {
+    /// It cannot be read.
+    Unread,
+    /// What it was changed to.
+    AsChanged,
+    /// What it was before.
+    AsBefore,
+    /// Something else.
+    Other,
+}
+
+/// A setting that was changed.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// Which.
+    pub place: SettingPlace,
+    /// What its device is called by now, where that is another name.
+    pub called: Option<String>,
+    /// What it was.
+    pub prior: String,
+    /// What it was changed to.
+    pub new: String,
+    /// What it is now, where it was looked at.
+    pub now: Option<(Now, String)>,
+    /// What came of taking it back, the last time.
+    pub undone: Option<Undo>,
+    /// What has moved with it.
+    pub moved: Vec<Moved>,
+}
+
+/// A journal that is not where it was.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// Name of the application.
+    pub id: String,
+    /// Where its journal was.
+    pub journals: PathBuf,
+    /// Time until its watch has taken it back; 0 where none is known to do so.
+    pub wait_ms: u64,
+    /// The file that says so.
+    pub file: PathBuf,
+}
+
+/// What is said below an application that nothing watches.
+pub const UNWATCHED: &str = "  no watch lives, so nothing takes this back by itself: linerate tune rollback does, and \
+    so does any linerate tune command but diff and log once its time is over\n";
+
+/// One application in a line: its name, profile, how many changes, and how it stands.
+#[must_use]
+pub fn application(of: &Application) -> String {
+    let root = of.root.as_ref().map(|folder| format!(" of {}", folder.display())).unwrap_or_default();
+    let changes = counted(of.changes, "change");
+    format!("{}  {}  {changes}{root}  {}\n", of.id, of.profile, standing(&of.standing))
+}
+
+/// `1 change`, `2 changes`.
+#[must_use]
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn standing(of: &Standing) -> String {
+    match *of {
+        Standing::TakenBack { by, has_owner, left, given_up } => {
+            let who = match by {
+                By::Command => "taken back",
+                By::Lapse if has_owner => "taken back: its process ended, or its time was over",
+                By::Lapse => "taken back: not confirmed in time",
+                By::Failure => "taken back: it could not go on",
+                By::Unchanged => "nothing was changed",
+                By::Reboot => "gone with a boot of the machine",
+            };
+            match (left, given_up) {
+                (0, 0) => who.to_owned(),
+                (0, 1) => format!("{who}, but for 1 setting that was not there, and is given up"),
+                (0, given_up) => format!("{who}, but for {given_up} settings that were not there, and are given up"),
+                _ => format!("{who}, but for {}", counted(left as usize, "setting")),
+            }
+        }
+        Standing::Confirmed { in_this_boot: true } => "confirmed".to_owned(),
+        Standing::Confirmed { in_this_boot: false } => "confirmed, and gone with a boot of the machine".to_owned(),
+        Standing::GoneWithBoot => "gone with a boot of the machine".to_owned(),
+        Standing::Waits { left_ms: left_ms @ 1.., is_being_undone: true, .. } => {
+            format!("partly taken back: what is left is tried again in {} s", left_ms.div_ceil(1000))
+        }
+        Standing::Waits { left_ms, is_whole, can_be_confirmed, .. } => {
+            let whole = if is_whole { "" } else { "ended before all were made, " };
+            if left_ms == 0 {
+                return format!("{whole}not confirmed in time: being taken back; if not, linerate tune rollback");
+            }
+            let unless = if can_be_confirmed { " unless confirmed" } else { "" };
+            format!("{whole}taken back in {} s{unless}", left_ms.div_ceil(1000))
+        }
+    }
+}
+
+/// A setting that was changed, as it is now or as it was taken back, with what has moved with it.
+#[must_use]
+pub fn changed(of: &Changed) -> String {
+    let Changed { place, prior, new, .. } = of;
+    let called = of.called.as_ref().map(|name| format!(" (called {name} by now)")).unwrap_or_default();
+    let after = match &of.now {
+        None => after(of.undone.as_ref()),
+        Some((now, value)) => {
+            let note = match now {
+                Now::Unread => " (cannot be read)",
+                Now::AsChanged => "",
+                Now::AsBefore => " (as before)",
+                Now::Other => " (somebody has changed it since)",
+            };
+            format!(", now {value:?}{note}")
+        }
+    };
+    let mut text = format!("  {place}{called}: {prior:?} → {new:?}{after}\n");
+    for moved in &of.moved {
+        let _ = writeln!(text, "      {}", moved_line(moved));
+    }
+    text
+}
+
+fn moved_line(moved: &Moved) -> String {
+    format!("moved with it: {} {:?} → {:?}", moved.what, moved.before, moved.after)
+}
+
+fn after(undone: Option<&Undo>) -> String {
+    match undone {
+        None => String::new(),
+        Some(Undo::Restored) => ", restored".to_owned(),
+        Some(Undo::Already) => ", was as before already".to_owned(),
+        Some(Undo::Gone) => ", not restored: it was not there".to_owned(),
+        Some(Undo::Ended) => ", gone with its network namespace".to_owned(),
+        Some(Undo::Left { current }) => format!(", left at somebody else's {current:?}"),
+        Some(Undo::Failed { why }) => format!(", not restored: {why}"),
+    }
+}
+
+/// Settings that were not changed, with the reason.
+#[must_use]
+pub fn refused(of: &[(SettingPlace, String)]) -> String {
+    of.iter().map(|(place, why)| format!("  {place}: not changed: {why}\n")).collect()
+}
+
+/// A journal that is not where it was, and what to do.
+#[must_use]
+pub fn lost(of: &Lost) -> String {
+    let (id, journals) = (&of.id, of.journals.display());
+    let what = format!("{id}  its journal was in {journals} and is not there: put it back");
+    match of.wait_ms {
+        0 => format!(
+            "{what} for linerate tune rollback {id}; no watch is known to have taken it back; once its settings are \
+             seen to, {} can be removed\n",
+            of.file.display()
+        ),
+        wait_ms => format!("{what}, or wait for {} s, in which its watch takes it back\n", wait_ms.div_ceil(1000)),
+    }
+}
+
+/// What is said where nothing is applied.
+pub const NOTHING_IS: &str = "nothing is applied: every change was taken back, or none was made\n";
+
+/// What is said where nothing ever was.
+pub const NOTHING_WAS: &str = "nothing was ever applied\n";
+
+/// What became of changes that were applied.
+#[derive(Clone, Debug)]
+pub struct ChangesMade {
+    /// How many were made.
+    pub made: usize,
+    /// How many settings had their value already.
+    pub already: usize,
+    /// What was not changed, and why.
+    pub refused: Vec<(SettingPlace, String)>,
+    /// What has moved with settings that were changed.
+    pub moved: Vec<(SettingPlace, Moved)>,
+    /// Settings that a later change has moved again.
+    pub overridden: Vec<SettingPlace>,
+    /// Seconds for which it waits to be confirmed; absent where nothing was changed.
+    pub waits_s: Option<f64>,
+}
+
+/// What became of changes that were applied.
+#[must_use]
+pub fn made(of: &ChangesMade) -> String {
+    let were = if of.already == 1 { "was" } else { "were" };
+    let mut text = format!("{} changed, {} {were} so already", counted(of.made, "setting"), of.already);
+    let _ = writeln!(text, ", {} not changed", of.refused.len());
+    for (place, why) in &of.refused {
+        let _ = writeln!(text, "  {place}: {why}");
+    }
+    for (place, moved) in &of.moved {
+        // Further in than what was not changed.
+        let _ = writeln!(text, "      {place}: {}", moved_line(moved));
+    }
+    for place in &of.overridden {
+        let _ = writeln!(text, "  {place}: a later change of the file has moved it again");
+    }
+    let _ = match of.waits_s {
+        Some(waits) => writeln!(text, "taken back in {waits} s unless confirmed: linerate tune confirm"),
+        None => writeln!(text, "nothing is changed, so nothing waits to be confirmed"),
+    };
+    text
+}
+
+/// What came of taking changes back.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenBack<'r> {
+    /// Name of the application.
+    pub id: &'r str,
+    /// What came of each change, the last first.
+    pub undone: &'r [(SettingPlace, Undo)],
+    /// Whether the machine has booted since.
+    pub after_reboot: bool,
+    /// Whether what was not there is not tried again.
+    pub has_given_up: bool,
+    /// Why the journal does not say all this, where it does not.
+    pub unrecorded: Option<&'r str>,
+}
+
+/// What came of taking changes back.
+#[must_use]
+pub fn rolled(of: TakenBack<'_>) -> String {
+    let id = of.id;
+    if of.after_reboot {
+        return format!("the machine has booted since {id}: its settings went with that, nothing was to be restored\n");
+    }
+    let is_back = |undo: &Undo| matches!(undo, Undo::Restored | Undo::Already);
+    let back = of.undone.iter().filter(|(_, undo)| is_back(undo)).count();
+    let are = if of.undone.len() == 1 { "is" } else { "are" };
+    let mut text = format!("{back} of {} of {id} {are} as before\n", counted(of.undone.len(), "setting"));
+    for (place, undo) in of.undone {
+        let _ = match undo {
+            Undo::Restored | Undo::Already => Ok(()),
+            Undo::Gone => writeln!(
+                text,
+                "  {place}: not restored: it is not there; if it is moved or plugged, linerate tune rollback {id} \
+                 restores it when it is back{}",
+                if of.has_given_up { ", and nothing else does" } else { "; with --force it is given up" }
+            ),
+            Undo::Ended => writeln!(text, "  {place}: gone, with its network namespace"),
+            Undo::Left { current } => writeln!(
+                text,
+                "  {place}: somebody has set {current:?} since, and that stays; linerate tune rollback {id} --force \
+                 restores it too"
+            ),
+            Undo::Failed { why } => writeln!(text, "  {place}: not restored: {why}"),
+        };
+    }
+    if let Some(why) = of.unrecorded {
+        let _ = writeln!(text, "  the journal does not say all this: {why}");
+    }
+    text
+}
+
+/// Interfaces whose MTU moves with a change: their names, what it is and what it will be.
+pub type Followers = Vec<(String, u32, u32)>;
+
+/// Changes as they are planned, each with what moves with it, and what differs and is left alone.
+#[must_use]
+pub fn planned(set: &ChangeSet, followers: &[Followers], left_out: &[(SettingPlace, String)]) -> String {
+    let mut text = format!("{} for {}\n", counted(set.changes.len(), "change"), set.profile);
+    for (n, change) in set.changes.iter().enumerate() {
+        let (place, prior, new) = (&change.place, &change.prior, &change.new);
+        let _ = writeln!(text, "  {place}: {prior:?} → {new:?} ({}, {})", change.scope, change.takes_effect);
+        for (name, own, then) in followers.get(n).into_iter().flatten() {
+            let _ = writeln!(text, "      moves with it: the MTU of {name}, {own} → {then}");
+        }
+        let _ = writeln!(text, "      why   {}", change.why);
+        let _ = writeln!(text, "      risk  {}", change.risk);
+    }
+    match left_out.len() {
+        0 => {}
+        1 => text.push_str("1 setting differs and is not changed by linerate\n"),
+        n => text.push_str(&format!("{n} settings differ and are not changed by linerate\n")),
+    }
+    for (place, why) in left_out {
+        let _ = writeln!(text, "  {place}: {why}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::knob::Space;
+
+    use super::*;
+
+    fn place(knob: &str) -> SettingPlace {
+        SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host }
+    }
+
+    #[test]
+    fn an_application_says_how_it_stands() {
+        let waits = |left_ms, is_being_undone, is_whole| Standing::Waits {
+            left_ms,
+            is_being_undone,
+            is_whole,
+            can_be_confirmed: true,
+        };
+        let back = |by, left, given_up| Standing::TakenBack { by, has_owner: false, left, given_up };
+        for (of, expected) in [
+            (waits(1500, false, true), "taken back in 2 s unless confirmed"),
+            (waits(1500, false, false), "ended before all were made, taken back in 2 s unless confirmed"),
+            (waits(1500, true, true), "partly taken back: what is left is tried again in 2 s"),
+            (waits(0, true, true), "not confirmed in time: being taken back; if not, linerate tune rollback"),
+            (back(By::Lapse, 0, 0), "taken back: not confirmed in time"),
+            (back(By::Command, 0, 2), "taken back, but for 2 settings that were not there, and are given up"),
+            (back(By::Command, 3, 0), "taken back, but for 3 settings"),
+            (Standing::Confirmed { in_this_boot: true }, "confirmed"),
+            (Standing::GoneWithBoot, "gone with a boot of the machine"),
+        ] {
+            assert_eq!(standing(&of), expected);
+        }
+        let of = Application {
+            id: "1123-1".to_owned(),
+            root: Some("captures/x".into()),
+            profile: "values by hand".to_owned(),
+            changes: 2,
+            standing: Standing::GoneWithBoot,
+        };
+        let line = "1123-1  values by hand  2 changes of captures/x  gone with a boot of the machine\n";
+        assert_eq!(application(&of), line);
+    }
+
+    #[test]
+    fn a_changed_setting_says_what_it_is_or_what_came_of_taking_it_back() {
+        let moved = Moved { what: "the MTU of b".to_owned(), before: "1".to_owned(), after: "2".to_owned() };
+        let of = |now, undone| Changed {
+            place: place("vm.swappiness"),
+            called: None,
+            prior: "60".to_owned(),
+            new: "1".to_owned(),
+            now,
+            undone,
+            moved: vec![moved.clone()],
+        };
+        for (now, undone, after) in [
+            (Some((Now::AsChanged, "1".to_owned())), None, ", now \"1\""),
+            (Some((Now::AsBefore, "60".to_owned())), None, ", now \"60\" (as before)"),
+            (Some((Now::Unread, String::new())), None, ", now \"\" (cannot be read)"),
+            (None, Some(Undo::Restored), ", restored"),
+            (None, None, ""),
+        ] {
+            let text = changed(&of(now, undone));
+            let first = format!("  vm.swappiness: \"60\" → \"1\"{after}\n");
+            assert_eq!(text, first + "      moved with it: the MTU of b \"1\" → \"2\"\n");
+        }
+    }
+
+    #[test]
+    fn what_is_not_restored_is_named_with_what_to_do() {
+        let undone = [
+            (place("a"), Undo::Restored),
+            (place("b"), Undo::Left { current: "5".to_owned() }),
+            (place("c"), Undo::Gone),
+        ];
+        let of = TakenBack { id: "x", undone: &undone, after_reboot: false, has_given_up: false, unrecorded: None };
+        let text = rolled(of);
+        assert!(text.starts_with("1 of 3 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
+        assert!(text.contains("  c: not restored: it is not there"), "{text}");
+        assert!(rolled(TakenBack { after_reboot: true, ..of }).starts_with("the machine has booted since x"));
+    }
+
+    #[test]
+    fn one_of_a_thing_is_in_the_singular() {
+        let change = |knob: &str| linerate_record::knob::Change {
+            place: place(knob),
+            prior: "60".to_owned(),
+            new: "1".to_owned(),
+            scope: linerate_record::knob::Scope::Host,
+            takes_effect: linerate_record::knob::TakesEffect::AtOnce,
+            why: String::new(),
+            risk: String::new(),
+        };
+        let set = |changes| ChangeSet {
+            schema: 2,
+            machine: String::new(),
+            profile: "values by hand".to_owned(),
+            changes,
+            spaces: Vec::new(),
+        };
+        let left_out = [(place("b"), "no".to_owned())];
+        let one = planned(&set(vec![change("a")]), &[], &left_out);
+        assert!(one.starts_with("1 change for values by hand\n"), "{one}");
+        assert!(one.contains("1 setting differs and is not changed by linerate\n"), "{one}");
+        assert!(planned(&set(Vec::new()), &[], &[]).starts_with("0 changes for values by hand\n"));
+        let back = |given_up, left| Standing::TakenBack { by: By::Command, has_owner: false, left, given_up };
+        assert_eq!(standing(&back(1, 0)), "taken back, but for 1 setting that was not there, and is given up");
+        assert_eq!(standing(&back(0, 1)), "taken back, but for 1 setting");
+    }
+
+    #[test]
+    fn applied_changes_are_counted_and_those_refused_are_named() {
+        let of = ChangesMade {
+            made: 2,
+            already: 1,
+            refused: vec![(place("a"), "no".to_owned())],
+            moved: Vec::new(),
+            overridden: vec![place("b")],
+            waits_s: Some(0.5),
+        };
+        assert_eq!(
+            made(&of),
+            "2 settings changed, 1 was so already, 1 not changed\n  a: no\n  b: a later change of the file has moved \
+             it again\ntaken back in 0.5 s unless confirmed: linerate tune confirm\n"
+        );
+        assert!(
+            made(&ChangesMade { waits_s: None, ..of })
+                .ends_with("nothing is changed, so nothing waits to be confirmed\n")
+        );
+    }
+}

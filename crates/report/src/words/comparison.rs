@@ -1,0 +1,136 @@
+//! The wording of comparisons, of the terminal and the page.
+
+use linerate_analysis::compare::{
+    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, SideEstimate,
+};
+use linerate_analysis::view::Measure;
+use linerate_record::units::{bytes_per_s_iec, duration_ns};
+
+use crate::ink::Ink;
+use crate::words;
+
+/// Differences that the closing sentence names; more are counted.
+const NAMED_MAX: usize = 4;
+
+/// Why nothing is called of few runs.
+const FEW_RUNS: &str = "nothing is called: two runs of one thing, minutes apart, differ too, and it takes three of \
+    each side to see by how much.";
+
+/// What to do about it.
+pub const HOW_TO_MAKE_RUNS: &str = "Run A B B A A B, each with linerate bench -o FOLDER, and compare A1,A2,A3 with \
+    B1,B2,B3; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.";
+
+/// A figure of one side, with its unit.
+pub(crate) fn value(side: &SideEstimate, metric: Metric, measure: Measure) -> String {
+    match (metric, measure) {
+        (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
+        (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
+        (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
+    }
+}
+
+/// What B against A varies by.
+pub(crate) fn interval(contrast: &Contrast) -> String {
+    let reported = |c: RelativeChange| format!("{} to {}", words::change(c.low_95), words::change(c.high_95));
+    contrast.change.map_or_else(String::new, reported)
+}
+
+pub(crate) fn verdict(contrast: &Contrast) -> (Ink, String) {
+    let ink = if contrast.better == Some(true) { Ink::Green } else { Ink::Red };
+    match (contrast.verdict, contrast.change) {
+        (CompareVerdict::Higher, _) => (ink, "higher".to_owned()),
+        (CompareVerdict::Lower, _) => (ink, "lower".to_owned()),
+        (CompareVerdict::NotShown, Some(change)) if change.too_unsteady => {
+            (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
+        }
+        (CompareVerdict::NotShown, Some(change)) => match change.shown_from {
+            Some(share) => {
+                (Ink::Dim, format!("no difference shown; {} or more would have been", words::percent(share)))
+            }
+            None => (Ink::Dim, "no difference shown".to_owned()),
+        },
+        (CompareVerdict::FewRuns, _) => (Ink::Dim, "too few runs to say".to_owned()),
+        (CompareVerdict::NotShown, None) | (CompareVerdict::TooFew, _) => {
+            (Ink::Dim, "too little data to say".to_owned())
+        }
+    }
+}
+
+/// The same, each under a word; the closing sentence among them.
+pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
+    let mut note = |lead: &'static str, reported: &str| notes.push((lead, reported.to_owned()));
+    match (comparison.tests, comparison.enough_runs) {
+        (0, true) => {
+            note("read", "nothing could be tested: a figure needs requests enough for it in three runs a side")
+        }
+        (0, false) => {}
+        (tests, _) => note(
+            "read",
+            &format!(
+                "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). \
+                 \"Would have been\" means in four comparisons of five. An interval is at the level that its test has \
+                 among all, and rests on how runs differ from each other, within A and within B",
+                words::plural(u64::from(tests), "test")
+            ),
+        ),
+    }
+    if !comparison.enough_runs {
+        note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
+    } else if comparison.apart_in_time {
+        let reported = "all runs of one side came before those of the other: what time changed is in the difference.";
+        note("drift", &format!("{reported} {HOW_TO_MAKE_RUNS}"));
+    }
+    if !comparison.unmatched.is_empty() {
+        note("unmatched", &comparison.unmatched.join(", "));
+    }
+    if let Some(closing) = closing(comparison) {
+        note("in short", &closing);
+    }
+    if let Some(threshold) = &comparison.threshold {
+        note("threshold", &threshold_reported(threshold));
+    }
+    notes
+}
+
+pub(crate) const fn metric_word(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::P50 => "p50",
+        Metric::P99 => "p99",
+    }
+}
+
+/// What was called, in a sentence.
+fn closing(comparison: &Comparison) -> Option<String> {
+    let mut called = Vec::new();
+    for series in &comparison.series {
+        for point in &series.points {
+            let differs = |c: &&Contrast| matches!(c.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
+            called.extend(point.contrasts.iter().filter(differs).map(|contrast| {
+                let at = format!("{} × {}", words::series_label(&series.workload, &series.size), point.a_concurrency);
+                format!("{} {} at {at}", metric_word(contrast.metric), words::change(contrast.share))
+            }));
+        }
+    }
+    let more = called.len().saturating_sub(NAMED_MAX);
+    called.truncate(NAMED_MAX);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    match (comparison.tests, called.is_empty()) {
+        (0, _) => None,
+        (_, true) => Some("no difference is shown".to_owned()),
+        _ => Some(format!("B against A: {}{rest}", called.join(", "))),
+    }
+}
+
+fn threshold_reported(threshold: &ComparisonThreshold) -> String {
+    let share = words::percent(threshold.share);
+    let untested = match threshold.untested.as_slice() {
+        [] => String::new(),
+        names => format!("; too little data to say of {}", names.join(", ")),
+    };
+    match threshold.missed.as_slice() {
+        [] => format!("no throughput is shown to be more than {share} lower{untested}"),
+        names => format!("missed: throughput is more than {share} lower at {}{untested}", names.join(", ")),
+    }
+}

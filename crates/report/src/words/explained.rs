@@ -1,0 +1,190 @@
+//! How hypotheses read, and what they say of each figure.
+
+use linerate_record::explanation::{Hypothesis, Residual};
+use linerate_record::units::bytes_per_s_iec;
+
+use super::model::{of_site, quantity};
+use super::{change, grouped};
+
+/// What a hypothesis says, in one sentence.
+pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
+    if hypothesis.deviations.is_empty() {
+        return "the site is as described".to_owned();
+    }
+    hypothesis.deviations.iter().map(|d| d.claim.as_str()).collect::<Vec<_>>().join(", and ")
+}
+
+/// A difference without its sign.
+fn size(share: f64) -> String {
+    change(share).trim_start_matches(['+', '−']).to_owned()
+}
+
+/// Figures of single nodes that a row names; the rest are counted.
+const NAMED: usize = 4;
+
+/// What a hypothesis does not explain, in its own row: `leaves PUT unexplained, 27.2 % below`.
+pub(crate) fn lacks(hypothesis: &Hypothesis) -> String {
+    let (site, mut nodes): (Vec<&Residual>, Vec<&Residual>) =
+        hypothesis.residuals.iter().filter(|residual| !residual.explained).partition(|r| of_site(&r.what));
+    let off = |residual: &Residual| {
+        let side = if residual.residual_share < 0.0 { "below" } else { "above" };
+        format!("{} {side}", size(residual.residual_share))
+    };
+    let of = |residual: &Residual| {
+        let what = quantity(&residual.what);
+        match residual.above_sigmas {
+            Some(sigmas) => format!("{what} is {} its ceiling, {sigmas:.1} standard errors", off(residual)),
+            None => format!("leaves {what} unexplained, {}", off(residual)),
+        }
+    };
+    let mut reported: Vec<String> = site.into_iter().map(of).collect();
+    nodes.sort_by(|a, b| b.residual_share.abs().total_cmp(&a.residual_share.abs()));
+    let named: Vec<String> =
+        nodes.iter().take(NAMED).map(|of| format!("{} ({})", quantity(&of.what), off(of))).collect();
+    if !named.is_empty() {
+        let more = nodes.len() - named.len();
+        let more = if more == 0 { String::new() } else { format!(" and {} of single nodes", more_figures(more)) };
+        reported.push(format!("leaves {}{more} unexplained", named.join(", ")));
+    }
+    reported.join("; ")
+}
+
+fn more_figures(more: usize) -> String {
+    if more == 1 { "1 more figure".to_owned() } else { format!("{} more figures", grouped(more as u64)) }
+}
+
+/// What the site states that is not so under a hypothesis.
+pub(crate) fn against(stated: &str) -> String {
+    format!("contradicts what is stated: {stated}")
+}
+
+/// A hypothesis with what it does not explain.
+pub(crate) fn row(of: &Hypothesis) -> String {
+    let lacks = lacks(of);
+    if lacks.is_empty() { hypothesis(of) } else { format!("{}; {lacks}", hypothesis(of)) }
+}
+
+/// How far the answer goes: what remains of what was looked at.
+pub(crate) fn outcome(survivors: &[Hypothesis], considered: u32) -> String {
+    let looked_at = grouped(u64::from(considered));
+    let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
+    let explain = match (survivors.len(), whole) {
+        (1, 0) => "it does not explain every figure".to_owned(),
+        (1, _) => "it explains every figure".to_owned(),
+        (_, 0) => "none explains every figure".to_owned(),
+        (_, 1) => "one explains every figure".to_owned(),
+        (_, n) => format!("{n} explain every figure, and these figures alone do not tell them apart"),
+    };
+    match survivors.len() {
+        0 => format!("none of {looked_at} hypotheses fits what was observed"),
+        1 => format!("one of {looked_at} hypotheses is not refuted by what was observed; {explain}"),
+        n => format!("{n} of {looked_at} hypotheses are not refuted by what was observed; {explain}"),
+    }
+}
+
+/// Whether a figure fits, in a word.
+pub(crate) fn verdict(residual: &Residual) -> &'static str {
+    match (residual.explained, residual.above_sigmas) {
+        (true, _) => "fits",
+        (false, Some(_)) => "above its ceiling",
+        (false, None) => "not explained",
+    }
+}
+
+/// What is predicted of a figure: `153 GiB/s`, `0.48 GiB/s to 4.9 GiB/s`.
+pub(crate) fn predicted(residual: &Residual) -> String {
+    let most = bytes_per_s_iec(residual.predicted_bytes_per_s);
+    match residual.least_bytes_per_s {
+        Some(least) => format!("{} to {most}", bytes_per_s_iec(least)),
+        None => most,
+    }
+}
+
+/// What a hypothesis says of one figure: `GET: 153 GiB/s predicted, 152 GiB/s measured, −0.9 %; bottleneck: …`.
+pub(crate) fn residual(residual: &Residual) -> String {
+    let off = match residual.above_sigmas {
+        Some(sigmas) => {
+            format!("{} above its ceiling, {sigmas:.1} standard errors", size(residual.residual_share))
+        }
+        None if residual.residual_share == 0.0 && residual.least_bytes_per_s.is_some() => "within that".to_owned(),
+        None => change(residual.residual_share),
+    };
+    format!(
+        "{}: {} predicted, {} measured, {off}; bottleneck: {}",
+        quantity(&residual.what),
+        predicted(residual),
+        bytes_per_s_iec(residual.observed_bytes_per_s),
+        residual.binds
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::explanation::{Quantity, Remedy};
+
+    use super::*;
+
+    fn of(observed: f64, least: Option<f64>, most: f64, above_sigmas: Option<f64>, explained: bool) -> Residual {
+        Residual {
+            what: Quantity::Put,
+            observed_bytes_per_s: observed,
+            predicted_bytes_per_s: most,
+            least_bytes_per_s: least,
+            residual_share: observed / observed.clamp(least.unwrap_or(most), most) - 1.0,
+            above_sigmas,
+            binds: "processors".to_owned(),
+            explained,
+        }
+    }
+
+    #[test]
+    fn a_figure_above_its_ceiling_is_said_to_be_and_a_range_is_told_as_one() {
+        let mib = f64::from(1 << 20);
+        for (reported, expected) in [
+            (of(106.8 * mib, None, 100.0 * mib, Some(2.3), false), "6.8 % above its ceiling, 2.3 standard errors"),
+            (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "492 KiB/s to 4.90 MiB/s predicted, 4.00 MiB/s"),
+            (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "measured, within that; bottleneck: processors"),
+            (of(0.24 * mib, Some(0.48 * mib), 4.9 * mib, None, false), "246 KiB/s measured, −50.0 %"),
+            (of(4.0 * mib, None, 5.0 * mib, None, true), "PUT: 5.00 MiB/s predicted, 4.00 MiB/s measured, −20.0 %"),
+        ] {
+            assert!(residual(&reported).contains(expected), "{}", residual(&reported));
+        }
+    }
+
+    #[test]
+    fn what_is_left_unexplained_is_in_the_row_of_the_hypothesis() {
+        let remedy = Remedy { change: String::new(), gives: String::new(), risks: String::new() };
+        let mut described = Hypothesis {
+            id: "as-described".to_owned(),
+            deviations: vec![],
+            residuals: vec![of(55.0, None, 100.0, None, false)],
+            weight: 1.0,
+            indistinguishable: vec![],
+            remedy,
+        };
+        assert_eq!(row(&described), "the site is as described; leaves PUT unexplained, 45.0 % below");
+        assert!(outcome(std::slice::from_ref(&described), 9).ends_with("it does not explain every figure"));
+        described.residuals[0].explained = true;
+        assert_eq!(row(&described), "the site is as described");
+        assert!(outcome(&[described.clone(), described], 9).contains("2 explain every figure"));
+    }
+
+    #[test]
+    fn a_row_names_the_figures_of_nodes_that_are_missed_the_furthest_first() {
+        let node = |name: &str, observed: f64, explained: bool| Residual {
+            what: Quantity::NodeGet { node: name.to_owned() },
+            ..of(observed, None, 100.0, None, explained)
+        };
+        let mut described = Hypothesis {
+            id: "as-described".to_owned(),
+            deviations: vec![],
+            residuals: vec![node("n1", 99.0, true), node("n2", 50.0, false), node("n3", 40.0, false)],
+            weight: 1.0,
+            indistinguishable: vec![],
+            remedy: Remedy { change: String::new(), gives: String::new(), risks: String::new() },
+        };
+        assert_eq!(lacks(&described), "leaves GET of n3 (60.0 % below), GET of n2 (50.0 % below) unexplained");
+        described.residuals.extend(["n4", "n5", "n6"].map(|name| node(name, 60.0, false)));
+        assert!(lacks(&described).ends_with("GET of n5 (40.0 % below) and 1 more figure of single nodes unexplained"));
+    }
+}

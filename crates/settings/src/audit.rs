@@ -1,0 +1,95 @@
+//! An audit: a machine held against a profile, and against itself.
+//!
+//! Differences come from the catalogue: every setting that was read, of every knob that the profile names. Findings
+//! come from checks, one a file, which look at how the machine is built and at settings that have no effect or
+//! contradict each other.
+
+mod command;
+mod contradictory;
+mod dead;
+mod default_site;
+mod differences;
+mod discard;
+mod file_systems;
+mod hashes;
+mod members;
+mod numa;
+mod outdone;
+mod pcie;
+#[cfg(test)]
+mod tests;
+mod unreached;
+mod unreadable;
+mod weight;
+
+use linerate_record::audit::{AUDIT_SCHEMA, Audit, AuditCheck, AuditFinding, Counts};
+use linerate_record::finding::{Confidence, Severity};
+use linerate_record::knob::{Missing, Snapshot};
+use linerate_record::site::Site;
+
+use crate::profiles::Profile;
+
+pub use default_site::site_of;
+
+/// A check of a machine.
+type Check = fn(&Snapshot, &Site) -> Vec<AuditFinding>;
+
+const CHECKS: [Check; 9] = [
+    numa::check,
+    pcie::check,
+    hashes::check,
+    members::check,
+    file_systems::check,
+    discard::check,
+    contradictory::check,
+    dead::check,
+    outdone::check,
+];
+
+/// Holds a machine against a profile.
+#[must_use]
+pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
+    let differences = differences::differences(snapshot, site, profile);
+    let mut findings: Vec<AuditFinding> = CHECKS.iter().flat_map(|check| check(snapshot, site)).collect();
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.confidence)));
+    let count = |is: &dyn Fn(&linerate_record::knob::Setting) -> bool| {
+        u32::try_from(snapshot.settings.iter().filter(|setting| is(setting)).count()).unwrap_or(u32::MAX)
+    };
+    Audit {
+        schema: AUDIT_SCHEMA,
+        profile: profile.name.to_owned(),
+        machine: snapshot.machine.clone(),
+        engines: snapshot.engines.clone(),
+        settings: Counts {
+            read: count(&|setting| setting.value.is_some()),
+            judged: count(&|setting| setting.value.is_some() && profile.pick(&setting.place.knob).is_some()),
+            absent: count(&|setting| setting.missing == Some(Missing::Absent)),
+        },
+        unreached: unreached::unreached(snapshot, site, profile),
+        differences,
+        findings,
+        unreadable: unreadable::unreadable(snapshot),
+        site: site.name.clone(),
+        assumed: site.assumed.clone(),
+    }
+}
+
+fn finding(
+    check: AuditCheck,
+    (severity, confidence): (Severity, Confidence),
+    claim: impl Into<String>,
+    evidence: impl Into<String>,
+    remedy: impl Into<String>,
+) -> AuditFinding {
+    AuditFinding { check, severity, confidence, claim: claim.into(), evidence: evidence.into(), remedy: remedy.into() }
+}
+
+/// Names for a sentence: at most six, and how many more.
+fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 6;
+    let names: Vec<&str> = names.into_iter().collect();
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
+    }
+}

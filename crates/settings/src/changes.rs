@@ -1,0 +1,228 @@
+//! What decides a change: a setting that was read, held against what a profile wants of it.
+//!
+//! An audit tells these differences, `tune` writes them as a file of changes and an experiment tries them. Whether two
+//! texts mean the same is [`same`]'s to say, as it is for who applies changes and looks afterwards.
+
+use linerate_record::knob::{Change, Domain, Knob, Setting, SettingPlace, Snapshot, same};
+use linerate_record::site::Site;
+
+use crate::knobs::{self, KnobRow, advise, reaches, works};
+use crate::profiles::{Pick, Profile, Value};
+
+/// What a profile wants of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The value.
+    pub value: String,
+    /// Why the row advises it; absent where the profile itself has the value.
+    pub why: Option<String>,
+}
+
+/// Whether a value would act where it is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applicability {
+    /// It would.
+    Acts,
+    /// This kernel has the setting and ignores it.
+    Ignored,
+    /// The setting does not belong to that namespace.
+    OutOfReach,
+    /// This machine does not have the value.
+    NotOffered,
+}
+
+/// A setting that is not as a profile wants it.
+#[derive(Clone, Debug)]
+pub struct Differing<'s> {
+    /// The row of its knob.
+    pub row: &'static KnobRow,
+    /// The setting.
+    pub setting: &'s Setting,
+    /// What it is.
+    pub present: &'s str,
+    /// What it is to be.
+    pub wanted: Wanted,
+    /// Whether that would act.
+    pub effect: Applicability,
+}
+
+/// The settings of a snapshot that are not as a profile wants them, in the order of the snapshot. What could not be
+/// read, what the profile does not name and what its row advises nothing of is not among them.
+#[must_use]
+pub fn changes<'s>(snapshot: &'s Snapshot, site: &Site, profile: &Profile) -> Vec<Differing<'s>> {
+    let differing = |setting: &'s Setting| {
+        let (present, row) = (setting.value.as_deref()?, knobs::find(&setting.place.knob)?);
+        let wanted = wanted(snapshot, site, row, profile.pick(row.knob.id)?, &setting.place)?;
+        let effect = match effect(&row.knob, snapshot, &setting.place) {
+            Applicability::Acts if !is_offered(&row.knob, setting, &wanted.value) => Applicability::NotOffered,
+            other => other,
+        };
+        let differs = !same(&row.knob.locator, present, &wanted.value);
+        differs.then_some(Differing { row, setting, present, wanted, effect })
+    };
+    snapshot.settings.iter().filter_map(differing).collect()
+}
+
+/// What a pick of a profile wants of one place; `None` where it is to be as advised and nothing is.
+pub(crate) fn wanted(
+    snapshot: &Snapshot,
+    site: &Site,
+    row: &KnobRow,
+    pick: &Pick,
+    place: &SettingPlace,
+) -> Option<Wanted> {
+    match pick.value {
+        Value::Literal(value) => Some(Wanted { value: value.to_owned(), why: None }),
+        Value::Advised => {
+            let advice = advise(row, snapshot, site, place)?;
+            Some(Wanted { value: advice.value, why: Some(advice.why) })
+        }
+    }
+}
+
+/// Whether a value of a knob would act in a place.
+pub(crate) fn effect(knob: &Knob, snapshot: &Snapshot, place: &SettingPlace) -> Applicability {
+    if !works(knob, snapshot) {
+        Applicability::Ignored
+    } else if !reaches(knob, &place.space) {
+        Applicability::OutOfReach
+    } else {
+        Applicability::Acts
+    }
+}
+
+/// Whether a word is among those that a setting can be, where the machine says which those are.
+fn is_offered(knob: &Knob, setting: &Setting, value: &str) -> bool {
+    let is_word = matches!(knob.takes, Domain::Words(_));
+    !is_word || setting.choices.is_empty() || setting.choices.iter().any(|choice| choice == value)
+}
+
+/// The change that leads from what a setting is to a value; `None` where the two mean the same.
+#[must_use]
+pub fn change(knob: &Knob, place: &SettingPlace, prior: &str, new: &str, why: &str) -> Option<Change> {
+    (!same(&knob.locator, prior, new)).then(|| Change {
+        place: place.clone(),
+        prior: prior.to_owned(),
+        new: new.to_owned(),
+        scope: knob.scope,
+        takes_effect: knob.takes_effect,
+        why: why.to_owned(),
+        risk: knob.risk.to_owned(),
+    })
+}
+
+/// Whether two changes lead to the same value of the same setting.
+#[must_use]
+pub fn lead_to_same(one: &Change, other: &Change) -> bool {
+    let is_same = || match knobs::find(&one.place.knob) {
+        Some(row) => same(&row.knob.locator, &one.new, &other.new),
+        None => one.new == other.new,
+    };
+    one.place == other.place && is_same()
+}
+
+/// The places in which what is changed differs between two sets of changes.
+#[must_use]
+pub fn differ(baseline: &[Change], arm: &[Change]) -> Vec<SettingPlace> {
+    let of_arm = arm.iter().filter(|change| !baseline.iter().any(|other| lead_to_same(change, other)));
+    let of_baseline = baseline.iter().filter(|change| arm.iter().all(|other| other.place != change.place));
+    of_arm.chain(of_baseline).map(|change| change.place.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::knob::Space;
+
+    use super::*;
+    use crate::audit::audit;
+    use crate::knobs::fixtures::{machine, set, site};
+    use crate::knobs::{KNOBS, find};
+    use crate::profiles::PROFILES;
+
+    fn row(id: &str) -> &'static KnobRow {
+        find(id).expect("a row")
+    }
+
+    fn to(id: &str, new: &str) -> Change {
+        let place = SettingPlace { knob: id.to_owned(), device: None, space: Space::Host };
+        change(&row(id).knob, &place, "", new, "").expect("a change")
+    }
+
+    #[test]
+    fn a_value_that_means_the_same_is_no_change() {
+        let mut snapshot = machine();
+        let source = crate::profiles::find("source-003-full").expect("a profile");
+        let tcp_rmem = row("net.ipv4.tcp_rmem");
+        set(&mut snapshot, tcp_rmem, None, "67108864\t134217728  268435456");
+        assert!(changes(&snapshot, &site(), source).is_empty());
+        set(&mut snapshot, tcp_rmem, None, "4096\t131072\t6291456");
+        let found = changes(&snapshot, &site(), source);
+        assert_eq!((found.len(), found[0].wanted.value.as_str()), (1, "67108864 134217728 268435456"));
+        assert_eq!((found[0].wanted.why.as_ref(), found[0].effect), (None, Applicability::Acts));
+    }
+
+    #[test]
+    fn what_the_kernel_ignores_is_told_apart_and_no_audit_asks_for_it() {
+        let mut snapshot = machine();
+        let source = crate::profiles::find("source-000-os").expect("a profile");
+        let dead = source.picks.iter().find(|pick| row(pick.knob).knob.until.is_some()).expect("one that is gone");
+        set(&mut snapshot, row(dead.knob), None, "12345");
+        let found = changes(&snapshot, &site(), source);
+        assert_eq!(found.iter().map(|differing| differing.effect).collect::<Vec<_>>(), [Applicability::Ignored]);
+        assert_eq!(audit(&snapshot, &site(), source).differences, []);
+    }
+
+    #[test]
+    fn no_audit_asks_for_a_word_that_the_machine_does_not_have() {
+        let mut snapshot = machine();
+        let qdisc = row("net.core.default_qdisc");
+        set(&mut snapshot, qdisc, None, "pfifo_fast");
+        let profile = crate::profiles::find("s3-storage-node").expect("a profile");
+        let asks = |snapshot: &Snapshot, profile: &Profile| {
+            audit(snapshot, &site(), profile).differences.iter().any(|found| found.knob == "net.core.default_qdisc")
+        };
+        const FQ: &[Pick] = &[Pick { knob: "net.core.default_qdisc", value: Value::Literal("fq") }];
+        let literal = Profile { picks: FQ, ..*profile };
+        assert!(asks(&snapshot, profile) && asks(&snapshot, &literal));
+        let setting = snapshot.settings.iter_mut().find(|setting| setting.place.knob == "net.core.default_qdisc");
+        setting.expect("it was set").choices = ["pfifo_fast", "pfifo"].map(str::to_owned).to_vec();
+        assert!(!asks(&snapshot, profile) && !asks(&snapshot, &literal));
+        let found = changes(&snapshot, &site(), &literal);
+        assert_eq!(found.iter().map(|differing| differing.effect).collect::<Vec<_>>(), [Applicability::NotOffered]);
+    }
+
+    #[test]
+    fn an_audit_tells_of_every_change_that_acts_and_of_no_other() {
+        let mut snapshot = machine();
+        for row in KNOBS {
+            set(&mut snapshot, row, None, "3");
+        }
+        let mut total = 0;
+        for profile in PROFILES {
+            let found = changes(&snapshot, &site(), profile);
+            let mut acting: Vec<&str> =
+                found.iter().filter(|d| d.effect == Applicability::Acts).map(|d| d.row.knob.id).collect();
+            let audit = audit(&snapshot, &site(), profile);
+            let mut reported: Vec<&str> = audit.differences.iter().map(|d| d.knob.as_str()).collect();
+            acting.sort_unstable();
+            reported.sort_unstable();
+            assert_eq!(reported, acting, "{}", profile.name);
+            total += reported.len();
+        }
+        assert!(total > 100, "{total}");
+    }
+
+    #[test]
+    fn sets_of_changes_differ_where_values_mean_something_else() {
+        let (one, spaced) = (to("net.ipv4.tcp_rmem", "1 2 3"), to("net.ipv4.tcp_rmem", "1\t2  3"));
+        let (other, swappiness) = (to("net.ipv4.tcp_rmem", "1 2 4"), to("vm.swappiness", "1"));
+        let differ = |baseline: &[&Change], arm: &[&Change]| -> Vec<String> {
+            let owned = |changes: &[&Change]| changes.iter().map(|&change| change.clone()).collect::<Vec<_>>();
+            differ(&owned(baseline), &owned(arm)).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(differ(&[&one], &[&spaced]), [""; 0]);
+        assert_eq!(differ(&[&one], &[&other]), ["net.ipv4.tcp_rmem"]);
+        assert_eq!(differ(&[&one], &[&swappiness]), ["vm.swappiness", "net.ipv4.tcp_rmem"]);
+        assert_eq!(differ(&[], &[]), [""; 0]);
+    }
+}

@@ -1,0 +1,71 @@
+//! The catalogue of knobs: what each setting is, and what this machine and this site want of it.
+//!
+//! One file a knob, below the folder of its layer and named after its id. A row is data and one pure function: advice
+//! is a function of the snapshot and the site, and a machine that follows it is advised nothing else. Nothing here
+//! reads or writes a setting.
+
+mod block;
+mod bond;
+mod boot;
+mod cni;
+mod conntrack;
+mod cpu;
+mod dns;
+pub(crate) mod facts;
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod fs;
+mod kernel;
+mod kubernetes;
+mod limits;
+pub mod manual;
+mod names;
+mod net;
+mod nic;
+mod table;
+#[cfg(test)]
+mod tests;
+mod vm;
+
+use linerate_record::knob::{Advice, Knob, Scope, SettingPlace, Snapshot, Space};
+use linerate_record::site::Site;
+
+pub use names::{called, find, nearest};
+pub use table::KNOBS;
+
+/// What a row advises for one place; `None` where it has nothing to say of this machine.
+pub type Advise = fn(&Snapshot, &Site, &SettingPlace) -> Option<Advice>;
+
+/// A knob and its advice.
+#[derive(Clone, Copy, Debug)]
+pub struct KnobRow {
+    /// The knob.
+    pub knob: Knob,
+    /// Its advice alone, without what [`advise`] looks at first.
+    pub advise: Advise,
+}
+
+/// What is advised for a place: nothing where the machine's kernel does not have the knob, where it belongs to somebody
+/// else, where it cannot be set in that namespace, or where the row has nothing to say.
+#[must_use]
+pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let knob = &row.knob;
+    if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) {
+        return None;
+    }
+    (row.advise)(snapshot, site, place)
+}
+
+/// Whether the machine's kernel has the knob; a kernel that is not known is taken to.
+#[must_use]
+pub fn works(knob: &Knob, snapshot: &Snapshot) -> bool {
+    facts::kernel(snapshot).is_none_or(|kernel| {
+        knob.since.is_none_or(|since| kernel >= since) && knob.until.is_none_or(|until| kernel < until)
+    })
+}
+
+/// Whether a knob can be set in a namespace that is not the initial one, or is a process's.
+#[must_use]
+pub fn reaches(knob: &Knob, space: &Space) -> bool {
+    *space == Space::Host || matches!(knob.scope, Scope::NetworkNamespace | Scope::Process)
+}

@@ -1,0 +1,59 @@
+//! `block.discard_max_bytes`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "block.discard_max_bytes",
+        layer: Layer::Block,
+        locator: Locator::Sysfs { path: "block/{disk}/queue/discard_max_bytes" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `block/blk-sysfs.c: queue_max_discard_sectors_store`: sectors of 512 bytes as an `unsigned int`.
+        takes: domain::number(0, (u32::MAX as i128) << 9),
+        default: "discard_max_hw_bytes",
+        summary: "The largest discard that is sent to the device at once; 0 turns discards off.",
+        why: "Source 000 claims that kernels before 6.8 send small discards one by one and that later ones send \
+            large chunks in parallel. What did change is XFS: 6.7 gathers free extents in batches and sends a \
+            batch's discards together, without holding the allocation group's lock meanwhile. No 6.8 change to the \
+            block layer was found that does what the source says. A device whose large discards stall reads can be \
+            given 64 MiB here; the default is right until that is seen.",
+        relieves: "drives: latency of reads beside discards",
+        risk: "Smaller discards take longer in all; 0 lets flash fill.",
+        sources: &[
+            "source 000, fstrim",
+            "Linux 6.7, fs/xfs/xfs_discard.c: xfs_trim_gather_extents; Documentation/ABI/stable/sysfs-block",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let disk = facts::disk(snapshot, place)?;
+    // Only where somebody turned discards off: what the device offers is not in the snapshot, and 1 GiB is a
+    // multiple of any granularity, and the kernel takes what the drive can where that is less.
+    match facts::number(snapshot, place) {
+        Some(0) if disk.discards => facts::advice(1 << 30, "discards were turned off for a drive that takes them"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn discards_that_were_turned_off_are_turned_on() {
+        let snapshot = machine();
+        assert!(advised_at(&ROW, &snapshot, "0").is_some());
+        assert_eq!(advised_at(&ROW, &snapshot, "67108864"), None);
+    }
+}

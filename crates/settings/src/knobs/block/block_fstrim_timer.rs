@@ -1,0 +1,53 @@
+//! `block.fstrim_timer`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "block.fstrim_timer",
+        layer: Layer::Block,
+        locator: Locator::Timer { unit: "fstrim.timer" },
+        scope: Scope::Host,
+        takes_effect: TakesEffect::AtOnce,
+        // `systemctl(1)`: a timer that is not failed is one of both.
+        takes: Domain::Words(&["active", "inactive"]),
+        default: "active on most distributions, weekly",
+        summary: "Whether systemd discards unused space of mounted file systems each week.",
+        why: "Source 000 calls fstrim the reason for its kernel: flash without free blocks collects garbage when it \
+            is written to, which shows in tail latency of PUT. Inside Kubernetes nothing else trims what a CSI \
+            driver such as DirectPV mounts; the service takes its list from fstab, which does not have those \
+            mounts, so that a job of the cluster has to name them.",
+        relieves: "drives: garbage collection under writes",
+        risk: "Discards compete with reads while they run: choose the hour.",
+        sources: &["source 000, fstrim", "fstrim(8); util-linux, sys-utils/fstrim.service.in"],
+        since: None,
+        until: None,
+        also_called: &["fstrim"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    let trims = snapshot.devices.disks.iter().any(|disk| disk.discards);
+    trims.then(|| facts::advice("active", "there are drives that take discards")).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn drives_that_take_no_discards_need_no_timer() {
+        let mut snapshot = machine();
+        assert_eq!(advised(&ROW, &snapshot).as_deref(), Some("active"));
+        for disk in &mut snapshot.devices.disks {
+            disk.discards = false;
+        }
+        assert_eq!(advised(&ROW, &snapshot), None);
+    }
+}

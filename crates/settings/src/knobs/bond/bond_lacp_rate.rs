@@ -1,0 +1,56 @@
+//! `bond.lacp_rate`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "bond.lacp_rate",
+        layer: Layer::Bond,
+        locator: Locator::Sysfs { path: "class/net/{bond}/bonding/lacp_rate" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::Restart,
+        // `drivers/net/bonding/bond_options.c: bond_lacp_rate_tbl`.
+        takes: Domain::Words(&["slow", "fast"]),
+        default: "slow",
+        summary: "How often the partner is asked to send LACP packets: every 30 s (slow) or every second (fast).",
+        why: "A member that is up and passes nothing is taken out after three missed packets: 90 s with slow, 3 s \
+            with fast. A shard's request times out in between. The driver takes a change only while the bond is \
+            down (BOND_OPTFLAG_IFDOWN): it belongs into the network's configuration, for the next boot.",
+        relieves: "links: a dead member that is still hashed to",
+        risk: "Switches with many ports in software LACP may miss packets under load.",
+        sources: &[
+            "Linux, Documentation/networking/bonding.rst",
+            "Linux, drivers/net/bonding/bond_3ad.c",
+            "Linux, drivers/net/bonding/bond_options.c: BOND_OPT_LACP_RATE",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let bond = facts::bond(snapshot, place)?;
+    (facts::bond_mode(bond) == "802.3ad")
+        .then(|| facts::advice("fast", "a dead member is noticed in 3 s and not in 90"))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn only_lacp_has_a_rate() {
+        let mut snapshot = machine();
+        assert_eq!(advised_for(&ROW, &snapshot, "bond0").as_deref(), Some("fast"));
+        set_bond_mode(&mut snapshot, "balance-xor");
+        assert_eq!(advised_for(&ROW, &snapshot, "bond0"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! `bond.mode`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "bond.mode",
+        layer: Layer::Bond,
+        locator: Locator::Sysfs { path: "class/net/{bond}/bonding/mode" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::Reboot,
+        // `drivers/net/bonding/bond_options.c: bond_mode_tbl`. It takes numbers too, and shows words.
+        takes: Domain::Words(&[
+            "balance-rr",
+            "active-backup",
+            "balance-xor",
+            "broadcast",
+            "802.3ad",
+            "balance-tlb",
+            "balance-alb",
+        ]),
+        default: "balance-rr",
+        summary: "How a bond uses its members.",
+        why: "802.3ad uses all members in both directions and notices a member that is up but dead. active-backup \
+            leaves half of the ports idle; balance-rr reorders packets of one connection. The mode can be changed \
+            only on a bond without members, hence not under a running node.",
+        relieves: "links: members that carry nothing",
+        risk: "The switch must speak LACP on these ports: without it the node is cut off.",
+        sources: &[
+            "source 004",
+            "Linux, Documentation/networking/bonding.rst",
+            "Linux, drivers/net/bonding/bond_options.c: BOND_OPT_MODE (BOND_OPTFLAG_NOSLAVES)",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let bond = facts::bond(snapshot, place)?;
+    let (mode, wanted) = (bond.mode.as_str(), facts::bond_mode(bond));
+    if mode == wanted {
+        return facts::advice(mode, "as it is: whether the switches speak LACP cannot be seen from here");
+    }
+    facts::advice(wanted, format!("{mode} reorders or fills one direction only"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn a_bond_that_reorders_is_not_kept() {
+        let mut snapshot = machine();
+        for (mode, expected) in [("802.3ad", "802.3ad"), ("active-backup", "active-backup"), ("balance-rr", "802.3ad")]
+        {
+            set_bond_mode(&mut snapshot, mode);
+            assert_eq!(advised_for(&ROW, &snapshot, "bond0").as_deref(), Some(expected), "{mode}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `cilium.bpf_masquerade`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "cilium.bpf_masquerade",
+        layer: Layer::Cni,
+        locator: Locator::HelmValue { chart: "cilium", path: "bpf.masquerade" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // Cilium, values.yaml: a boolean.
+        takes: Domain::Words(&["true", "false"]),
+        default: "false",
+        summary: "Whether addresses of what leaves the cluster are translated by eBPF instead of iptables.",
+        why: "true, as source 000 has it; without it host routing falls back to the stack.",
+        relieves: "processor: iptables for each packet",
+        risk: "Needs kube-proxy's replacement.",
+        sources: &[
+            "source 000, Cilium values",
+            "Cilium, install/kubernetes/cilium/values.yaml",
+            "Cilium, Documentation/operations/performance/tuning.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["bpf.masquerade"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(true, "eBPF host routing rests on it")
+}

@@ -1,0 +1,33 @@
+//! `cilium.health_checking`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "cilium.health_checking",
+        layer: Layer::Cni,
+        locator: Locator::HelmValue { chart: "cilium", path: "healthChecking" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // Cilium, values.yaml: a boolean.
+        takes: Domain::Words(&["true", "false"]),
+        default: "true",
+        summary: "Whether agents probe every node.",
+        why: "As endpointHealthChecking.",
+        relieves: "Kubernetes: probes among agents",
+        risk: "Off: a broken node path is found by its users.",
+        sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
+        since: None,
+        until: None,
+        also_called: &["healthChecking"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(site.nodes() < 100, "from 100 nodes on, every agent probes every other node")
+}

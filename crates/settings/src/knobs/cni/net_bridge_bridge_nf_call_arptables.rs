@@ -1,0 +1,37 @@
+//! `net.bridge.bridge-nf-call-arptables`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.bridge.bridge-nf-call-arptables",
+        layer: Layer::Cni,
+        locator: Locator::Sysctl { name: "net.bridge.bridge-nf-call-arptables" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `net/bridge/br_netfilter_hooks.c: brnf_sysctl_call_tables` makes any other number 1.
+        takes: domain::SWITCH,
+        default: "1, once br_netfilter is loaded",
+        summary: "Whether bridged packets pass arptables.",
+        why: "CNIs with a bridge rely on it for services; Cilium has no bridge. kubeadm checks it. Per namespace \
+            since 5.3.",
+        relieves: "nothing: services need it",
+        risk: "Off: services fail for pods of the same node.",
+        sources: &[
+            "Linux 5.3, net/bridge/br_netfilter_hooks.c (22567590b2e6); measured on 6.18: fresh in each namespace",
+            "Kubernetes, container runtimes: prerequisites",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: Some("the CNI"),
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

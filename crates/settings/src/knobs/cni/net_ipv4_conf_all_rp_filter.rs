@@ -1,0 +1,37 @@
+//! `net.ipv4.conf.all.rp_filter`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.conf.all.rp_filter",
+        layer: Layer::Cni,
+        locator: Locator::Sysctl { name: "net.ipv4.conf.all.rp_filter" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `Documentation/networking/ip-sysctl.rst`: off, strict, loose.
+        takes: domain::number(0, 2),
+        default: "0; 2 by systemd",
+        summary: "Whether packets are dropped that came by another interface than the answer would take.",
+        why: "The larger of all and the interface's own counts, so that a strict `all` breaks the asymmetric ways of \
+            Cilium and of DSR. Cilium sets its interfaces to 0.",
+        relieves: "nothing: pods need it",
+        risk: "Strict: replies of pods are dropped.",
+        sources: &[
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "Cilium, Documentation: rp_filter; systemd sysctl.d",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: Some("the CNI"),
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,36 @@
+//! `net.ipv4.conf.default.rp_filter`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.conf.default.rp_filter",
+        layer: Layer::Cni,
+        locator: Locator::Sysctl { name: "net.ipv4.conf.default.rp_filter" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `Documentation/networking/ip-sysctl.rst`: off, strict, loose.
+        takes: domain::number(0, 2),
+        default: "0; 2 by systemd",
+        summary: "The rp_filter of interfaces that appear.",
+        why: "As conf.all: interfaces of pods appear all the time.",
+        relieves: "nothing: pods need it",
+        risk: "Strict: replies of new pods are dropped.",
+        sources: &[
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "measured on 6.18: copied when a namespace is made",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: Some("the CNI"),
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,34 @@
+//! `net.ipv4.ip_forward`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.ip_forward",
+        layer: Layer::Cni,
+        locator: Locator::Sysctl { name: "net.ipv4.ip_forward" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `net/ipv4/devinet.c: devinet_sysctl_forward` tells 0 from others.
+        takes: domain::SWITCH,
+        default: "0",
+        summary: "Whether the node forwards packets between interfaces.",
+        why: "Pods do not reach anything without it; the CNI sets it, and writing it resets other settings of conf \
+            to those of a router or host.",
+        relieves: "nothing: pods need it",
+        risk: "Writing it resets other settings.",
+        sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Cilium, daemon: sysctl settings at start"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: Some("the CNI"),
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,35 @@
+//! `net.netfilter.nf_conntrack_tcp_timeout_close_wait`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+        layer: Layer::Conntrack,
+        locator: Locator::Sysctl { name: "net.netfilter.nf_conntrack_tcp_timeout_close_wait" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
+        takes: domain::number(0, 21_474_836),
+        default: "60",
+        summary: "Seconds that a connection which one side closed is remembered.",
+        why: "Source 000 shortens all timeouts without saying to what. A minute is short already, and an upload \
+            half-closed by its client may be quiet for that long. It counts from a connection's next packet. Per \
+            namespace, fresh in each (measured on 6.18); a pod without iptables rules tracks nothing in its own.",
+        relieves: "memory: entries of connections that are gone",
+        risk: "Short: half-closed connections break.",
+        sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
+        since: None,
+        until: None,
+        also_called: &["nf_conntrack_tcp_timeout"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(60, "the default")
+}

@@ -1,0 +1,34 @@
+//! `net.netfilter.nf_conntrack_udp_timeout_stream`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.netfilter.nf_conntrack_udp_timeout_stream",
+        layer: Layer::Conntrack,
+        locator: Locator::Sysctl { name: "net.netfilter.nf_conntrack_udp_timeout_stream" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
+        takes: domain::number(0, 21_474_836),
+        default: "120 since Linux 4.20, 180 before",
+        summary: "Seconds that datagrams in both directions are remembered.",
+        why: "As nf_conntrack_udp_timeout. It counts from a connection's next packet. Per namespace, fresh in each \
+            (measured on 6.18); a pod without iptables rules tracks nothing in its own.",
+        relieves: "memory: entries of connections that are gone",
+        risk: "Short: late answers are dropped.",
+        sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
+        since: None,
+        until: None,
+        also_called: &["nf_conntrack_udp_timeout_stream"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(120, "the default since 4.20")
+}

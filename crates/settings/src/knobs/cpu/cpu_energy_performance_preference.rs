@@ -1,0 +1,39 @@
+//! `cpu.energy_performance_preference`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "cpu.energy_performance_preference",
+        layer: Layer::Cpu,
+        locator: Locator::Sysfs { path: "devices/system/cpu/{cpu}/cpufreq/energy_performance_preference" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `drivers/cpufreq/intel_pstate.c: energy_perf_strings`, or the eight bits of the register.
+        takes: Domain::WordsOrNumber {
+            words: &["default", "performance", "balance_performance", "balance_power", "power"],
+            least: 0,
+            most: 255,
+        },
+        default: "balance_performance",
+        summary: "The hint of performance against energy for hardware that chooses its own frequency (intel_pstate, \
+            amd-pstate in active mode).",
+        why: "What source 000 means by \"EPP first for performance\". Under the governor performance the drivers \
+            hold it at performance themselves.",
+        relieves: "processor: frequency at the begin of a burst",
+        risk: "Power and heat.",
+        sources: &["source 000, tuned profile", "Linux, Documentation/admin-guide/pm/intel_pstate.rst; amd-pstate.rst"],
+        since: None,
+        until: None,
+        also_called: &["EPP"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("performance", "the hardware raises its frequency at once")
+}

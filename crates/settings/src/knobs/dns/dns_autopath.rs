@@ -1,0 +1,35 @@
+//! `dns.autopath`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "dns.autopath",
+        layer: Layer::Dns,
+        locator: Locator::Component { component: "coredns", key: "autopath" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // CoreDNS, plugin/autopath.
+        takes: Domain::Words(&["off", "on", "@kubernetes"]),
+        default: "off",
+        summary: "Whether CoreDNS follows a pod's search path itself, in one query.",
+        why: "Source 000 asks for it. It needs `pods verified`, a watch of all pods in every CoreDNS: 40000 in its \
+            cluster, and NodeLocal DNS hides the pod's address that it needs. A trailing dot in the endpoint's \
+            name, or ndots:1 for the engine's clients, does the same for nothing.",
+        relieves: "DNS: queries, and their latency",
+        risk: "Memory for all pods; wrong answers behind NodeLocal DNS.",
+        sources: &["source 000, CoreDNS", "CoreDNS, plugin/autopath"],
+        since: None,
+        until: None,
+        also_called: &["Autopath"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,33 @@
+//! `dns.endpoint_slices`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "dns.endpoint_slices",
+        layer: Layer::Dns,
+        locator: Locator::Component { component: "coredns", key: "EndpointSlice" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // linerate's own words: CoreDNS watches them or not.
+        takes: Domain::Words(&["used", "not used"]),
+        default: "used since CoreDNS 1.7 and Kubernetes 1.21",
+        summary: "Whether services are watched as EndpointSlices.",
+        why: "Source 000 asks for it; it is what every supported version does. Nothing is left to set.",
+        relieves: "DNS: queries, and their latency",
+        risk: "None.",
+        sources: &["source 000, CoreDNS", "CoreDNS, plugin/kubernetes"],
+        since: None,
+        until: None,
+        also_called: &["EndpointSlice"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,34 @@
+//! `dns.nodelocal`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "dns.nodelocal",
+        layer: Layer::Dns,
+        locator: Locator::Component { component: "cluster", key: "nodelocaldns" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // linerate's own words for whether there is one.
+        takes: Domain::Words(&["off", "enabled"]),
+        default: "off",
+        summary: "A DNS cache on each node.",
+        why: "Source 000 has it, with Cilium's localRedirectPolicy in front: UDP queries stay on the node, and what \
+            leaves it is TCP.",
+        relieves: "DNS: queries, and their latency",
+        risk: "A node whose cache dies has no DNS.",
+        sources: &["source 000, CoreDNS", "Kubernetes, NodeLocal DNSCache"],
+        since: None,
+        until: None,
+        also_called: &["NodeLocal DNScache", "nodelocaldns"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("enabled", "a cache on each node, without connection tracking")
+}

@@ -1,0 +1,34 @@
+//! `dns.prefetch`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "dns.prefetch",
+        layer: Layer::Dns,
+        locator: Locator::Component { component: "coredns", key: "cache.prefetch" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // CoreDNS, plugin/cache: prefetch.
+        takes: Domain::Text("AMOUNT DURATION PERCENTAGE such as 10 1m 10%, or off"),
+        default: "off",
+        summary: "Renewal of names that are asked for often, shortly before they expire.",
+        why: "Source 000 asks for it without a value. Ten queries a minute, at 10 % of the time left, which is the \
+            plugin's own example.",
+        relieves: "DNS: queries, and their latency",
+        risk: "A few more upstream queries.",
+        sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
+        since: None,
+        until: None,
+        also_called: &["prefetch"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("10 1m 10%", "names in use are renewed before they expire")
+}

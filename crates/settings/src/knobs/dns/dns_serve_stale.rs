@@ -1,0 +1,33 @@
+//! `dns.serve_stale`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "dns.serve_stale",
+        layer: Layer::Dns,
+        locator: Locator::Component { component: "coredns", key: "cache.serve_stale" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // CoreDNS, plugin/cache: serve_stale.
+        takes: Domain::Text("DURATION MODE such as 1h immediate, or off"),
+        default: "off",
+        summary: "Expired answers while the upstream does not answer.",
+        why: "Source 000 asks for it without a value. For an hour at most, at once.",
+        relieves: "DNS: queries, and their latency",
+        risk: "Addresses of services that moved may be an hour old: not for zones whose records change.",
+        sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
+        since: None,
+        until: None,
+        also_called: &["serve_stale"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("1h immediate", "clients outlive an upstream that does not answer")
+}

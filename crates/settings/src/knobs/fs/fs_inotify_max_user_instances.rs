@@ -1,0 +1,34 @@
+//! `fs.inotify.max_user_instances`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "fs.inotify.max_user_instances",
+        layer: Layer::Fs,
+        locator: Locator::Sysctl { name: "fs.inotify.max_user_instances" },
+        scope: Scope::Host,
+        takes_effect: TakesEffect::AtOnce,
+        // `fs/notify/inotify/inotify_user.c: inotify_table`: 0 to INT_MAX.
+        takes: domain::number(0, domain::INT_MAX),
+        default: "128",
+        summary: "inotify instances of one user, over all containers that share that user.",
+        why: "128 for a node of 200 pods is less than one each; \"too many open files\" is what programs then say, \
+            and the wrong limit is raised.",
+        relieves: "Kubernetes: programs that fail to start",
+        risk: "None known.",
+        sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::at_least(snapshot, place, 8192, "200 pods that run as root share one count")
+}

@@ -1,0 +1,42 @@
+//! `xfs.allocsize`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "xfs.allocsize",
+        layer: Layer::Fs,
+        locator: Locator::MountOption { fs: "xfs", option: "allocsize" },
+        scope: Scope::Mount,
+        takes_effect: TakesEffect::Restart,
+        // `fs/xfs/xfs_super.c`: powers of two from a page to 1 GiB (XFS_MIN_IO_LOG, XFS_MAX_IO_LOG), shown in KiB.
+        takes: Domain::Words(&[
+            "absent", "4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1024k", "2048k", "4096k", "8192k",
+            "16384k", "32768k", "65536k", "131072k", "262144k", "524288k", "1048576k",
+        ]),
+        default: "absent: preallocation grows with the file",
+        summary: "A fixed size for speculative preallocation beyond the end of a file that is written.",
+        why: "Source 000 names it without a value. Dynamic preallocation adapts to file size since 2.6.38, and an \
+            engine that calls fallocate or writes with O_DIRECT in whole shards does not need either. A fixed large \
+            size makes every small file hold that much until it is closed or trimmed. Absent is right.",
+        relieves: "drives: fragmentation of files that grow slowly",
+        risk: "Fixed: space held beyond small files.",
+        sources: &[
+            "source 000, XFS",
+            "Linux, Documentation/admin-guide/xfs.rst",
+            "Linux, fs/xfs/xfs_iomap.c: xfs_iomap_prealloc_size",
+        ],
+        since: None,
+        until: None,
+        also_called: &["allocsize"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("absent", "dynamic preallocation knows the size of each file")
+}

@@ -1,0 +1,34 @@
+//! `xfs.noatime`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "xfs.noatime",
+        layer: Layer::Fs,
+        locator: Locator::MountOption { fs: "xfs", option: "noatime" },
+        scope: Scope::Mount,
+        takes_effect: TakesEffect::AtOnce,
+        // `mount(8)`: an option without a value.
+        takes: Domain::Words(&["absent", "present"]),
+        default: "absent: relatime",
+        summary: "Whether reading leaves access times alone.",
+        why: "relatime writes an access time at most once a day for each file that is read; noatime never. Nothing \
+            in an object store reads them. noatime implies nodiratime. It can be remounted.",
+        relieves: "drives: metadata writes by reads",
+        risk: "Programs that look at access times (tmp cleaners, mail) see none.",
+        sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst", "mount(8)"],
+        since: None,
+        until: None,
+        also_called: &["noatime"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice("present", "a GET should not write metadata")
+}

@@ -1,0 +1,34 @@
+//! `apiserver.cpu`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "apiserver.cpu",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-apiserver", key: "resources.limits.cpu" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // Kubernetes, "Resource Management for Pods and Containers".
+        takes: Domain::Text("a quantity of Kubernetes such as 16 or 500m"),
+        default: "none",
+        summary: "Processors that an API server may take.",
+        why: "Source 000 limits it to 16 after seeing 9. A limit throttles at the worst moment; give it cores by a \
+            request. Nothing is advised.",
+        relieves: "Kubernetes: an API server that is throttled",
+        risk: "A limit throttles; none lets it take all.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
+        since: None,
+        until: None,
+        also_called: &["resources.limits.cpu", "CPU: 16core"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,37 @@
+//! `apiserver.delete_collection_workers`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "apiserver.delete_collection_workers",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-apiserver", key: "delete-collection-workers" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // kube-apiserver: a count of workers.
+        takes: domain::number(1, domain::INT_MAX),
+        default: "1",
+        summary: "Workers for one call that deletes a collection.",
+        why: "Source 000 sets 200, as many as its garbage collector has: one call may then take all of \
+            max-mutating-requests-inflight. Deletions in bulk are tests, not days; 20 from 100 nodes on.",
+        relieves: "Kubernetes: deletions in bulk",
+        risk: "Many: one deletion starves all other writers.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
+        since: None,
+        until: None,
+        also_called: &["delete-collection-workers"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(
+        if site.nodes() >= 100 { 20 } else { 1 },
+        "a namespace of thousands of objects, without filling all writers",
+    )
+}

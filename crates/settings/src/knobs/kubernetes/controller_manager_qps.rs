@@ -1,0 +1,34 @@
+//! `controller_manager.qps`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "controller_manager.qps",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kube-controller-manager", key: "kube-api-qps" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // client-go, rest.Config: below zero is without bound; written in whole requests per second.
+        takes: domain::number(-1, domain::INT_MAX),
+        default: "20",
+        summary: "Requests a second that the kube-controller-manager allows itself against the API server.",
+        why: "150 and 300, as source 000 has it, from 100 nodes on: the client's own limit is what its work queues \
+            waited for most likely, though it does not separate the two.",
+        relieves: "Kubernetes: clients that wait for themselves",
+        risk: "More requests at the API server.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
+        since: None,
+        until: None,
+        also_called: &["kube-api-qps", "qps"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(if site.nodes() >= 100 { 150 } else { 20 }, "pods of large clusters come in thousands")
+}

@@ -1,0 +1,34 @@
+//! `etcd.election_timeout`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "etcd.election_timeout",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "etcd", key: "election-timeout" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // `server/embed/config.go: maxElectionMs`; at least five heartbeats.
+        takes: domain::number(1, 50000),
+        default: "1000 ms",
+        summary: "Milliseconds without a heartbeat after which a member stands for election.",
+        why: "Ten times the heartbeat, as etcd wants it and source 000 computes (2700). With the default heartbeat, \
+            the default.",
+        relieves: "Kubernetes: leader elections",
+        risk: "Long: no writes for that long after a leader died.",
+        sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
+        since: None,
+        until: None,
+        also_called: &["election-timeout", "ETCD_ELECTION_TIMEOUT"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(1000, "the default: ten heartbeats")
+}

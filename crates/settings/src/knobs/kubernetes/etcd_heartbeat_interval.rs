@@ -1,0 +1,35 @@
+//! `etcd.heartbeat_interval`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "etcd.heartbeat_interval",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "etcd", key: "heartbeat-interval" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // `server/embed/config.go`: an election of 50,000 ms at most has five of them.
+        takes: domain::number(1, 10000),
+        default: "100 ms",
+        summary: "Milliseconds between a leader's heartbeats.",
+        why: "etcd wants the round trip between members, 0.5 to 1.5 times. Source 000 sets 270: 1.5 times the \
+            *slowest* 180 ms it ever saw, while its own table gives a peer round trip of 6.35 ms. What took 180 ms \
+            is a disk or a scheduler, and a longer heartbeat hides it. The default is fifteen round trips already.",
+        relieves: "Kubernetes: leader elections",
+        risk: "Long: a dead leader is noticed later.",
+        sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
+        since: None,
+        until: None,
+        also_called: &["heartbeat-interval", "ETCD_HEARTBEAT_INTERVAL"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(100, "the default: members of one site are less than 100 ms apart")
+}

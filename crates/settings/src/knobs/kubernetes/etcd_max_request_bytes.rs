@@ -1,0 +1,33 @@
+//! `etcd.max_request_bytes`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "etcd.max_request_bytes",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "etcd", key: "max-request-bytes" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // `server/embed/config.go`: a `uint`, of which at most 10 MiB are recommended.
+        takes: domain::number(1, u32::MAX as i128),
+        default: "1572864",
+        summary: "The largest request that etcd takes.",
+        why: "Source 000 lists its default and leaves it. Larger objects make every watch and every leader slower.",
+        relieves: "nothing",
+        risk: "Larger requests delay heartbeats.",
+        sources: &["source 000, Kubernetes values", "etcd, system limits: request size limit"],
+        since: None,
+        until: None,
+        also_called: &["max-request-bytes", "ETCD_MAX_REQUEST_BYTES"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(1_572_864, "the default")
+}

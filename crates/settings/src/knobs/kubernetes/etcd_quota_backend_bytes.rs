@@ -1,0 +1,34 @@
+//! `etcd.quota_backend_bytes`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "etcd.quota_backend_bytes",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "etcd", key: "quota-backend-bytes" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // `server/storage/quota.go`: an `int64`; zero is the default, below zero is without bound.
+        takes: domain::number(i64::MIN as i128, i64::MAX as i128),
+        default: "2147483648",
+        summary: "Size of the database at which etcd refuses writes.",
+        why: "8 GiB, as source 000 has it: the most that etcd suggests. Its cluster used 2.5 GB, beyond the default \
+            of 2 GiB, at which all writes fail.",
+        relieves: "Kubernetes: a cluster that goes read-only",
+        risk: "Larger databases take longer to restore and to defragment.",
+        sources: &["source 000, Kubernetes values", "etcd, system limits: storage size limit"],
+        since: None,
+        until: None,
+        also_called: &["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(8_589_934_592_u64, "the most that etcd suggests; without room it goes read-only")
+}

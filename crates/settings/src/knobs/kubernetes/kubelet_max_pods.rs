@@ -1,0 +1,34 @@
+//! `kubelet.max_pods`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "kubelet.max_pods",
+        layer: Layer::Kubernetes,
+        locator: Locator::Component { component: "kubelet", key: "maxPods" },
+        scope: Scope::Cluster,
+        takes_effect: TakesEffect::Restart,
+        // Kubernetes, KubeletConfiguration: maxPods, an `int32`.
+        takes: domain::number(0, domain::INT_MAX),
+        default: "110",
+        summary: "Pods that a node takes.",
+        why: "Source 000 tests 200 pods on a node, beyond the default, without naming the flag. Storage nodes run an \
+            engine each: nothing is advised.",
+        relieves: "Kubernetes: pods that are not scheduled",
+        risk: "Addresses of the node's pod range must suffice: a /24 has 254.",
+        sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration: maxPods"],
+        since: None,
+        until: None,
+        also_called: &["maxPods"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

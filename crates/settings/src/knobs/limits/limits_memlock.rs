@@ -1,0 +1,34 @@
+//! `limits.memlock`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "limits.memlock",
+        layer: Layer::Limits,
+        locator: Locator::Limit { name: "Max locked memory" },
+        scope: Scope::Process,
+        takes_effect: TakesEffect::Restart,
+        // `getrlimit(2)`: a `rlim_t`, or RLIM_INFINITY.
+        takes: Domain::WordsOrNumber { words: &["unlimited"], least: 0, most: u64::MAX as i128 },
+        default: "8 MiB since Linux 5.16, 64 KiB before",
+        summary: "Memory that a process may lock.",
+        why: "S3 servers lock none; io_uring and eBPF accounted to it before 5.12 and 5.11. Nothing is advised for \
+            the engine; the row is here because lists of limits carry it.",
+        relieves: "nothing on these kernels",
+        risk: "None.",
+        sources: &["Linux 5.16, include/uapi/linux/resource.h; getrlimit(2)"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

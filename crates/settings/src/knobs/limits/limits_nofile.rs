@@ -1,0 +1,39 @@
+//! `limits.nofile`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "limits.nofile",
+        layer: Layer::Limits,
+        locator: Locator::Limit { name: "Max open files" },
+        scope: Scope::Process,
+        takes_effect: TakesEffect::Restart,
+        // `getrlimit(2)`: a `rlim_t`, or RLIM_INFINITY.
+        takes: Domain::WordsOrNumber { words: &["unlimited"], least: 0, most: u64::MAX as i128 },
+        default: "1024 soft, 524288 hard by systemd; containerd's service decides for pods",
+        summary: "Open files of the engine: its hard limit, to which Go and MinIO raise the soft one themselves.",
+        why: "A node holds a socket for each client connection and each peer, and a file for each shard in flight. \
+            Twice that, at least 1048576, so that it never binds.",
+        relieves: "the engine: \"too many open files\"",
+        risk: "None: memory is taken by what is open, not by the limit.",
+        sources: &["MinIO, cmd/server-rlimit.go", "getrlimit(2)"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::at_least(
+        snapshot,
+        place,
+        (2 * facts::connections(site)).max(1_048_576),
+        "sockets and shards in flight, with room",
+    )
+}

@@ -1,0 +1,180 @@
+//! The manual of knobs, made from the rows: one page a layer and an index, as Markdown.
+
+use std::fmt::Write as _;
+
+use linerate_record::knob::{Knob, Layer};
+use linerate_record::lines::wrapped;
+
+use super::KNOBS;
+use crate::profiles::{PROFILES, Profile, Value};
+
+/// Every page: file name and text.
+#[must_use]
+pub fn pages() -> Vec<(String, String)> {
+    let layers = Layer::ALL.into_iter().filter(|layer| knobs(*layer).next().is_some());
+    let mut pages: Vec<(String, String)> = layers.map(|layer| (format!("{layer}.md"), page(layer))).collect();
+    pages.push(("README.md".to_owned(), index()));
+    pages
+}
+
+/// What a layer is, as the heading of its page has it.
+#[must_use]
+pub fn title(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Vm => "Memory",
+        Layer::Cpu => "Processors",
+        Layer::Kernel => "The kernel at large",
+        Layer::Fs => "Files and file systems",
+        Layer::Block => "Block devices",
+        Layer::Net => "Sockets and queues",
+        Layer::Nic => "Interfaces",
+        Layer::Bond => "Bonds",
+        Layer::Conntrack => "Connection tracking",
+        Layer::Boot => "Command line and version of the kernel",
+        Layer::Limits => "Limits of processes",
+        Layer::Kubernetes => "Components of Kubernetes",
+        Layer::Dns => "Cluster DNS",
+        Layer::Cni => "The container network",
+        Layer::Engine => "The S3 engine",
+    }
+}
+
+fn knobs(layer: Layer) -> impl Iterator<Item = &'static Knob> {
+    KNOBS.iter().map(|row| &row.knob).filter(move |knob| knob.layer == layer)
+}
+
+const MADE: &str = "<!-- Made from the rows in crates/settings/src/knobs by `cargo xtask knobs`. -->\n";
+
+fn page(layer: Layer) -> String {
+    let mut text = format!("# {}\n\n{MADE}", title(layer));
+    for knob in knobs(layer) {
+        section(&mut text, knob);
+    }
+    text
+}
+
+fn section(text: &mut String, knob: &Knob) {
+    let _ = writeln!(
+        text,
+        "\n<a id=\"{}\"></a>\n\n## `{}`\n\n{}\n\n| | |\n|---|---|",
+        knob.id,
+        knob.id,
+        wrapped(knob.summary, WIDTH, 0)
+    );
+    let mut row = |what: &str, value: &str| {
+        let _ = writeln!(text, "| {what} | {} |", value.replace('|', "\\|"));
+    };
+    row("where", &format!("`{}`", knob.locator));
+    row("scope", &knob.scope.to_string());
+    row("takes effect", &knob.takes_effect.to_string());
+    row("takes", &knob.takes.to_string());
+    row("default", knob.default);
+    if let Some(range) = kernels(knob) {
+        row("kernels", &range);
+    }
+    if let Some(owner) = knob.owned_by {
+        row("belongs to", &format!("{owner}: never changed on a node of Kubernetes"));
+    }
+    if !knob.also_called.is_empty() {
+        let names: Vec<String> = knob.also_called.iter().map(|name| format!("`{name}`")).collect();
+        row("also called", &names.join(", "));
+    }
+    let values = set_by(knob.id);
+    if !values.is_empty() {
+        row("sources set", &values.join(", "));
+    }
+    row("relieves", knob.relieves);
+    row("risk", knob.risk);
+    let sources = format!("Sources: {}.", knob.sources.join("; "));
+    let _ = writeln!(text, "\n{}\n\n{}", wrapped(knob.why, WIDTH, 0), wrapped(&sources, WIDTH, 0));
+}
+
+/// Columns of a page.
+const WIDTH: usize = 120;
+
+/// `since 4.12`, `until 6.6`, where it matters.
+#[must_use]
+pub fn kernels(knob: &Knob) -> Option<String> {
+    let since = knob.since.map(|(major, minor)| format!("since {major}.{minor}"));
+    let until = knob.until.map(|(major, minor)| format!("no longer in {major}.{minor}"));
+    match (since, until) {
+        (Some(since), Some(until)) => Some(format!("{since}, {until}")),
+        (since, until) => since.or(until),
+    }
+}
+
+/// What the sources' own profiles set a knob to: `` `50` (source-000-os) ``.
+fn set_by(id: &str) -> Vec<String> {
+    let literal = |profile: &Profile| {
+        let pick = profile.picks.iter().find(|pick| pick.knob == id)?;
+        match pick.value {
+            Value::Literal(value) => Some(format!("`{value}` ({})", profile.name)),
+            Value::Advised => None,
+        }
+    };
+    PROFILES.iter().filter_map(literal).collect()
+}
+
+const ABOUT: &str = "
+What linerate knows of each setting: where it lives, where it acts, when a change acts, and what is advised and why.
+Advice is a function of the machine and the site, so that these pages give reasons and no list of values; `linerate
+knobs ID` prints one knob.
+
+Scope and time matter more than value. A pod's network namespace starts from the kernel's defaults for most of `net.*`,
+whatever the host says; a few are copied from the initial namespace when the pod's is made; the rest are one for the
+machine. Each was established from the kernel's source and, but for two that the tests name, tried on Linux 6.18 in
+namespaces made before and after the change.
+
+What the sources are:
+
+| | |
+|---|---|
+| source 000 | a talk of 2025 on an S3 cluster on Kubernetes: OS table, tuned profile, Kubernetes and Cilium values |
+| source 001 | a study group's notes on MinIO's hardware checklist and warp; it names no setting |
+| source 002 | a blog's list of network settings for Cilium, with iperf3 |
+| source 003 | MinIO and warp with parameters one by one and all together |
+| source 004 | measurements of LACP bonds on OpenShift by transmit hash |
+";
+
+fn index() -> String {
+    let mut text = format!("# Knobs\n\n{MADE}{ABOUT}\n## Profiles\n\n| profile | knobs | |\n|---|---|---|\n");
+    for profile in PROFILES {
+        let _ = writeln!(text, "| `{}` | {} | {} |", profile.name, profile.picks.len(), profile.summary);
+    }
+    for layer in Layer::ALL.into_iter().filter(|layer| knobs(*layer).next().is_some()) {
+        let _ = writeln!(
+            text,
+            "\n## [{}]({layer}.md)\n\n| knob | scope | takes effect | |\n|---|---|---|---|",
+            title(layer)
+        );
+        for knob in knobs(layer) {
+            let (id, scope, effect, summary) = (knob.id, knob.scope, knob.takes_effect, knob.summary);
+            let _ = writeln!(text, "| [`{id}`]({layer}.md#{id}) | {scope} | {effect} | {summary} |");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_knob_has_one_section_and_one_line_of_the_index() {
+        let pages = pages();
+        let index = &pages.iter().find(|(name, _)| name == "README.md").expect("an index").1;
+        for row in KNOBS {
+            let anchor = format!("<a id=\"{}\"></a>", row.knob.id);
+            let sections: usize = pages.iter().map(|(_, text)| text.matches(&anchor).count()).sum();
+            assert_eq!(sections, 1, "{anchor}");
+            assert_eq!(index.matches(&format!("[`{}`]", row.knob.id)).count(), 1, "{}", row.knob.id);
+        }
+    }
+
+    #[test]
+    fn what_sources_set_is_told_with_the_knob() {
+        let net = page(Layer::Net);
+        assert!(net.contains("`67108864 134217728 268435456` (source-002-cilium)"), "tcp_rmem");
+        assert!(net.contains("no longer in 6.6"), "tcp_adv_win_scale");
+    }
+}

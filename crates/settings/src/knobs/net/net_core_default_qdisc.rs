@@ -1,0 +1,57 @@
+//! `net.core.default_qdisc`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.core.default_qdisc",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.core.default_qdisc" },
+        scope: Scope::Host,
+        takes_effect: TakesEffect::Reboot,
+        // `net/sched/sch_*.c`: the disciplines that start without options (`sch_api.c: qdisc_create_dflt` gives none).
+        takes: Domain::Words(&[
+            "pfifo_fast",
+            "pfifo",
+            "bfifo",
+            "fq",
+            "fq_codel",
+            "fq_pie",
+            "codel",
+            "pie",
+            "dualpi2",
+            "cake",
+            "sfq",
+            "sfb",
+            "hhf",
+            "drr",
+            "skbprio",
+            "noqueue",
+        ]),
+        default: "pfifo_fast as built; fq_codel by systemd",
+        summary: "The queueing discipline that new interfaces get.",
+        why: "fq paces each connection and keeps them apart: BBR needs it before 4.20, and cubic drops less into \
+            shallow switch buffers with it. Interfaces with several queues get mq and this below. It acts on \
+            interfaces that appear afterwards, so that a reboot is what changes a node. Cilium's bandwidth manager \
+            sets fq itself.",
+        relieves: "links: bursts into shallow buffers",
+        risk: "A little processor time for each packet.",
+        sources: &["Linux, net/sched/sch_generic.c: attach_default_qdiscs; Documentation/admin-guide/sysctl/net.rst"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let offered = facts::choices(snapshot, place);
+    if !offered.is_empty() && !offered.iter().any(|name| name == "fq") {
+        return None;
+    }
+    facts::advice("fq", "connections are paced and kept apart")
+}

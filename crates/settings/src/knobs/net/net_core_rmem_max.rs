@@ -1,0 +1,65 @@
+//! `net.core.rmem_max`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.core.rmem_max",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.core.rmem_max" },
+        scope: Scope::Host,
+        takes_effect: TakesEffect::NewSocket,
+        // `net/core/sysctl_net_core.c: min_rcvbuf`, SOCK_MIN_RCVBUF: 2304 where words are of 64 bits.
+        takes: domain::number(2304, domain::INT_MAX),
+        default: "4194304 since Linux 6.18, 212992 before",
+        summary: "The most that a program may ask for by SO_RCVBUF, in bytes; the kernel doubles what is asked.",
+        why: "Only programs that set SO_RCVBUF feel it, and those lose autotuning by tcp_rmem. MinIO is one: it asks \
+            for 4 MiB on its listener, whose connections inherit that (tried on 6.18: still the listener's after 3 \
+            GB, where another listener's connection had grown to 22 MB), and on each connection to a peer. With \
+            212992 it gets 416 KiB for good, whatever tcp_rmem says: 416 KiB in 2 ms are 1.7 Gb/s. So the advice is \
+            at least 4 MiB, more where bandwidth × delay is more. Sources say 4 MiB, 16 MiB and 256 MiB. A MinIO \
+            that runs has its listener already: it must be restarted, which no source says.",
+        relieves: "links: throughput of one connection",
+        risk: "A program that asks for that much gets it: memory up to the bound for each such socket, within \
+            tcp_mem.",
+        sources: &[
+            "source 000, tuned profile",
+            "source 002, network tuning",
+            "source 003, full parameters",
+            "source 003, partial parameters",
+            "Linux, Documentation/admin-guide/sysctl/net.rst",
+            "Linux, net/core/sock.c: sk_setsockopt (SO_RCVBUF); measured on 6.18: shown in other namespaces, not \
+            writable there",
+            "MinIO, internal/http/dial_linux.go and cmd/server-main.go: send-buf-size, recv-buf-size (4 MiB)",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::most_asked_for(snapshot, site, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn what_minio_asks_for_is_granted_and_faster_links_get_more() {
+        let mut snapshot = machine();
+        let slow = number(advised_at(&ROW, &snapshot, "212992"));
+        assert!(slow >= 4 << 20, "{slow}");
+        set_port_speeds(&mut snapshot, 400);
+        let fast = number(advised_at(&ROW, &snapshot, "212992"));
+        assert!(fast > slow, "{fast} {slow}");
+        assert_eq!(advised_at(&ROW, &snapshot, "268435456").as_deref(), Some("268435456"));
+    }
+}

@@ -1,0 +1,38 @@
+//! `net.ipv4.tcp_congestion_control`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.tcp_congestion_control",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.ipv4.tcp_congestion_control" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::NewNamespace,
+        // What there is, tcp_available_congestion_control says, and the machine is asked.
+        takes: Domain::Text("the name of a congestion control such as cubic"),
+        default: "cubic as built",
+        summary: "The congestion control of new connections.",
+        why: "No source names it. cubic shares a data-centre path fairly and fills it; bbr needs pacing and starves \
+            where it meets cubic over shallow buffers, dctcp needs marks of every switch. cubic is kept unless all \
+            ends are chosen together. Copied from the initial namespace when one is made.",
+        relieves: "links: sharing and recovery",
+        risk: "Another algorithm on one side only may starve the other.",
+        sources: &[
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "Linux, net/ipv4/tcp_ipv4.c: tcp_sk_init (bpf_try_module_get of init_net's); measured on 6.18",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

@@ -1,0 +1,39 @@
+//! `net.ipv4.tcp_keepalive_time`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.tcp_keepalive_time",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.ipv4.tcp_keepalive_time" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
+        takes: domain::number(1, 21_474_836),
+        default: "7200",
+        summary: "Seconds of idleness before a connection with keep-alive is probed, where its program did not say.",
+        why: "MinIO sets 15 s on its own sockets, Go 15 s by default. What relies on the kernel's two hours behind a \
+            firewall or a conntrack timeout of an hour (source 002) loses idle connections in silence. 600 is below \
+            all of those.",
+        relieves: "links: idle connections lost in silence",
+        risk: "A probe each ten minutes for each idle connection that asks for it.",
+        sources: &[
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "MinIO, internal/http/dial_linux.go",
+            "source 002, network tuning",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(600, "below the timeouts of firewalls and of conntrack")
+}

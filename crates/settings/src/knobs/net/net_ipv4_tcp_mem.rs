@@ -1,0 +1,39 @@
+//! `net.ipv4.tcp_mem`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.tcp_mem",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.ipv4.tcp_mem" },
+        scope: Scope::Host,
+        takes_effect: TakesEffect::AtOnce,
+        // `net/ipv4/sysctl_net_ipv4.c: ipv4_table`: three `long`.
+        takes: Domain::Rising { count: 3, least: 0, most: i64::MAX as i128 },
+        default: "4.68 %, 6.25 % and 9.37 % of memory, in pages",
+        summary: "Pages that all TCP sockets of the machine may take: below the first nobody cares, above the second \
+            buffers stop to grow, above the third packets are dropped.",
+        why: "No source names it, and it is what bounds their buffers: 64 MiB for each of a thousand connections is \
+            far beyond 9 % of most nodes. The kernel's own shares are right for a storage node; the row is here to \
+            be looked at.",
+        relieves: "links: buffers that cannot grow",
+        risk: "More: page cache and the engine lose memory to slow readers.",
+        sources: &[
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "Linux, net/ipv4/tcp.c: tcp_init_mem; measured on 6.18: absent in other namespaces",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

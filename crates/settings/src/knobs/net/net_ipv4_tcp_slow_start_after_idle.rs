@@ -1,0 +1,39 @@
+//! `net.ipv4.tcp_slow_start_after_idle`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "net.ipv4.tcp_slow_start_after_idle",
+        layer: Layer::Net,
+        locator: Locator::Sysctl { name: "net.ipv4.tcp_slow_start_after_idle" },
+        scope: Scope::NetworkNamespace,
+        takes_effect: TakesEffect::AtOnce,
+        // `Documentation/networking/ip-sysctl.rst`: a switch.
+        takes: domain::SWITCH,
+        default: "1",
+        summary: "Whether a connection that was idle for a retransmission timeout starts from a small window again.",
+        why: "0, as source 000 says: connections of a pool are idle between objects for more than 200 ms, and inside \
+            one site the path does not change meanwhile.",
+        relieves: "latency: first round trips of each object",
+        risk: "A burst into a path that others have filled since.",
+        sources: &[
+            "source 000, tuned profile",
+            "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
+            "Linux, Documentation/networking/ip-sysctl.rst",
+            "Linux, net/ipv4/tcp_ipv4.c: tcp_sk_init",
+        ],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    facts::advice(0, "connections of a pool keep their window between objects")
+}

@@ -1,0 +1,38 @@
+//! `nic.gro`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.gro",
+        layer: Layer::Nic,
+        locator: Locator::Offload { feature: "generic-receive-offload" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `ethtool(8)`, --features.
+        takes: Domain::Words(&["on", "off"]),
+        default: "on",
+        summary: "Whether received segments are joined before the stack sees them.",
+        why: "On: at 25 Gb/s and MTU 1500 two million packets a second become 50 thousand.",
+        relieves: "processor: packets",
+        risk: "A few microseconds, where packets wait for the next.",
+        sources: &[
+            "source 002, network tuning",
+            "ethtool(8)",
+            "Linux, Documentation/networking/segmentation-offloads.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["GRO"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::nic(snapshot, place)?;
+    facts::advice("on", "work for the NIC and not for each byte or packet here")
+}

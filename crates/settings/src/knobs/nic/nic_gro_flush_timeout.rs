@@ -1,0 +1,35 @@
+//! `nic.gro_flush_timeout`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::KnobRow;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.gro_flush_timeout",
+        layer: Layer::Nic,
+        locator: Locator::Sysfs { path: "class/net/{nic}/gro_flush_timeout" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `net/core/net-sysfs.c: gro_flush_timeout_store`: nanoseconds, for a timer that counts them in 63 bits.
+        takes: domain::number(0, i64::MAX as i128),
+        default: "0: at the end of each round",
+        summary: "Nanoseconds that GRO may hold packets beyond a round, with napi_defer_hard_irqs.",
+        why: "No source names it; it is the measured way to what busy polling promises them: fewer interrupts under \
+            load without a core that spins. It is worth an experiment (20000 with napi_defer_hard_irqs 2) and no \
+            default.",
+        relieves: "processor: interrupts under load",
+        risk: "Latency of single requests.",
+        sources: &["Linux, Documentation/networking/napi.rst"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}

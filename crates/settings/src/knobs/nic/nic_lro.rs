@@ -1,0 +1,39 @@
+//! `nic.lro`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.lro",
+        layer: Layer::Nic,
+        locator: Locator::Offload { feature: "large-receive-offload" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `ethtool(8)`, --features.
+        takes: Domain::Words(&["on", "off"]),
+        default: "off",
+        summary: "Whether the NIC joins received segments itself.",
+        why: "Off: it loses what forwarding needs, and a node forwards for its pods; the kernel turns it off where \
+            forwarding is on. GRO does the same without loss.",
+        relieves: "processor: packets",
+        risk: "Off: nothing, with GRO on.",
+        sources: &[
+            "source 002, network tuning",
+            "ethtool(8)",
+            "Linux, Documentation/networking/segmentation-offloads.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["LRO"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::nic(snapshot, place)?;
+    facts::advice("off", "GRO joins without loss")
+}

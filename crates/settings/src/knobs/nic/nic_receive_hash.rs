@@ -1,0 +1,56 @@
+//! `nic.receive_hash`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+use linerate_record::site::Encapsulation;
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.receive_hash",
+        layer: Layer::Nic,
+        locator: Locator::ReceiveHash,
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `ethtool(8)`, rx-flow-hash: any of m, v, t, s, d, f, n and r.
+        takes: Domain::Text("the fields by their letters of ethtool(8), such as sdfn"),
+        default: "sdfn for TCP, sd for UDP on many drivers",
+        summary: "Which fields of a UDP packet choose its receive queue: addresses (sd), and ports too (sdfn).",
+        why: "VXLAN and Geneve are UDP, with a source port for each inner flow: where a NIC hashes UDP by addresses \
+            alone, all traffic between two nodes of an overlay lands on one queue. Only where the site has an \
+            overlay.",
+        relieves: "receiving: one core full under an overlay",
+        risk: "Fragments of one datagram go to different queues.",
+        sources: &[
+            "source 000, Switch RSS queue",
+            "Linux, Documentation/networking/scaling.rst",
+            "ethtool(8): -N rx-flow-hash udp4",
+        ],
+        since: None,
+        until: None,
+        also_called: &["RSS"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let plane = facts::plane_of(snapshot, site, place.device.as_deref()?)?;
+    let udp = matches!(plane.encapsulation, Encapsulation::Vxlan | Encapsulation::Geneve);
+    udp.then(|| facts::advice("sdfn", "the overlay's outer ports tell flows apart")).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn native_routing_needs_no_ports_of_udp() {
+        let (snapshot, mut site) = (machine(), site());
+        assert_eq!(advised_on(&ROW, &snapshot, &site, "ens1f0"), None);
+        site.planes.public.encapsulation = Encapsulation::Vxlan;
+        assert_eq!(advised_on(&ROW, &snapshot, &site, "ens1f0").as_deref(), Some("sdfn"));
+    }
+}

@@ -1,0 +1,56 @@
+//! `nic.ring.rx`.
+
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.ring.rx",
+        layer: Layer::Nic,
+        locator: Locator::Ring { side: "rx" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `include/uapi/linux/ethtool.h: ethtool_ringparam`: a `__u32`; the interface tells the most that it has.
+        takes: domain::number(1, u32::MAX as i128),
+        default: "the driver's: 256 to 1024",
+        summary: "Descriptors of each receive queue of an interface.",
+        why: "The one buffer before a processor sees a packet: when it is full the NIC drops (rx_missed, \
+            rx_out_of_buffer). What a ring of 1024 holds of 9000-byte packets passes in 3 ms at 25 Gb/s. From 100 \
+            Gb/s on the largest that the driver offers, up to 8192, else 2048; far more evicts caches.",
+        relieves: "receiving: drops in the NIC",
+        risk: "Changing it resets the interface: packets are lost for a moment. Memory for each queue.",
+        sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let bits_per_s = facts::nic(snapshot, place)?.speed_bits_per_s?;
+    let wanted = if bits_per_s >= 100_000_000_000 { 8192 } else { 2048 };
+    facts::up_to_offered(snapshot, place, wanted, format!("bursts at {}", facts::rate(bits_per_s as f64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::fixtures::*;
+
+    #[test]
+    fn no_more_than_the_driver_offers_is_advised_and_more_is_left() {
+        let mut snapshot = machine();
+        for (now, offered, expected) in
+            [("512", "4096", Some("2048")), ("512", "1024", Some("1024")), ("4096", "4096", Some("4096"))]
+        {
+            set_among(&mut snapshot, &ROW, "ens1f0", now, &[offered]);
+            assert_eq!(advised_for(&ROW, &snapshot, "ens1f0").as_deref(), expected, "{now} of {offered}");
+        }
+        set_among(&mut snapshot, &ROW, "ens1f0", "512", &[]);
+        assert_eq!(advised_for(&ROW, &snapshot, "ens1f0"), None, "what is offered is not known");
+    }
+}

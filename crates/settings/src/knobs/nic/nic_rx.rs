@@ -1,0 +1,38 @@
+//! `nic.rx`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.rx",
+        layer: Layer::Nic,
+        locator: Locator::Offload { feature: "rx-checksumming" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `ethtool(8)`, --features.
+        takes: Domain::Words(&["on", "off"]),
+        default: "on",
+        summary: "Whether the NIC checks checksums.",
+        why: "On: without it each byte is read once more, and GRO does not join.",
+        relieves: "processor: packets",
+        risk: "None known.",
+        sources: &[
+            "source 002, network tuning",
+            "ethtool(8)",
+            "Linux, Documentation/networking/segmentation-offloads.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["RX"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::nic(snapshot, place)?;
+    facts::advice("on", "work for the NIC and not for each byte or packet here")
+}

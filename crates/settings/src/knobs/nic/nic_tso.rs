@@ -1,0 +1,39 @@
+//! `nic.tso`.
+
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::site::Site;
+
+use crate::knobs::{KnobRow, facts};
+
+pub(crate) const ROW: KnobRow = KnobRow {
+    knob: Knob {
+        id: "nic.tso",
+        layer: Layer::Nic,
+        locator: Locator::Offload { feature: "tcp-segmentation-offload" },
+        scope: Scope::Device,
+        takes_effect: TakesEffect::AtOnce,
+        // `ethtool(8)`, --features.
+        takes: Domain::Words(&["on", "off"]),
+        default: "on",
+        summary: "Whether the NIC cuts large TCP packets into segments.",
+        why: "On: a packet of 64 KiB costs the stack once. Source 002 warns of conflicts with eBPF; Cilium's own \
+            recommendation is larger packets still (BIG TCP).",
+        relieves: "processor: packets",
+        risk: "Some virtual NICs miscount under tunnels.",
+        sources: &[
+            "source 002, network tuning",
+            "ethtool(8)",
+            "Linux, Documentation/networking/segmentation-offloads.rst",
+        ],
+        since: None,
+        until: None,
+        also_called: &["TSO"],
+        owned_by: None,
+    },
+    advise,
+};
+
+fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+    facts::nic(snapshot, place)?;
+    facts::advice("on", "work for the NIC and not for each byte or packet here")
+}

@@ -1,0 +1,458 @@
+//! What a person writes: one table of keys. The reader, the schema and the reference all follow from it.
+
+use linerate_record::site::OBJECT_BYTES_MAX;
+
+use super::words::{
+    BOND_MODES, CLIENTS_ON, ENCAPSULATIONS, ENTRIES, IP_VERSIONS, POLICIES, PRODUCTS, SWITCH_HASHES, TRANSMIT_HASHES,
+    Word,
+};
+
+/// A key of a mapping.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) shape: Shape,
+    pub(super) unless: Unless,
+}
+
+/// What may stand behind a key.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A name of letters, digits, `-`, `_` and `.`.
+    Name,
+    /// One name, or a list of them.
+    Names,
+    Switch,
+    Whole(u64, u64),
+    Quantity(Quantity, f64, f64),
+    /// What it is a word of, and the words.
+    Words(&'static str, &'static [Word]),
+    Kernel,
+    Protection,
+    /// What it is called, and its keys.
+    Mapping(&'static str, &'static [Key]),
+    /// A mapping, or only the value of the key named.
+    Short(&'static str, &'static str, &'static [Key]),
+    /// A mapping, or a list of at most so many.
+    OneOrMany(&'static str, &'static [Key], usize),
+}
+
+/// Kinds of numbers with units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantity {
+    Bytes,
+    BytesPerS,
+    BitsPerS,
+    /// Operations per second.
+    Operations,
+    /// A latency, kept in nanoseconds.
+    Time,
+    Years,
+    /// `30%` or `0.3`.
+    Growth,
+    /// `3` or `3:1`.
+    Ratio,
+    /// `0.5`.
+    Plain,
+}
+
+/// What holds unless the key is stated.
+#[derive(Debug)]
+pub(super) enum Unless {
+    /// It has to be.
+    Required,
+    /// This value, and why.
+    Value(&'static str, &'static str),
+    /// Something that follows from the rest, in words.
+    Follows(&'static str),
+    /// Nothing, which means this.
+    Absent(&'static str),
+    /// As if it were an empty mapping.
+    Empty,
+}
+
+use Quantity::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Plain, Ratio, Time, Years};
+use Shape::{Kernel, Mapping, Name, Names, OneOrMany, Protection, Short, Switch, Whole, Words};
+use Unless::{Absent, Empty, Follows, Required, Value};
+
+const fn key(name: &'static str, shape: Shape, unless: Unless, about: &'static str) -> Key {
+    Key { name, about, shape, unless }
+}
+
+const fn quantity(kind: Quantity, min: f64, max: f64) -> Shape {
+    Shape::Quantity(kind, min, max)
+}
+
+const LINK: Shape = quantity(BitsPerS, 1e6, 1e13);
+const DRIVE_RATE: Shape = quantity(BytesPerS, 1e5, 1e12);
+const GOAL: Shape = quantity(BytesPerS, 1.0, 1e18);
+const MTU: Shape = Whole(576, 65_535);
+const KERNEL_HASH: &str = "the bonding driver's default (drivers/net/bonding/bond_main.c, xmit_hashtype)";
+const KEPT: &str = "what --need keeps unless stated otherwise";
+const UNLESS_ON_NODES: &str = "**required**, but with `on: nodes`";
+const FABRIC_HASH: &str = "addresses and ports: what most switches hash unless stated otherwise";
+
+/// The keys of the file.
+pub(super) const SITE: &[Key] = &[
+    key("name", Name, Value("site", "nobody named it"), "What people call the site."),
+    key("nodes", OneOrMany("nodes", NODES, 64), Required, "Storage nodes, by kind."),
+    key("planes", Mapping("planes", PLANES), Empty, "Which links carry which traffic."),
+    key("fabric", Mapping("fabric", FABRIC), Empty, "What connects the racks."),
+    key("clients", Mapping("clients", CLIENTS), Absent("not described, and never the limit"), "Who asks."),
+    key("engine", Short("engine", "product", ENGINE), Required, "What serves S3, and how it protects data."),
+    key(
+        "entry",
+        Short("entry", "path", ENTRY),
+        Value("client-side", "clients that know all nodes: no path through another node is described"),
+        "How requests reach a serving node.",
+    ),
+    key("data", Mapping("data", DATA), Empty, "What is stored."),
+    key("goals", Mapping("goals", GOALS), Absent("no goal"), "What the site is for."),
+];
+
+pub(super) const NODES: &[Key] = &[
+    key("name", Name, Follows("`storage`, where there is one kind; else it has to be stated"), "Unique."),
+    key("count", Whole(1, 100_000), Required, "How many there are."),
+    key(
+        "racks",
+        Whole(1, 10_000),
+        Value("1", "racks are not described"),
+        "Over how many racks they are spread, evenly.",
+    ),
+    key(
+        "sockets",
+        Whole(1, 16),
+        Value("2", "two sockets, as most servers for storage"),
+        "Processor sockets of a node.",
+    ),
+    key("cores", Whole(1, 4096), Follows("16 a socket"), "Physical cores of a node, all sockets together."),
+    key("kernel", Kernel, Absent("not known"), "The kernel's version, such as 6.8."),
+    key(
+        "memory",
+        quantity(Bytes, 67_108_864.0, 1e15),
+        Value("128GiB", "what MinIO's hardware checklist recommends of a node, in binary"),
+        "Memory of a node.",
+    ),
+    key(
+        "memory_bandwidth",
+        quantity(BytesPerS, 1e8, 1e14),
+        Follows("204.8GB/s a socket: eight channels of DDR4-3200"),
+        "Peak memory bandwidth of a node, all sockets together.",
+    ),
+    key(
+        "pcie",
+        Short("pcie", "generation", PCIE),
+        Value("4", "the generation of most servers with NVMe drives"),
+        "PCIe of each socket.",
+    ),
+    key("drives", OneOrMany("drives", DRIVES, 32), Required, "Drives for data."),
+    key("nics", OneOrMany("nics", NICS, 32), Required, "Network interface cards."),
+    key(
+        "bonds",
+        OneOrMany("bonds", BONDS, 32),
+        Follows("one, `bond0`, over all ports, where there are several and no plane names a NIC"),
+        "Bonds over ports of NICs.",
+    ),
+];
+
+const PCIE: &[Key] = &[
+    key("generation", Whole(3, 7), Value("4", "the generation of most servers with NVMe drives"), "3 to 7."),
+    key(
+        "lanes",
+        Whole(1, 1024),
+        Follows("48, 64, 80 for generations 3, 4, 5: Xeon of Cascade Lake, Ice Lake, Sapphire Rapids"),
+        "Lanes of each socket.",
+    ),
+];
+
+const DRIVES: &[Key] = &[
+    key("count", Whole(1, 1000), Required, "How many a node has."),
+    key("capacity", quantity(Bytes, 1_048_576.0, 1e15), Required, "Capacity of one."),
+    key(
+        "read",
+        DRIVE_RATE,
+        Value("6.5GB/s", "an NVMe drive for data centres on four lanes of PCIe 4"),
+        "Sequential reading of one.",
+    ),
+    key(
+        "write",
+        DRIVE_RATE,
+        Value("3GB/s", "an NVMe drive for data centres on four lanes of PCIe 4"),
+        "Sequential writing of one, sustained.",
+    ),
+    key(
+        "read_iops",
+        quantity(Operations, 1.0, 1e9),
+        Value("800k", "an NVMe drive for data centres"),
+        "Random reads of 4 KiB per second of one.",
+    ),
+    key(
+        "write_iops",
+        quantity(Operations, 1.0, 1e9),
+        Value("150k", "an NVMe drive for data centres"),
+        "Random writes of 4 KiB per second of one, sustained.",
+    ),
+    key(
+        "lanes",
+        Whole(0, 16),
+        Value("4", "NVMe drives have four"),
+        "PCIe lanes of one; 0 where it has none of its own (SATA, SAS).",
+    ),
+    key("generation", Whole(3, 7), Follows("the node's"), "PCIe generation of the drive."),
+    key("numa_node", Whole(0, 63), Absent("not known, or several"), "NUMA node, where all of them sit on one."),
+];
+
+const NICS: &[Key] = &[
+    key("name", Name, Follows("`nic0`, `nic1`, … in their order"), "Unique in the node."),
+    key("ports", Whole(1, 64), Value("1", "one port, unless more are stated"), "Ports in use."),
+    key("speed", LINK, Required, "Speed of one port, in each direction."),
+    key("lanes", Whole(1, 32), Value("16", "a slot of sixteen lanes, as fast cards have"), "PCIe lanes of the card."),
+    key("generation", Whole(3, 7), Follows("the node's"), "PCIe generation of the card."),
+    key("numa_node", Whole(0, 63), Absent("not known"), "NUMA node of its slot."),
+];
+
+pub(super) const BONDS: &[Key] = &[
+    key("name", Name, Follows("`bond0`, `bond1`, … in their order"), "Unique in the node, among NICs too."),
+    key("nics", Names, Follows("all of the node"), "NICs all of whose ports are members."),
+    key(
+        "mode",
+        Words("bond mode", BOND_MODES),
+        Value("802.3ad", "LACP, the only mode that both ends agree on"),
+        "How members are used.",
+    ),
+    key(
+        "transmit_hash",
+        Words("transmit hash", TRANSMIT_HASHES),
+        Value("layer2", KERNEL_HASH),
+        "How the node chooses a member for what it sends.",
+    ),
+    key(
+        "switch_hash",
+        Words("switch hash", SWITCH_HASHES),
+        Value("l4", FABRIC_HASH),
+        "How the switch chooses a member for what the node receives.",
+    ),
+];
+
+const PLANES: &[Key] = &[
+    key("public", Mapping("plane", PLANE), Empty, "Clients' traffic, north-south."),
+    key(
+        "private",
+        Mapping("plane", PLANE),
+        Absent("the public plane carries it too"),
+        "Traffic among storage nodes, east-west, on links of its own.",
+    ),
+];
+
+const PLANE: &[Key] = &[
+    key(
+        "link",
+        Name,
+        Follows("the node's only bond or NIC"),
+        "The NIC or bond that carries it, by its name in every group.",
+    ),
+    key(
+        "mtu",
+        MTU,
+        Value("1500", "Ethernet's; larger frames have to be asked for"),
+        "Largest IP packet on the wire's interface.",
+    ),
+    key(
+        "encapsulation",
+        Words("encapsulation", ENCAPSULATIONS),
+        Value("none", "no overlay is described"),
+        "What is put around each packet.",
+    ),
+    key(
+        "timestamps",
+        Switch,
+        Value("true", "the kernel's default (net.ipv4.tcp_timestamps = 1)"),
+        "TCP timestamps: 12 bytes of each packet.",
+    ),
+    key(
+        "ip",
+        Words("IP version", IP_VERSIONS),
+        Value("ipv4", "IPv6 is not stated"),
+        "IP version, of inner packets too.",
+    ),
+];
+
+const FABRIC: &[Key] = &[
+    key(
+        "rack_uplinks",
+        quantity(BitsPerS, 1e6, 1e16),
+        Absent("the fabric does not oversubscribe"),
+        "All uplinks of a rack together, in each direction.",
+    ),
+    key(
+        "oversubscription",
+        quantity(Ratio, 1.0, 1000.0),
+        Absent("none; `rack_uplinks` says the same in bits"),
+        "Speed of a rack's node ports over that of its uplinks.",
+    ),
+    key("spines", Whole(0, 1024), Absent("not known"), "Spine switches that paths are hashed over."),
+    key(
+        "path_hash",
+        Words("switch hash", SWITCH_HASHES),
+        Value("l4", FABRIC_HASH),
+        "What the fabric's switches hash over paths.",
+    ),
+];
+
+/// Of the keys of clients, those that clients on the storage nodes have too.
+pub(super) const CLIENTS_ON_NODES: [&str; 3] = ["on", "connections", "per_core"];
+
+pub(super) const CLIENTS: &[Key] = &[
+    key(
+        "on",
+        Words("place of clients", CLIENTS_ON),
+        Absent("machines of their own"),
+        "What they run on. With `nodes`, each storage node is a client, whose links are the node's: of the other keys, \
+         `connections` and `per_core` are left.",
+    ),
+    key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
+    key("racks", Whole(0, 10_000), Absent("none of their own"), "Racks of their own."),
+    key(
+        "ports",
+        Whole(1, 64),
+        Value("1", "one port, unless more are stated"),
+        "Ports of each client, all of which carry the load.",
+    ),
+    key("speed", LINK, Follows(UNLESS_ON_NODES), "Speed of one port."),
+    key(
+        "bond",
+        Words("bond mode", BOND_MODES),
+        Follows("802.3ad, where there are several ports"),
+        "How a client's ports are one link.",
+    ),
+    key(
+        "transmit_hash",
+        Words("transmit hash", TRANSMIT_HASHES),
+        Value("layer2", KERNEL_HASH),
+        "How a client chooses a port for what it sends.",
+    ),
+    key("mtu", MTU, Follows("that of the public plane"), "Largest IP packet."),
+    key(
+        "connections",
+        Whole(1, 1_000_000),
+        Value("20", "warp's default of --concurrent"),
+        "Connections that each client keeps busy.",
+    ),
+    key(
+        "per_core",
+        quantity(BytesPerS, 1e6, 1e12),
+        Follows("15GB/s with `on: nodes`: what warp takes beside TCP"),
+        "What one core does of a client's own work, TCP and TLS left aside, with `on: nodes`: 15GB/s is 0.07 s/GiB.",
+    ),
+];
+
+const ENGINE: &[Key] = &[
+    key(
+        "product",
+        Words("engine", PRODUCTS),
+        Required,
+        "Which. All of them by S3: Ceph through its gateways. What librados and RBD clients do is not modelled.",
+    ),
+    key(
+        "protection",
+        Protection,
+        Follows("MinIO and RustFS: their own choice for the nodes and drives; Ceph and Garage: 3x, their default"),
+        "`10+4`: data and parity; `EC:4`: parity, in sets that the engine makes; `3x`: copies.",
+    ),
+    key(
+        "set_drives",
+        Whole(1, 64),
+        Absent("the engine's choice"),
+        "Drives of an erasure set of MinIO or RustFS: 2 to 16.",
+    ),
+    key("tls", Switch, Value("false", "TLS is not stated"), "Whether clients speak TLS."),
+    key(
+        "internal_tls",
+        Switch,
+        Follows("MinIO and RustFS: as `tls`; Ceph: false; Garage: true"),
+        "Whether traffic among nodes is encrypted.",
+    ),
+    key(
+        "encryption",
+        Switch,
+        Value("false", "encryption at rest is not stated"),
+        "Whether the engine encrypts objects at rest.",
+    ),
+    key(
+        "versioned",
+        Switch,
+        Value("false", "versioning is off unless a bucket asks for it"),
+        "Whether buckets keep versions.",
+    ),
+    key(
+        "local_shards",
+        Switch,
+        Value("false", "off by default in RustFS, and absent elsewhere"),
+        "Whether reads prefer shards of the serving node (RustFS).",
+    ),
+];
+
+const ENTRY: &[Key] = &[
+    key("path", Words("entry path", ENTRIES), Required, "Which."),
+    key(
+        "policy",
+        Words("traffic policy", POLICIES),
+        Follows("cluster, the default of Kubernetes, where the path has one"),
+        "externalTrafficPolicy, of `bgp`, `l2-announcement` and `node-port`.",
+    ),
+    key(
+        "dsr",
+        Switch,
+        Follows("false: Cilium's loadBalancer.mode is snat"),
+        "Whether replies go straight to the client, of `l2-announcement`.",
+    ),
+];
+
+const DATA: &[Key] = &[
+    key("stored", quantity(Bytes, 1.0, 9e18), Absent("not described"), "Bytes of objects today."),
+    key("growth", quantity(Growth, 0.0, 100.0), Absent("none"), "Growth a year: 30%."),
+    key("retention", quantity(Years, 0.0, 1000.0), Absent("not described"), "How long data is kept: 3y, 18mo, 90d."),
+    key(
+        "object_size",
+        quantity(Bytes, 1.0, OBJECT_BYTES_MAX as f64),
+        Value("64MiB", "large objects, for which bandwidth counts and not operations"),
+        "Mean size of an object.",
+    ),
+    key(
+        "variability",
+        quantity(Plain, 0.0, 1.0),
+        Value("0.5", "what curves that were measured of MinIO fit"),
+        "How much requests differ in what they take of the bottleneck: 0 not at all, 1 exponentially \
+         (squared coefficient of variation).",
+    ),
+];
+
+const GOALS: &[Key] = &[
+    key("get", GOAL, Absent("no goal"), "GET, all clients together."),
+    key("put", GOAL, Absent("no goal"), "PUT, all clients together."),
+    key("usable", quantity(Bytes, 1.0, 9e18), Absent("no goal"), "Usable capacity."),
+    key(
+        "p99",
+        quantity(Time, 1.0, 3.6e12),
+        Absent("no goal"),
+        "99th percentile of latency, held against the mean at the goals' rates (or with all the clients' connections).",
+    ),
+    key(
+        "tolerates",
+        Mapping("tolerates", TOLERATES),
+        Absent("no goal, and two drives and one node for --need"),
+        "Failures that the layout has to tolerate, whichever drives or nodes they are.",
+    ),
+    key(
+        "rebuild_share",
+        quantity(Growth, 0.01, 1.0),
+        Absent("half in Ceph, a quarter elsewhere"),
+        "Share of the bottleneck that a rebuild has while clients are served.",
+    ),
+];
+
+const TOLERATES: &[Key] = &[
+    key("drives", Whole(0, 64), Value("2", KEPT), "Any so many drives are lost, and no data is."),
+    key("nodes", Whole(0, 64), Value("1", KEPT), "Any so many nodes are down, and reads and writes go on."),
+];

@@ -1,0 +1,102 @@
+//! What is wrong with a file, said with the line that it is in.
+
+use std::fmt;
+
+use super::path::paths;
+use super::place::SourcePosition;
+
+/// Most mistakes that are told at once.
+const SHOWN_MAX: usize = 10;
+
+/// Longest piece of a line that is quoted, in characters.
+const QUOTED_MAX: usize = 100;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    pub(super) place: SourcePosition,
+    /// What is wrong, quoting the input.
+    pub(super) what: String,
+    /// What to write instead; beside the mark.
+    pub(super) advice: String,
+}
+
+impl Mistake {
+    pub(super) fn new(place: SourcePosition, what: impl Into<String>, advice: impl Into<String>) -> Mistake {
+        Mistake { place, what: what.into(), advice: advice.into() }
+    }
+}
+
+/// Why a site could not be read: every mistake with its place, the line, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteError {
+    shown: Vec<Shown>,
+    /// Mistakes beyond those shown.
+    more: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shown {
+    /// `site.yaml:14:7: unknown bond mode "lacp" (nodes.bonds.mode)`.
+    head: String,
+    line: usize,
+    quoted: String,
+    /// Characters before the mark.
+    before: usize,
+    /// Characters marked.
+    marked: usize,
+    advice: String,
+}
+
+impl SiteError {
+    pub(super) fn new(file_name: &str, text: &str, mut mistakes: Vec<Mistake>) -> SiteError {
+        mistakes.sort_by_key(|mistake| mistake.place);
+        mistakes.dedup();
+        let more = mistakes.len().saturating_sub(SHOWN_MAX);
+        mistakes.truncate(SHOWN_MAX);
+        let places: Vec<SourcePosition> = mistakes.iter().map(|mistake| mistake.place).collect();
+        let reported = mistakes.into_iter().zip(paths(text, &places));
+        SiteError { shown: reported.map(|(mistake, path)| shown(file_name, text, mistake, &path)).collect(), more }
+    }
+
+    /// How many mistakes there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shown.len() + self.more
+    }
+}
+
+fn shown(file_name: &str, text: &str, mistake: Mistake, path: &str) -> Shown {
+    let SourcePosition { line, column, width } = mistake.place;
+    let path = if path.is_empty() { String::new() } else { format!(" ({path})") };
+    let head = format!("{file_name}:{line}:{column}: {}{path}", mistake.what);
+    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    // Of a long line, what is around the mark.
+    let from = column.saturating_sub(QUOTED_MAX / 2);
+    let quoted: String =
+        whole.chars().skip(from).take(QUOTED_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let (before, length) = (column - 1 - from, quoted.chars().count());
+    let marked = width.min(length.saturating_sub(before)).max(1);
+    Shown { head, line, quoted: quoted.trim_end().to_owned(), before, marked, advice: mistake.advice }
+}
+
+impl fmt::Display for SiteError {
+    /// The whole message but for the `error: ` in front of its first line; further mistakes have theirs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, shown) in self.shown.iter().enumerate() {
+            if i > 0 {
+                write!(f, "\nerror: ")?;
+            }
+            let Shown { head, line, quoted, before, marked, advice } = shown;
+            let margin = " ".repeat(line.to_string().len());
+            let (indent, mark) = (" ".repeat(*before), "^".repeat(*marked));
+            write!(f, "{head}\n  {line} | {quoted}\n  {margin} | {indent}{mark} {advice}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\nand {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SiteError {}

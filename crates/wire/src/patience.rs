@@ -1,0 +1,210 @@
+//! How long a blocking call waits: until its one deadline, however the peer spreads its bytes, or until a flag is
+//! raised.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How soon a flag is noticed.
+const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
+
+/// What a call has left once a run is to end: as long as writes in flight are waited for.
+const HURRIED: Duration = Duration::from_secs(5);
+
+/// What ends blocking calls before their time.
+#[derive(Clone, Debug, Default)]
+pub enum Heed {
+    /// Nothing does.
+    #[default]
+    Nothing,
+    /// The flag ends a call at once.
+    Stop(Arc<AtomicBool>),
+    /// With the flag raised, a call has five seconds: what must be done is done, and nobody is waited for any longer.
+    Hurry(Arc<AtomicBool>),
+}
+
+/// Why a wait ended, inside an [`io::Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitEnd {
+    /// By its deadline, so long after it began.
+    Late(Duration),
+    /// By its flag.
+    Stopped,
+}
+
+impl fmt::Display for WaitEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitEnd::Late(waited) if waited.subsec_millis() == 0 => write!(f, "timed out after {} s", waited.as_secs()),
+            WaitEnd::Late(waited) => write!(f, "timed out after {} ms", waited.as_millis()),
+            WaitEnd::Stopped => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for WaitEnd {}
+
+impl WaitEnd {
+    /// What ended a wait, where it was neither the peer nor the kernel.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<WaitEnd> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl From<WaitEnd> for io::Error {
+    fn from(ended: WaitEnd) -> Self {
+        // Not `Interrupted`: that is tried again by whoever reads or writes.
+        io::Error::new(io::ErrorKind::TimedOut, ended)
+    }
+}
+
+/// A wait with its deadline.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    until: Instant,
+    limit: Duration,
+    heed: Heed,
+    hurried: bool,
+}
+
+impl Patience {
+    /// From now on, for so long at the most.
+    #[must_use]
+    pub fn new(limit: Duration, heed: &Heed) -> Self {
+        // A limit beyond what instants can tell is none that anybody lives to see.
+        let now = Instant::now();
+        let until = now.checked_add(limit).unwrap_or(now + Duration::from_secs(1 << 30));
+        Patience { until, limit, heed: heed.clone(), hurried: false }
+    }
+
+    /// Lasts no longer than so from now on.
+    pub fn at_most(&mut self, limit: Duration) {
+        if let Some(until) = Instant::now().checked_add(limit).filter(|until| *until < self.until) {
+            (self.until, self.limit) = (until, limit);
+        }
+    }
+
+    /// How long to wait before looking up again.
+    ///
+    /// # Errors
+    /// [`WaitEnd`], where the wait is over.
+    pub fn left(&mut self) -> Result<Duration, WaitEnd> {
+        let raised = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        match &self.heed {
+            Heed::Stop(flag) if raised(flag) => return Err(WaitEnd::Stopped),
+            Heed::Hurry(flag) if !self.hurried && raised(flag) => {
+                self.hurried = true;
+                let soon = Instant::now() + HURRIED;
+                (self.until, self.limit) = (self.until.min(soon), self.limit.min(HURRIED));
+            }
+            _ => {}
+        }
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(WaitEnd::Late(self.limit)) } else { Ok(left.min(LOOK_UP_EVERY)) }
+    }
+}
+
+/// A blocking socket that is waited for no longer than its patience lasts.
+pub struct Patient {
+    socket: TcpStream,
+    /// How long it is waited for.
+    pub patience: Patience,
+}
+
+impl Patient {
+    /// A socket, waited for as long as `patience` lasts.
+    ///
+    /// # Errors
+    /// The kernel's, where it takes no time limits.
+    pub fn new(socket: TcpStream, patience: Patience) -> io::Result<Self> {
+        socket.set_read_timeout(Some(LOOK_UP_EVERY))?;
+        socket.set_write_timeout(Some(LOOK_UP_EVERY))?;
+        Ok(Patient { socket, patience })
+    }
+
+    /// A signal interrupts a call with a time limit even where system calls are restarted: Ctrl-C while clearing up
+    /// must not end the clearing.
+    fn patiently<T>(&mut self, mut call: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            self.patience.left()?;
+            match call(&mut self.socket) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.patiently(|socket| socket.read(into))
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.patiently(|socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair(limit: Duration, heed: &Heed) -> (Patient, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        (Patient::new(near, Patience::new(limit, heed)).unwrap(), far)
+    }
+
+    #[test]
+    fn a_deadline_holds_however_the_bytes_are_spread() {
+        let (mut near, mut far) = pair(Duration::from_millis(200), &Heed::Nothing);
+        let trickle = std::thread::spawn(move || {
+            while far.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let mut got = 0;
+        let error = loop {
+            match near.read(&mut [0; 16]) {
+                Ok(n) => got += n,
+                Err(error) => break error,
+            }
+        };
+        assert!(got > 0 && WaitEnd::of(&error) == Some(WaitEnd::Late(Duration::from_millis(200))), "{got} {error}");
+        assert_eq!(error.to_string(), "timed out after 200 ms");
+        drop(near);
+        trickle.join().unwrap();
+    }
+
+    #[test]
+    fn a_flag_ends_a_wait_at_once_or_shortens_it() {
+        for (stops, limit, ended) in [
+            (true, Duration::from_secs(1000), WaitEnd::Stopped),
+            (false, Duration::from_millis(100), WaitEnd::Late(Duration::from_millis(100))),
+        ] {
+            let flag = Arc::new(AtomicBool::new(true));
+            let heed = if stops { Heed::Stop(Arc::clone(&flag)) } else { Heed::Hurry(flag) };
+            let (mut near, _far) = pair(limit, &heed);
+            let error = near.read(&mut [0; 16]).unwrap_err();
+            assert_eq!(WaitEnd::of(&error), Some(ended));
+        }
+        let flag = Arc::new(AtomicBool::new(false));
+        let mut patience = Patience::new(Duration::from_secs(1000), &Heed::Hurry(Arc::clone(&flag)));
+        assert!(patience.left().is_ok() && patience.limit > HURRIED);
+        flag.store(true, Ordering::Relaxed);
+        assert!(patience.left().is_ok() && patience.limit == HURRIED);
+    }
+}

@@ -1,0 +1,110 @@
+//! System calls that no safe crate wraps: the only `unsafe` of linerate.
+
+#![expect(unsafe_code, reason = "system calls that rustix does not offer")]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Sets `SO_RCVLOWAT`: `epoll` reports a socket readable only once this many bytes wait in it (or the stream has
+/// ended, or its receive buffer is full). The kernel grows the receive buffer to hold twice as many.
+///
+/// # Errors
+/// That of `setsockopt`.
+pub fn set_receive_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set_number(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, i32::try_from(bytes).unwrap_or(i32::MAX))
+}
+
+/// Sets `IP_BIND_ADDRESS_NO_PORT`: a local port is chosen when the socket connects, so that one port serves many
+/// destinations, and not when it is bound to an address.
+///
+/// # Errors
+/// That of `setsockopt`.
+pub fn set_bind_address_no_port(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the pointer and length describe `value`, which outlives the call; the kernel only reads it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has every descriptor from a number on closed when another program is executed, whoever opened it.
+///
+/// # Errors
+/// Where `/proc` does not tell which there are.
+pub fn close_on_exec_from(first: i32) -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if number >= first {
+            // SAFETY: a flag of a descriptor is set, on which nobody's memory depends; one that is closed by now gives
+            // an error, which is no matter.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
+/// Processor time that a whole process has used since it began, in nanoseconds, of all its threads.
+///
+/// # Errors
+/// That of `clock_getcpuclockid` or `clock_gettime`: the process is gone, or may not be looked at.
+pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is a valid place for the kernel's answer.
+    let error = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the kernel's answer.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Lets timers of this thread run out when they are due, and not up to 50 µs later, as the kernel's default allows so
+/// that wake-ups can be put together. Where it cannot be set, wake-ups are late by that much, and measured so.
+pub fn wake_on_time() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn low_water_is_taken_by_a_tcp_socket_and_refused_by_a_file() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        set_receive_low_water(&socket, 1 << 20).unwrap();
+        set_receive_low_water(&socket, 1).unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(set_receive_low_water(&file, 1).is_err());
+    }
+
+    #[test]
+    fn processor_time_of_this_process_grows_with_work() {
+        let me = std::process::id();
+        let before = process_cpu_ns(me).unwrap();
+        let mut x = 1u64;
+        for i in 0..20_000_000u64 {
+            x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i));
+        }
+        assert!(process_cpu_ns(me).unwrap() > before, "{x}");
+        assert!(process_cpu_ns(u32::MAX).is_err());
+    }
+}

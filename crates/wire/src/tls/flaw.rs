@@ -1,0 +1,134 @@
+//! What is wrong with a certificate, or with how a server uses it, where rustls says less than is known.
+
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::{CertificateError, Error, OtherError};
+
+use super::certificate::{Certificate, RSA_BITS};
+
+/// Whose key one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The server's own.
+    Server,
+    /// That of the issuer of its certificate.
+    Issuer,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// Without the extensions in which names are.
+    #[error("its certificate is of X.509 version 1 or 2, which has no names of hosts that count (subjectAltName)")]
+    Version1,
+    /// With a common name at the most.
+    #[error("its certificate has no subjectAltName{}", called(.0.as_deref()))]
+    CommonName(Option<String>),
+    /// Issued by one that is believed for itself alone.
+    #[error(
+        "its certificate was issued by one that is not marked as an authority (CA:TRUE), and that stands for itself \
+         alone"
+    )]
+    NoAuthority,
+    /// Its issuer has the name of one that is believed, and another key.
+    #[error("its certificate names an issuer that is believed, and another key signed it (bad signature)")]
+    OtherKey,
+    /// An RSA key of a size that is not taken.
+    #[error(
+        "the RSA key of {} has {bits} bits, and {} to {} are taken",
+        match .whose { Whose::Server => "its certificate", Whose::Issuer => "its certificate's issuer" },
+        RSA_BITS.start(),
+        RSA_BITS.end()
+    )]
+    KeySize {
+        /// Whose.
+        whose: Whose,
+        /// Of its modulus.
+        bits: usize,
+    },
+    /// The handshake was signed by another key than that of the certificate.
+    #[error("the key with which it signs is not that of its certificate")]
+    NotItsKey,
+}
+
+fn called(common_name: Option<&str>) -> String {
+    common_name.map_or_else(String::new, |name| {
+        let name: String = name.chars().take(64).collect();
+        format!(": it names {name:?} as common name alone, which does not count")
+    })
+}
+
+impl From<Flaw> for Error {
+    fn from(flaw: Flaw) -> Self {
+        CertificateError::Other(OtherError(Arc::new(flaw))).into()
+    }
+}
+
+impl Flaw {
+    /// The flaw in what rustls was told, where it is one.
+    pub(super) fn in_error(error: &CertificateError) -> Option<&Self> {
+        match error {
+            CertificateError::Other(other) => other.0.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// Under which few words it is counted.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Flaw::Version1 | Flaw::CommonName(_) => "certificate without subjectAltName",
+            Flaw::NoAuthority => "issuer is no authority",
+            Flaw::OtherKey => "bad signature",
+            Flaw::KeySize { whose: Whose::Server, .. } => "unsupported size of RSA key",
+            Flaw::KeySize { whose: Whose::Issuer, .. } => "unsupported size of the issuer's RSA key",
+            Flaw::NotItsKey => "key of another certificate",
+        }
+    }
+
+    /// What a chain is refused for, where more is known than rustls says.
+    pub(super) fn of_chain(
+        shown: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        believed: &[CertificateDer<'_>],
+        error: &Error,
+    ) -> Option<Self> {
+        let Error::InvalidCertificate(why) = error else { return None };
+        let read = Certificate::read(shown)?;
+        let is_unnamed =
+            matches!(why, CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty());
+        match read.version {
+            1 | 2 => return Some(Flaw::Version1),
+            _ if is_unnamed => return Some(Flaw::CommonName(read.common_name.map(str::to_owned))),
+            _ => {}
+        }
+        let chain = || std::iter::once(shown).chain(intermediates).filter_map(Certificate::read);
+        let all = || believed.iter().filter_map(Certificate::read);
+        let issuers = || all().filter(|one| chain().any(|of| of.issuer == one.subject));
+        match why {
+            // Roots vouch for nobody who was issued by one that is believed for itself alone.
+            CertificateError::UnknownIssuer => {
+                issuers().next().filter(|issuer| !issuer.is_authority).map(|_| Flaw::NoAuthority)
+            }
+            CertificateError::BadSignature => {
+                let in_chain = intermediates.iter().filter_map(Certificate::read);
+                let bits = issuers().chain(in_chain).find_map(|issuer| issuer.key.unsupported_rsa_bits());
+                Some(bits.map_or(Flaw::OtherKey, |bits| Flaw::KeySize { whose: Whose::Issuer, bits }))
+            }
+            CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => Some(Flaw::OtherKey),
+            _ => None,
+        }
+    }
+
+    /// What a handshake is refused for whose signature does not hold.
+    pub(super) fn of_handshake(certificate: &CertificateDer<'_>, error: &Error) -> Option<Self> {
+        use CertificateError as C;
+        let Error::InvalidCertificate(C::BadSignature | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }) =
+            error
+        else {
+            return None;
+        };
+        let bits = Certificate::read(certificate)?.key.unsupported_rsa_bits();
+        Some(bits.map_or(Flaw::NotItsKey, |bits| Flaw::KeySize { whose: Whose::Server, bits }))
+    }
+}
