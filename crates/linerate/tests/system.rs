@@ -423,6 +423,7 @@ fn shaped() -> Result<(), Failed> {
         let output = spaces.bench(&folder, &flags, &keys);
         assert!(output.status.success(), "{}", shown(&output));
         let got: Vec<f64> = points(&view(&folder)).iter().map(|point| point.bytes_per_s.mean).collect();
+        println!("{:?} of the link", got.iter().map(|got| got / goodput).collect::<Vec<_>>());
         assert!(!got.is_empty() && got.iter().all(|&got| got < most), "{got:?} bytes/s of {goodput}");
         if got.iter().all(|&got| got > 0.8 * goodput) {
             return Ok(());

@@ -177,6 +177,11 @@ impl Connection {
         self.phase == Phase::Sending || self.transport.has_unsent()
     }
 
+    /// Whether a low-water mark keeps its events back while bytes of a body arrive.
+    pub(crate) fn waits_for_much(&self) -> bool {
+        self.phase == Phase::Body && self.transport.low_water() > 1
+    }
+
     /// Sends the head in `buffers.head` and as much of the body as fits.
     pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
         self.phase = Phase::Sending;

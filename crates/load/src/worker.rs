@@ -169,6 +169,7 @@ impl Worker<'_> {
             self.start_open_slots(now_ns);
             self.wait(&mut events, now_ns)?;
             now_ns = self.given.clock.now_ns();
+            self.collect(now_ns);
             self.on_events(&mut events);
             now_ns = now_ns.max(self.given.clock.now_ns());
             self.on_time(now_ns);
@@ -308,17 +309,23 @@ impl Worker<'_> {
 
     /// Counts body bytes as they move; a request that failed takes back what it had moved.
     fn count_moved(&mut self, place: usize, failed: bool, now_ns: u64) {
+        let Some(exchange) = self.places.get(place).map(|connection| &connection.exchange) else { return };
+        if exchange.counted_bytes != exchange.moved_bytes(failed) {
+            self.tick(now_ns, false);
+            self.tally_moved(place, failed);
+        }
+    }
+
+    /// The same in the interval that is open, whatever the clock says.
+    fn tally_moved(&mut self, place: usize, failed: bool) {
         let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &mut connection.exchange;
-        let moved_bytes = if failed { 0 } else { exchange.moved_bytes() };
+        let moved_bytes = exchange.moved_bytes(failed);
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
         let (host, ask) = (connection.host, exchange.ask);
-        if fresh != 0 {
-            self.tick(now_ns, false);
-            if self.counts() {
-                self.tally.moved(host, ask.op, fresh);
-                self.moved_of_upload(ask, fresh);
-            }
+        if self.counts() {
+            self.tally.moved(host, ask.op, fresh);
+            self.moved_of_upload(ask, fresh);
         }
     }
 
@@ -427,6 +434,31 @@ impl Worker<'_> {
             if late {
                 self.after(place, Progress::Failed { why: Failure::Timeout, reusable: false }, now_ns);
             }
+        }
+    }
+
+    /// Counts what waits in sockets at the end of an interval. A low-water mark lets megabytes wait there unseen: on
+    /// a slow link whole objects, which this interval would lack and a later one would have too much.
+    fn collect(&mut self, now_ns: u64) {
+        let late_ns = now_ns.saturating_sub(self.ticks.ends_ns());
+        // What is seen later than that came in the next interval, most of it.
+        if now_ns < self.ticks.ends_ns() || late_ns > self.given.plan.interval_ns / 2 || !self.counts() {
+            return;
+        }
+        let mut ended = Vec::new();
+        for place in 0..self.places.count() {
+            let Some(connection) = self.places.get_mut(place).filter(|c| c.waits_for_much()) else { continue };
+            let progress = connection.receive(now_ns, &self.given.session.bodies, &mut self.buffers);
+            if !matches!(progress, Progress::Failed { .. }) {
+                self.tally_moved(place, false);
+            }
+            if !matches!(progress, Progress::Waiting) {
+                ended.push((place, progress));
+            }
+        }
+        // They end the interval, and are told after all have been counted in it.
+        for (place, progress) in ended {
+            self.after(place, progress, now_ns);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Targets that misbehave: each fault is told by its kind, nothing hangs, and nothing wrong is a success.
 
 mod driving;
+#[path = "faults/paced.rs"]
+mod paced;
 #[path = "faults/ranges.rs"]
 mod ranges;
 #[path = "faults/server.rs"]

@@ -81,9 +81,10 @@ impl Exchange {
         self.layout.body_bytes(self.sent)
     }
 
-    /// Body bytes that have moved so far.
-    pub(crate) fn moved_bytes(&self) -> i64 {
+    /// Body bytes that have moved so far, and none where the request failed.
+    pub(crate) fn moved_bytes(&self, failed: bool) -> i64 {
         let moved = match self.ask.op {
+            _ if failed => 0,
             Op::Get if (200..300).contains(&self.status) => self.received,
             Op::Put | Op::Part => self.body_sent(),
             _ => 0,

@@ -1,0 +1,47 @@
+//! Bodies that arrive slowly, as over a slow link.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use linerate_load::point::{Drive, drive};
+use linerate_load::session::{PointPlan, Until};
+use linerate_wire::clock::Clock;
+
+use crate::driving::{bodies, plan, session};
+use crate::server::{ReceivedRequest, Then, serve};
+use crate::{GET, PATIENT};
+
+const BODY_BYTES: u64 = 4 << 20;
+const PIECE_BYTES: u64 = BODY_BYTES / 64;
+
+/// Half a second for each body, in even pieces.
+fn paced(a: &mut ReceivedRequest<'_>) -> std::io::Result<Then> {
+    a.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n"))?;
+    for _ in 0..BODY_BYTES / PIECE_BYTES {
+        a.say(vec![b'x'; PIECE_BYTES as usize])?;
+        std::thread::sleep(Duration::from_millis(8));
+    }
+    Ok(Then::Keep)
+}
+
+#[test]
+fn bytes_of_a_slow_body_are_counted_in_the_interval_in_which_they_came() {
+    let session = session(serve(Arc::new(paced)), PATIENT, &bodies());
+    let interrupted = AtomicBool::new(false);
+    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let plan =
+        PointPlan { concurrency: 1, interval_ns: 100_000_000, until: Until::Intervals(20), ..plan(GET, BODY_BYTES) };
+    let mut moved = Vec::new();
+    drive(&with, &plan, |figures| {
+        moved.push(figures.rows.iter().map(|row| row.moved_bytes).sum::<i64>());
+        ControlFlow::Continue(())
+    })
+    .expect("it drives");
+    // A body takes five intervals and more: counted at its end, four of five intervals would have none of it.
+    let with_bytes = moved.iter().filter(|&&bytes| bytes > 0).count();
+    let most = moved.iter().max().expect("intervals");
+    assert!(moved.len() == 20 && with_bytes >= 14, "{moved:?}");
+    assert!(*most < BODY_BYTES as i64, "{moved:?}");
+}
