@@ -512,10 +512,12 @@ impl Site {
         if self.has_clients_on_nodes() { self.nodes() } else { self.clients.count }
     }
 
-    /// Whether the value at a path is one that nobody stated.
+    /// Whether nobody stated the value at a path: it, what it is part of, or a part of it was filled in. A `*` in the
+    /// path stands for one step.
     #[must_use]
     pub fn is_assumed(&self, path: &str) -> bool {
-        self.assumed.contains_key(path)
+        let meet = |known: &String| known.split('.').zip(path.split('.')).all(|(k, asked)| asked == "*" || k == asked);
+        self.assumed.keys().any(meet)
     }
 }
 

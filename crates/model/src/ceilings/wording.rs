@@ -37,9 +37,7 @@ impl Wording {
 
 /// A value that the site states, or that was filled in.
 pub(super) fn stated(site: &Site, name: &str, value: String, path: String) -> Input {
-    let below =
-        |key: &str| key.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    let assumed = site.assumed.keys().any(|key| below(key));
+    let assumed = site.is_assumed(&path);
     Input { name: name.to_owned(), value, path: Some(path), assumed }
 }
 

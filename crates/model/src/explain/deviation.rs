@@ -178,7 +178,7 @@ impl Variant {
     /// The same of values that the site has, by their paths: half the cost where nobody stated any of them; else
     /// [`CONTRADICTION`] more, and those that were stated are named.
     pub(super) fn instead_of(self, site: &Site, values: Vec<(String, String)>) -> Variant {
-        let stated = values.iter().filter(|(path, _)| !is_assumed(site, path));
+        let stated = values.iter().filter(|(path, _)| !site.is_assumed(path));
         let contradicts: Vec<String> = stated.map(|(path, value)| format!("{path}: {value}")).collect();
         let cost = if contradicts.is_empty() { self.cost / 2.0 } else { self.cost + CONTRADICTION };
         Variant { cost, contradicts, ..self }
@@ -227,13 +227,6 @@ impl Variant {
 /// third as often as what no statement covers. A judgement.
 const CONTRADICTION: f64 = 1.0;
 
-/// Whether nobody stated the value at a path, or what it is in.
-pub(super) fn is_assumed(site: &Site, path: &str) -> bool {
-    site.assumed
-        .keys()
-        .any(|known| path.strip_prefix(known.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-}
-
 /// Paths and values of the ports behind links, in all groups.
 pub(super) fn speeds(site: &Site, links: &[String]) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -250,20 +243,7 @@ pub(super) fn speeds(site: &Site, links: &[String]) -> Vec<(String, String)> {
 
 /// Half the cost for a value that nobody stated, by any of its paths.
 pub(super) fn cost_of(site: &Site, stated: f64, paths: &[&str]) -> f64 {
-    let assumed = |path: &str| site.assumed.keys().any(|known| matches(known, path));
-    if paths.iter().any(|path| assumed(path)) { stated / 2.0 } else { stated }
-}
-
-/// Whether a path of the site is the one asked for; `*` stands for one step of it, and a path stands for what is below.
-fn matches(known: &str, asked: &str) -> bool {
-    let (mut known, mut asked) = (known.split('.'), asked.split('.'));
-    loop {
-        match (known.next(), asked.next()) {
-            (_, None) | (None, Some(_)) => return true,
-            (Some(k), Some(a)) if a != "*" && k != a => return false,
-            _ => {}
-        }
-    }
+    if paths.iter().any(|path| site.is_assumed(path)) { stated / 2.0 } else { stated }
 }
 
 /// Links of the planes, each with what it is called and the parts that it is: one where both planes are on the same.
@@ -375,17 +355,20 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_for_what_is_below_and_a_star_for_one_step() {
+    fn a_path_is_assumed_with_what_is_above_and_below_and_a_star_is_one_step() {
         let rows = [
             ("planes.public.mtu", "planes.public.mtu", true),
             ("planes.public", "planes.public.mtu", true),
+            ("nodes.storage.pcie.lanes", "nodes.storage.pcie", true),
             ("nodes.storage.drives.0.read", "nodes.*.drives", true),
             ("nodes.storage.nics.0.speed", "nodes.*.drives", false),
             ("nodes.storage.nics.0.lanes", "nodes.*.nics.*.speed", false),
             ("engine.tls", "engine.encryption", false),
         ];
         for (known, asked, expected) in rows {
-            assert_eq!(matches(known, asked), expected, "{known} for {asked}");
+            let mut site = crate::sites::site();
+            site.assumed = [(known.to_owned(), "usual".to_owned())].into();
+            assert_eq!(site.is_assumed(asked), expected, "{known} for {asked}");
         }
     }
 }

@@ -6,7 +6,6 @@ use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 
-use super::deviation::is_assumed;
 use super::likelihood::REFUTED_SIGMAS;
 use super::nodes::group_of;
 use crate::bond::{line_rate_bits_per_s, nics_of};
@@ -118,7 +117,7 @@ fn above_line_rate(site: &Site, observations: &Observations, figure: &Observed) 
     let rate = |&place: &usize| {
         let group = &site.groups[place];
         let mut places = nics_of(group, link).map(|(place, _)| place);
-        let unknown = places.any(|nic| is_assumed(site, &format!("nodes.{}.nics.{nic}.speed", group.name)));
+        let unknown = places.any(|nic| site.is_assumed(&format!("nodes.{}.nics.{nic}.speed", group.name)));
         if unknown { f64::INFINITY } else { line_rate_bits_per_s(group, link) }
     };
     let line = places.iter().map(rate).fold(0.0, f64::max);

@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bytes_iec;
 
 use super::cpu::scaled;
-use crate::explain::deviation::{Parts, Variant, is_assumed};
+use crate::explain::deviation::{Parts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// What another value of something that nobody stated costs.
@@ -111,7 +111,7 @@ fn generations(site: &Site, path: &str, group: &str) -> Vec<Variant> {
     let of_sockets = own.starts_with("pcie");
     let follows = |kind: &str, place: usize| {
         let own_path = format!("{kind}.{place}.generation");
-        own == own_path || of_sockets && is_assumed(site, &format!("{prefix}{own_path}"))
+        own == own_path || of_sockets && site.is_assumed(&format!("{prefix}{own_path}"))
     };
     let stated = site.groups.iter().find(|known| known.name == group);
     let nics: Vec<usize> = (0..stated.map_or(0, |of| of.nics.len())).filter(|&i| follows("nics", i)).collect();

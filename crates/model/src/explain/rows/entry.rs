@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
-use crate::explain::deviation::{Parts, Variant, is_assumed};
+use crate::explain::deviation::{Parts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// Ways in that differ in what nodes carry, with what they cost.
@@ -65,7 +65,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
                 _ => CURE,
             };
             let instead = keys.iter().map(|key| ((*key).to_owned(), word(site.entry).to_owned())).collect();
-            let reported = if is_assumed(site, keys[0]) {
+            let reported = if site.is_assumed(keys[0]) {
                 format!("{claim} (the site does not state {:?}: {} was taken)", keys[0], word(site.entry))
             } else {
                 claim.to_owned()

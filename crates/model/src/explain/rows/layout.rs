@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Protection, Site};
 
-use crate::explain::deviation::{Parts, Variant, is_assumed};
+use crate::explain::deviation::{Parts, Variant};
 use crate::explain::readings::ReadingId;
 use crate::layout::{Geometry, largest, pools};
 
@@ -73,5 +73,5 @@ fn stated(site: &Site) -> Option<String> {
         Protection::Erasure { data, parity } => format!("{data}+{parity}"),
         Protection::Replicas { copies } => format!("{copies} copies"),
     };
-    (!is_assumed(site, "engine.protection")).then(|| format!("engine.protection: {reported}"))
+    (!site.is_assumed("engine.protection")).then(|| format!("engine.protection: {reported}"))
 }

@@ -5,7 +5,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bits_per_s;
 
 use crate::bond::nics_of;
-use crate::explain::deviation::{Variant, is_assumed, link_choices, speeds};
+use crate::explain::deviation::{Variant, link_choices, speeds};
 use crate::explain::readings::ReadingId;
 
 /// Speeds that ports have, in bits per second.
@@ -19,7 +19,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             continue;
         }
         let ports = speeds(site, &links);
-        let assumed = ports.iter().all(|(path, _)| is_assumed(site, path));
+        let assumed = ports.iter().all(|(path, _)| site.is_assumed(path));
         for (speed, steps) in lower(stated).into_iter().map(|speed| (speed, 0.0)).chain(higher(stated, assumed)) {
             let chosen = links.clone();
             found.push(
