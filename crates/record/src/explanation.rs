@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Resource;
 use crate::units::Unit;
 
 /// The version of [`Explanation`] as JSON.
@@ -121,6 +122,23 @@ pub struct FigureStanding {
     pub claim: String,
     /// The most that any hypothesis allows; absent where the site as described allows the figure.
     pub most: Option<Most>,
+    /// Every ceiling of this work, the lowest first; none for a single node.
+    #[serde(default)]
+    pub ceilings: Vec<DescribedCeiling>,
+    /// What the site wants of this work; absent where no goal is stated, and for a single node.
+    #[serde(default)]
+    pub goal_bytes_per_s: Option<f64>,
+}
+
+/// What a resource of the site as described allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DescribedCeiling {
+    /// The resource.
+    pub resource: Resource,
+    /// The kind of nodes that it is of, where the site has several.
+    pub group: Option<String>,
+    /// Client bytes per second of the whole site at which it is full.
+    pub limit_bytes_per_s: f64,
 }
 
 /// The most that any hypothesis allows.

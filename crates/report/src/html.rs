@@ -10,6 +10,7 @@ use self::markup::Exact;
 use crate::words;
 
 pub(crate) mod audit;
+mod bars;
 mod charts;
 mod clients;
 pub(crate) mod comparison;

@@ -1,8 +1,8 @@
 //! Each figure against the site as described: what of it binds, what the figure takes of that, and what is there.
 
-use linerate_record::explanation::{FigureStanding, Most, Quantity};
+use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;
-use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry};
+use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry, Site};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::deviation::Variant;
@@ -17,10 +17,14 @@ use crate::ceilings::ResourceLimit;
 pub(super) fn standings(evidence: &Evidence, search: &Search, variants: &[Variant]) -> Vec<FigureStanding> {
     let of = |&(reads, observed, sigma): &(bool, f64, f64)| {
         let (world, forecast) = &search.described;
-        let limit = *all_limits(world, reads).first()?;
+        let limits = all_limits(world, reads);
+        let limit = *limits.first()?;
         let ceiling = forecast.of(reads)?;
         let mut standing = of_figure(&limit, reads, observed, sigma);
         standing.binds = words::binds(world, ceiling);
+        standing.ceilings = limits.iter().map(|limit| described(limit, &world.site)).collect();
+        let goals = &world.site.goals;
+        standing.goal_bytes_per_s = if reads { goals.get_bytes_per_s } else { goals.put_bytes_per_s };
         if standing.above_sigmas.is_some() {
             standing.most = most(search, variants, reads);
         }
@@ -54,6 +58,8 @@ fn of_nodes(evidence: &Evidence, search: &Search, reads: bool) -> Vec<FigureStan
             unit: resource.unit(),
             claim: String::new(),
             most: None,
+            ceilings: Vec::new(),
+            goal_bytes_per_s: None,
         };
         standing.claim = claim_of_node(&standing, resource, figures.alone);
         Some(standing)
@@ -98,6 +104,18 @@ fn of_figure(limit: &ResourceLimit, reads: bool, observed: f64, sigma: f64) -> F
         unit: limit.resource.unit(),
         claim: String::new(),
         most: None,
+        ceilings: Vec::new(),
+        goal_bytes_per_s: None,
+    }
+}
+
+/// A limit as the page of an explanation draws it.
+fn described(limit: &ResourceLimit, site: &Site) -> DescribedCeiling {
+    let group = limit.group.and_then(|place| site.groups.get(place)).filter(|_| site.groups.len() > 1);
+    DescribedCeiling {
+        resource: limit.resource,
+        group: group.map(|group| group.name.clone()),
+        limit_bytes_per_s: limit.limit_bytes_per_s,
     }
 }
 

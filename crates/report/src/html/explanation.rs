@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
+use linerate_record::explanation::{
+    DescribedCeiling, Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator,
+};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::PLAN_SCRIPT;
+use super::bars::{self, Bar, Line};
 use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact, named};
 use crate::words::{self, explained, model};
 
-/// The page: what fits, with what it predicts of each figure, what nothing fits, and what to read next.
+/// The page: ceilings as bars with what was measured across them, what fits, with what it predicts of each figure, what nothing fits, and what to read next.
 pub(crate) fn page(explanation: &Explanation) -> String {
     let observations = &explanation.observations;
     let of_site = observations.figures.iter().filter(|figure| model::of_site(&figure.what));
@@ -31,6 +34,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
     let first: String = of_run.chain(explanation.of_nodes.iter().map(|reported| named("Nodes", reported))).collect();
     let sections = [
+        ("bars", "Ceilings of the site as described", described_bars(&explanation.described)),
         ("described", "What each figure needs of the site as described", described(&explanation.described)),
         (
             "survivors",
@@ -91,6 +95,25 @@ fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
     }
     html.push_str("</article>\n");
     html
+}
+
+/// Each figure of the whole site across the ceilings of its work.
+fn described_bars(standings: &[FigureStanding]) -> String {
+    let of = |(i, standing): (usize, &FigureStanding)| {
+        let path = |field: &str| format!("described.{i}.{field}");
+        let bar = |(k, ceiling): (usize, &DescribedCeiling)| Bar {
+            name: model::of_group(ceiling.resource, ceiling.group.as_deref()),
+            limit_bytes_per_s: ceiling.limit_bytes_per_s,
+            field: path(&format!("ceilings.{k}.limit_bytes_per_s")),
+        };
+        let bars: Vec<Bar> = standing.ceilings.iter().enumerate().map(bar).collect();
+        let line = |name, bytes_per_s, field| Line { name, bytes_per_s, field: path(field) };
+        let goal = standing.goal_bytes_per_s.map(|goal| line("goal", goal, "goal_bytes_per_s"));
+        let measured = line("measured", standing.observed_bytes_per_s, "observed_bytes_per_s");
+        let lines: Vec<Line> = goal.into_iter().chain([measured]).collect();
+        bars::picture(&model::quantity(&standing.what), &bars, &lines)
+    };
+    standings.iter().enumerate().map(of).collect()
 }
 
 /// Each figure against the site as described.

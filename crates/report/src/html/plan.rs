@@ -8,11 +8,12 @@ use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns
 use serde_json::json;
 
 use super::PLAN_SCRIPT;
+use super::bars::{self, Bar, Line};
 use super::markup::{self, escaped, table};
 use super::sheet::{self, ASSUMED, Row, Section, exact, named};
 use crate::words::{self, model};
 
-/// The page: a verdict per work, findings, every ceiling with its formula, the curves over requests
+/// The page: a verdict per work, its ceilings as bars, findings, every ceiling with its formula, the curves over requests
 /// in flight and over nodes, the layout, the site.
 pub(crate) fn page(plan: &Plan) -> String {
     let site = &plan.site;
@@ -29,6 +30,7 @@ pub(crate) fn page(plan: &Plan) -> String {
     let cards: String = works().map(|(i, work)| card(site, i, work)).collect();
     let sections = [
         ("verdict", "What it can do", format!("<div class=\"cards\">{cards}</div>")),
+        ("bars", "Ceilings", works().map(|(i, work)| bars(site, i, work)).collect()),
         ("findings", "Findings", findings(&plan.findings)),
         ("ceilings", "Every ceiling", works().map(|(i, work)| ceilings(site, i, work)).collect()),
         ("curve", "Over requests in flight", curves(plan)),
@@ -140,6 +142,22 @@ fn findings(findings: &[PlanFinding]) -> String {
     }
     html.push_str("</ul>\n");
     html
+}
+
+/// The ceilings of a work, with its goal.
+fn bars(site: &Site, i: usize, work: &WorkPlan) -> String {
+    let of = |(k, ceiling): (usize, &Ceiling)| Bar {
+        name: model::ceiling(ceiling, site),
+        limit_bytes_per_s: ceiling.limit_bytes_per_s,
+        field: format!("works.{i}.ceilings.{k}.limit_bytes_per_s"),
+    };
+    let goal = work.goal.map(|goal| Line {
+        name: "goal",
+        bytes_per_s: goal.bytes_per_s,
+        field: format!("works.{i}.goal.bytes_per_s"),
+    });
+    let bars: Vec<Bar> = work.ceilings.iter().enumerate().map(of).collect();
+    bars::picture(&model::work(&work.work), &bars, &goal.into_iter().collect::<Vec<_>>())
 }
 
 const CEILING_HEADS: [&str; 7] = [

@@ -38,14 +38,12 @@ pub(crate) const fn resource(resource: Resource) -> &'static str {
 
 /// A ceiling's resource, with the group where there is more than one.
 pub(crate) fn ceiling(ceiling: &Ceiling, site: &Site) -> String {
-    of_group(ceiling.resource, ceiling.group.as_deref(), site)
+    of_group(ceiling.resource, ceiling.group.as_deref().filter(|_| site.groups.len() > 1))
 }
 
-fn of_group(of: Resource, group: Option<&str>, site: &Site) -> String {
-    match group {
-        Some(group) if site.groups.len() > 1 => format!("{} ({group})", resource(of)),
-        _ => resource(of).to_owned(),
-    }
+/// A resource, with the kind of nodes that it is of where one is named.
+pub(crate) fn of_group(of: Resource, group: Option<&str>) -> String {
+    group.map_or_else(|| resource(of).to_owned(), |group| format!("{} ({group})", resource(of)))
 }
 
 /// What one node, or one link, has of a resource: `24.8 Gb/s`, `120 k op/s`, `64 cores`.
@@ -193,7 +191,7 @@ pub(crate) fn origin(input: &Input, site: &Site) -> String {
 
 /// What flows get of a bond or of several paths.
 pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
-    let link = of_group(spread.resource, spread.group.as_deref(), site);
+    let link = of_group(spread.resource, spread.group.as_deref().filter(|_| site.groups.len() > 1));
     let fill = match spread.flows_to_fill {
         Some(flows) => format!("95 % from {} on", plural(u64::from(flows), "flow")),
         None => "no number of flows fills them".to_owned(),

@@ -1,8 +1,8 @@
 //! A plan and an explanation made by hand: figures are plausible, and none of them is the model's.
 
 use linerate_record::explanation::{
-    Deviation, EXPLANATION_SCHEMA, Explanation, FigureStanding, Hypothesis, Kind, Most, NodeFigures, Observations,
-    Observed, Quantity, Remedy, Residual, Separator,
+    DescribedCeiling, Deviation, EXPLANATION_SCHEMA, Explanation, FigureStanding, Hypothesis, Kind, Most, NodeFigures,
+    Observations, Observed, Quantity, Remedy, Residual, Separator,
 };
 use linerate_record::finding::Severity;
 use linerate_record::plan::{
@@ -396,8 +396,18 @@ fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f6
         there: 99.0e9 / 8.0,
         unit: Unit::BytesPerS,
         claim: format!("it needs {:.1} Gb/s out of each node; that link carries 99 Gb/s", 99.0 * observed / ceiling),
+        ceilings: vec![
+            described(Resource::PublicEgress, ceiling),
+            described(Resource::DriveBandwidth, 2.0 * ceiling),
+            described(Resource::Memory, 40.0 * ceiling),
+        ],
+        goal_bytes_per_s: Some(0.9 * ceiling * GIB),
         most,
     }
+}
+
+fn described(resource: Resource, ceiling: f64) -> DescribedCeiling {
+    DescribedCeiling { resource, group: None, limit_bytes_per_s: ceiling * GIB }
 }
 
 fn observed(what: Quantity, gib: f64) -> Observed {
