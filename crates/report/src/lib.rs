@@ -11,6 +11,7 @@ pub mod comparison;
 mod csv;
 pub mod experiment;
 pub mod explanation;
+pub mod foretold;
 mod html;
 mod ink;
 mod json;
