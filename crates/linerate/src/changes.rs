@@ -37,6 +37,12 @@ pub(crate) struct ByHand {
     pub(crate) change: Option<Change>,
 }
 
+/// The space of `--pid` or else of `--netns`, where one is given.
+pub(crate) fn space_named(pid: Option<u32>, netns: Option<&str>) -> Space {
+    let named = || netns.map(|name| Space::Netns(name.to_owned()));
+    pid.map(Space::Pid).or_else(named).unwrap_or_default()
+}
+
 /// What stands behind the spaces of changes: apply refuses where it is something else. A setting that the whole machine
 /// has once is the same from everywhere.
 pub(crate) fn spaces<'c>(
