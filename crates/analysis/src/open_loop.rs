@@ -291,15 +291,43 @@ fn fell_behind(open: &OpenLoop) -> bool {
     growth > GROWTH_SHARE * open.due as f64 + slo::chance(open.at_random, open.due, open.outstanding_first)
 }
 
-/// The verdict on a point that reached the rate asked for.
-pub(crate) fn limit(best: &Point) -> Option<SeriesLimit> {
+/// The verdict on a point that reached the rate asked for: by the user, or by the search.
+pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
     let open = best.open.as_ref()?;
     let reached = best.requests_per_s.mean / open.asked_per_s;
-    (reached >= RATE_REACHED && !fell_behind(open)).then(|| SeriesLimit {
+    if reached < RATE_REACHED || fell_behind(open) {
+        return None;
+    }
+    let rate = count(open.asked_per_s);
+    let searched = asked.rate_search.as_ref().and(asked.slo.as_ref());
+    let (claim, remedy) = match (searched, &asked.slo, open.verdict()) {
+        (Some(slo), ..) => {
+            let remedy = "for the highest throughput, whatever the latency, measure without --slo";
+            (format!("the search for {slo} asked for no more: the target answered its {rate} requests/s"), remedy)
+        }
+        (None, Some(slo), Some(BoundVerdict::Missed)) => {
+            let remedy = "ask for a lower --rate, or drop it: --slo then searches the highest rate at which it holds";
+            (format!("the target answered the {rate} requests/s that were asked for, too slowly for {slo}"), remedy)
+        }
+        (None, Some(slo), Some(BoundVerdict::InDoubt)) => {
+            let remedy = "measure longer, which tells whether it holds";
+            (format!("the target answered the {rate} requests/s that were asked for; {slo} is in doubt"), remedy)
+        }
+        (None, Some(_), _) => {
+            let remedy = "raise --rate to find the limit, or drop it: --slo then searches the highest rate at which it \
+                          holds";
+            (format!("the target kept up with the {rate} requests/s that were asked for"), remedy)
+        }
+        (None, None, _) => {
+            let remedy = "raise --rate to find the limit, or let --slo find the highest rate under a bound";
+            (format!("the target kept up with the {rate} requests/s that were asked for"), remedy)
+        }
+    };
+    Some(SeriesLimit {
         bound: Bottleneck::AskedRate,
-        claim: format!("the target kept up with the {} requests/s that were asked for", count(open.asked_per_s)),
+        claim,
         evidence: format!("{:.1} % of them were answered, {} were waiting at the end", reached * 100.0, open.backlog),
-        remedy: "raise --rate to find the limit, or let --slo find the highest rate under a bound".into(),
+        remedy: remedy.into(),
     })
 }
 

@@ -121,6 +121,7 @@ fn the_highest_rate_under_a_bound_is_searched() {
         let last = error.lines().last().unwrap_or_default();
         let slo = flags.split("--slo ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         assert_eq!(last.starts_with(&format!("error: {slo} ")), code == 5, "{error}");
+        assert!(!shown(&output).contains("raise --rate"), "{}", shown(&output));
         assert!(view.run.complete && points(&view).len() >= 2, "{flags}");
         assert!(shown(&output).contains("p90=20s holds up to 200/s") || code == 5, "{}", shown(&output));
     }

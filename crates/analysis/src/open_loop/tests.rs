@@ -91,6 +91,7 @@ fn kinds(point: &Point) -> Vec<FindingKind> {
 fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
     let kept = at(open(1_000, 5, 9), 100.0);
     assert_eq!(kinds(&kept), []);
+    let limit = |point: &Point| limit(point, &crate::build::tests::asked(Vec::new()));
     assert_eq!(limit(&kept).map(|l| l.bound), Some(Bottleneck::AskedRate));
     let lost = at(open(1_000, 5, 400), 60.0);
     assert_eq!(kinds(&lost), [FindingKind::FellBehind]);
@@ -251,6 +252,27 @@ fn a_search_that_shows_no_rate_to_hold_says_so_whichever_way_its_rates_lean() {
         assert_eq!(reported.first().map(|f| f.kind), kind, "{points:?}");
         assert!(reported.len() < 2 && reported.iter().all(|f| f.claim == claim), "{reported:?}");
         assert!(reported.iter().all(|f| f.evidence.contains("% over p90=10ms") && !f.remedy.is_empty()));
+    }
+}
+
+#[test]
+fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
+    let of = |over, is_search| {
+        let asked = asked(is_search);
+        limit(&series(&[(6, 1_000, over)]).points[0], &asked).unwrap()
+    };
+    let held = of(20, false);
+    assert!(held.claim.starts_with("the target kept up with") && held.remedy.contains("raise --rate"), "{held:?}");
+    for (over, is_search, part) in [
+        (400, false, "ask for a lower --rate"),
+        (95, false, "measure longer"),
+        (20, true, "without --slo"),
+        (400, true, "without --slo"),
+    ] {
+        let limit = of(over, is_search);
+        assert_eq!(limit.bound, Bottleneck::AskedRate);
+        assert!(!limit.claim.contains("kept up") && !limit.remedy.contains("raise"), "{limit:?}");
+        assert!(limit.remedy.contains(part), "{limit:?}");
     }
 }
 
