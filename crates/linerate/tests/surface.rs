@@ -147,7 +147,7 @@ fn a_benchmark_file_of_warp_runs() {
     assert!(output.status.success(), "{}", shown(&output));
     let asked = view(&home.path().join("out")).run.asked;
     let point = &asked.points[0];
-    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=3,put=2"));
+    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=60,put=40"));
     assert_eq!((point.size.as_str(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct WorkFlags {
     /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
-    /// Weights of `--op mixed`.
+    /// Weights of `--op mixed`. Reports name a mix by percent, where these are whole numbers.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
     #[command(flatten)]
