@@ -150,10 +150,11 @@ mod tests {
         .unwrap();
         let path = file.path().display().to_string();
         for (beside, expected) in [
-            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
-            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
-            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m --precision=none"),
+            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--precision 5%", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
         ] {
             let given = format!("linerate bench --config {path} {beside}");
             let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();
