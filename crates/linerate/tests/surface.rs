@@ -203,12 +203,12 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("retention", "not measured here: retention of objects"),
         (
             "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
-            "as a whole:\n  linerate bench --op put --host a:9000 --concurrent 4 --max-rate 9/s --obj.size 10MiB \
-             --duration 5m --precision none\n  --md5: ",
+            "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 --max-rate \
+             9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
         ),
         (
             "get --host h --secret-key QQQQQQQQ --no-color",
-            "--op get --host h --secret-key … --obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m \
+            "--op get --bucket warp-benchmark-bucket --host h --secret-key … --obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m \
              --precision none\n  --no-color: set NO_COLOR=1",
         ),
     ] {
