@@ -20,6 +20,10 @@ use crate::failure::Failure;
 use crate::processors::processors;
 use flags::TargetFlags;
 
+/// What is said where nobody gave the embedded target keys: it has no flags for them, whose values others could see.
+const NO_KEYS: &str = "the embedded target takes requests that are signed with keys, and there are none: set \
+                       AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, to any that clients are to have too";
+
 /// The folders that the target made, for whoever ends the process to remove.
 type Made = Arc<Mutex<Vec<TempDir>>>;
 
@@ -105,17 +109,15 @@ fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let threads = flags.threads.unwrap_or_else(processors);
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
     null::serve(flags.listen, threads, config, |address| tell(address, ca.as_deref()))
-        .map_err(|e| failed(e.to_string()))
+        .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }
 
 fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let failed = |why: String| Failure::Child { kind: "embedded", why };
-    let keys = Keys::default();
-    let credentials = credentials::find(&keys)?
-        .ok_or_else(|| failed("it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()))?;
+    let credentials = credentials::find_given(&Keys::default())?.ok_or_else(|| Failure::usage(NO_KEYS))?;
     let parent = flags.drive.clone().unwrap_or_else(std::env::temp_dir);
     let root = make_folder(&parent, made).map_err(failed)?;
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
     embedded::serve(&root, flags.listen, &credentials, config, |address| tell(address, ca.as_deref()))
-        .map_err(|e| failed(e.to_string()))
+        .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }

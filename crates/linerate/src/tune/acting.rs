@@ -143,7 +143,7 @@ pub(super) fn machine_of(state: &JournalFolder, id: Option<&str>) -> Result<Root
 }
 
 /// A name that no application has is bad usage, and no fault of the machine.
-fn unknown(id: &str, error: TuneError) -> Failure {
+pub(super) fn unknown(id: &str, error: TuneError) -> Failure {
     match error {
         TuneError::State { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::usage(format!("no application of changes is called {id:?}: see linerate tune log"))
