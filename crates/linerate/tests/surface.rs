@@ -203,13 +203,13 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("retention", "not measured here: retention of objects"),
         (
             "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
-            "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 --max-rate \
-             9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
+            "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 \
+             --max-rate 9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
         ),
         (
             "get --host h --secret-key QQQQQQQQ --no-color",
-            "--op get --bucket warp-benchmark-bucket --host h --secret-key … --obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m \
-             --precision none\n  --no-color: set NO_COLOR=1",
+            "--op get --bucket warp-benchmark-bucket --host h --secret-key … --obj.size 10MiB --objects 2500 \
+             --concurrent 20 --duration 5m --precision none\n  --no-color: set NO_COLOR=1",
         ),
     ] {
         let output = linerate().args(words(words_of_warp)).output().unwrap();
@@ -243,6 +243,7 @@ fn there_is_a_manual_page_for_every_verb() {
         let found = fs::read_to_string(pages.join(page)).expect(page);
         assert!(found.contains(".TH linerate") && found.contains(text), "{page}: {found}");
     }
+    assert!(pages.join("linerate-tune-diff.1").exists() && !pages.join("linerate-tune-watch.1").exists());
     let help = shown(&linerate().arg("--help").output().unwrap());
     let verbs = help.lines().skip_while(|l| !l.starts_with("Commands:")).skip(1).take_while(|l| !l.is_empty());
     for verb in verbs
