@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let beside = Beside { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
     let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
-        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load)?)?;
+        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load, printing::columns())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     interrupt::before_the_load()?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::shown;
 
-pub(crate) use self::look::{look, look_for_file};
+pub(crate) use self::look::{columns, look, look_for_file};
 pub(crate) use self::values::with_short_values;
 use crate::failure::Failure;
 use crate::masks::{whole, without_keys, without_used};
