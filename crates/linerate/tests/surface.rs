@@ -202,6 +202,10 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("versioned --host h", "\"versioned\" is a command of warp: not measured here: versions of objects"),
         ("retention", "not measured here: retention of objects"),
         (
+            "warp put",
+            "as a whole:\n  linerate bench --op put --host 127.0.0.1:9000 --bucket warp-benchmark-bucket --obj",
+        ),
+        (
             "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
             "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 \
              --max-rate 9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
