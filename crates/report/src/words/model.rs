@@ -474,8 +474,9 @@ pub(crate) fn measuring_error(explanation: &Explanation) -> String {
         None => measured,
         Some(curve) if is_own => format!("{measured}, and ± {} of the curve over requests in flight", percent(curve)),
         Some(curve) => {
-            let both = percent(observations.error_share.hypot(curve));
-            format!("± {both}: {measured} measured, ± {} of the curve over requests in flight", percent(curve))
+            // Rounded to whole percent, it would seem to be the curve's alone.
+            let both = 100.0 * observations.error_share.hypot(curve);
+            format!("± {both:.1} %: {measured} measured, ± {} of the curve over requests in flight", percent(curve))
         }
     }
 }
