@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use linerate_load::sigv4::Credentials;
 use linerate_load::target::{embedded, null};
 use linerate_record::load::OwnTarget;
 use linerate_wire::identity::{self, Identity};
@@ -28,11 +29,16 @@ const NO_KEYS: &str = "the embedded target takes requests that are signed with k
 type Made = Arc<Mutex<Vec<TempDir>>>;
 
 pub(crate) fn run(flags: &TargetFlags) -> Result<ExitCode, Failure> {
+    // Before standard input is looked at: where that has ended, a mistake would end with success.
+    let keys = match flags.kind {
+        OwnTarget::Null => None,
+        OwnTarget::Embedded => Some(credentials::find_given(&Keys::default())?.ok_or_else(|| Failure::usage(NO_KEYS))?),
+    };
     let made = Made::default();
     end_with_input_or_signal(&made)?;
-    match flags.kind {
-        OwnTarget::Null => serve_null(flags, &made),
-        OwnTarget::Embedded => serve_embedded(flags, &made),
+    match keys {
+        None => serve_null(flags, &made),
+        Some(keys) => serve_embedded(flags, &keys, &made),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -112,12 +118,11 @@ fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
         .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }
 
-fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
+fn serve_embedded(flags: &TargetFlags, keys: &Credentials, made: &Made) -> Result<(), Failure> {
     let failed = |why: String| Failure::Child { kind: "embedded", why };
-    let credentials = credentials::find_given(&Keys::default())?.ok_or_else(|| Failure::usage(NO_KEYS))?;
     let parent = flags.drive.clone().unwrap_or_else(std::env::temp_dir);
     let root = make_folder(&parent, made).map_err(failed)?;
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
-    embedded::serve(&root, flags.listen, &credentials, config, |address| tell(address, ca.as_deref()))
+    embedded::serve(&root, flags.listen, keys, config, |address| tell(address, ca.as_deref()))
         .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }
