@@ -250,11 +250,8 @@ fn there_is_a_manual_page_for_every_verb() {
     assert!(pages.join("linerate-tune-diff.1").exists() && !pages.join("linerate-tune-watch.1").exists());
     let help = shown(&linerate().arg("--help").output().unwrap());
     let verbs = help.lines().skip_while(|l| !l.starts_with("Commands:")).skip(1).take_while(|l| !l.is_empty());
-    for verb in verbs
-        .filter_map(|l| l.strip_prefix("  ")?.split(' ').next())
-        .filter(|verb| !verb.is_empty())
-        .filter(|verb| *verb != "help")
-    {
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for verb in verbs.filter(|verb| !["", "help"].contains(verb)) {
         assert!(pages.join(format!("linerate-{verb}.1")).exists(), "{verb}");
     }
 }
