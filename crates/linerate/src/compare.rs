@@ -10,7 +10,7 @@ use linerate_analysis::records::Records;
 use linerate_report::comparison;
 
 use crate::failure::{Failure, code};
-use crate::{folder, named, printing};
+use crate::{folder, named, printing, views};
 use flags::{CompareFlags, CompareFormat};
 
 /// What is wrong with the runs that the flags name.
@@ -44,7 +44,11 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("{given}: {why}. {}", comparison::HOW_TO_MAKE_RUNS)));
     }
     // The folders' lines have been read: only a histogram inside one can still be damaged.
-    let found = compare(&a, &b, threshold).map_err(|e| Failure::usage(format!("a run folder is damaged: {e}")))?;
+    let found = compare(&a, &b, threshold).map_err(|error| {
+        let mut all = flags.a.0.iter().chain(&flags.b.0).zip(a.iter().chain(&b));
+        let first = all.find(|(_, records)| records.damaged().is_some());
+        first.map_or_else(|| Failure::usage(&error), |(path, records)| views::damaged(path, records, &error))
+    })?;
     if found.series.iter().all(|series| series.points.is_empty()) {
         return Err(Failure::usage(format!(
             "the runs have no point in common: {}; measure the same operations, sizes and requests in flight",

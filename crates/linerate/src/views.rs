@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use linerate_analysis::build;
+use linerate_analysis::records::Records;
 use linerate_analysis::view::View;
+use linerate_record::histogram::DecodeError;
 
 use crate::failure::Failure;
 use crate::{folder, masks};
@@ -11,7 +13,13 @@ use crate::{folder, masks};
 /// Reads a run folder and computes its view.
 pub(crate) fn view_of(path: &Path) -> Result<View, Failure> {
     let records = folder::read(path)?;
-    build::build(&records).map_err(|e| Failure::NotARun { path: path.to_owned(), why: e.to_string() })
+    build::build(&records).map_err(|error| damaged(path, &records, &error))
+}
+
+/// Why figures cannot be made of records that were read: a histogram in them is none, in which file and line.
+pub(crate) fn damaged(path: &Path, records: &Records, error: &DecodeError) -> Failure {
+    let why = records.damaged().unwrap_or_else(|| error.to_string());
+    Failure::NotARun { path: path.to_owned(), why }
 }
 
 /// Writes `report.html` into a run folder.

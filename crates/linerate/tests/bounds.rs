@@ -238,6 +238,11 @@ fn a_histogram_that_is_finer_than_any_of_linerate_is_refused() {
     let output = bounded(home.path(), &[], "report run");
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("5 significant digits"), "{}", shown(&output));
+    let place = "run is not a run folder that this linerate can read: intervals.jsonl, line 1: ";
+    assert!(shown(&output).contains(place), "{}", shown(&output));
+    bench_view(&home.path().join("whole"), flags);
+    let output = bounded(home.path(), &[], "compare whole run");
+    assert!(output.status.code() == Some(2) && shown(&output).contains(place), "{}", shown(&output));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns};
 
@@ -31,10 +32,17 @@ pub struct ForetoldRun<'r> {
     pub notes: &'r [String],
 }
 
-/// What a run would do.
+/// Columns of what a line begins with.
+const LEAD: usize = 9;
+
+/// What a run would do, in lines of at most `columns` columns where that is said.
 #[must_use]
-pub fn dry_run(of: &ForetoldRun<'_>) -> String {
+pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
     let (load, id) = (of.load, of.id);
+    let line = |lead: &str, text: &str| {
+        let text = columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns, LEAD));
+        format!("{lead:<LEAD$}{text}\n")
+    };
     let target = target_in_words(load);
     let (bucket, prefix) = (&load.endpoint.bucket, &load.endpoint.prefix);
     let place = if load.objects.list_existing {
@@ -42,21 +50,19 @@ pub fn dry_run(of: &ForetoldRun<'_>) -> String {
     } else {
         format!("s3://{bucket}/{prefix}linerate-{id}-xxxxxxxx/, with random digits for each x")
     };
-    let mut text = format!("target   {target}\nobjects  {place}\nload     {}\n", load_in_words(load, of.before));
+    let mut text = line("target", &target) + &line("objects", &place);
+    text.push_str(&line("load", &load_in_words(load, of.before)));
     for work in &load.work {
         for size in &work.sizes {
             let _ = writeln!(text, "           {} {size}", work.workload);
         }
     }
-    let _ = writeln!(text, "writes   {}", written_in_words(load, of.before).trim_start_matches("written: "));
+    text.push_str(&line("writes", written_in_words(load, of.before).trim_start_matches("written: ")));
     let time = duration_ns(of.most_ms as f64 * 1e6);
-    let _ = writeln!(text, "time     at most {time}, beside what is written before, deleted after, and ceilings");
-    if let Some(why) = of.consent {
-        let _ = writeln!(text, "consent  {why}");
-    }
-    for note in of.notes {
-        let _ = writeln!(text, "note     {note}");
-    }
+    let time = format!("at most {time}, beside what is written before, deleted after, and ceilings");
+    text.push_str(&line("time", &time));
+    of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
+    of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
     text.push_str("nothing was reached, written or deleted\n");
     text
 }
@@ -184,7 +190,7 @@ mod tests {
         let of =
             ForetoldRun { load: &load, id: "x", before, most_ms: 480_000, consent: Some("it asks"), notes: &notes };
         assert_eq!(
-            dry_run(&of),
+            dry_run(&of, None),
             "target   a:9000, b:9000\n\
              objects  s3://bucket/under/linerate-x-xxxxxxxx/, with random digits for each x\n\
              load     4 searches for the knee of get, put with up to 256 requests in flight and objects up to 1 MiB, \
@@ -198,7 +204,7 @@ mod tests {
         own.endpoint.server = Server::Own { kind: OwnTarget::Embedded, drive: None };
         own.objects.list_existing = true;
         own.work.truncate(1);
-        let text = dry_run(&ForetoldRun { load: &own, before: NOTHING, consent: None, notes: &[], ..of });
+        let text = dry_run(&ForetoldRun { load: &own, before: NOTHING, consent: None, notes: &[], ..of }, None);
         for part in [
             "target   linerate's own embedded target, started for the run\n",
             "objects  s3://bucket/under/, what is there\n",
@@ -207,6 +213,19 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn lines_fit_a_terminal_and_are_whole_elsewhere() {
+        let load = load(&["get", "put"], &["1MiB"], Levels::Searched { highest: 256 });
+        let notes = ["a word ".repeat(30)];
+        let of = ForetoldRun { load: &load, id: "x", before: NOTHING, most_ms: 480_000, consent: None, notes: &notes };
+        let (narrow, whole) = (dry_run(&of, Some(80)), dry_run(&of, None));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(whole.lines().any(|line| line.chars().count() > 100), "{whole}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&whole));
+        assert!(narrow.lines().any(|line| line.starts_with("         ")), "what goes on is below what it goes on with");
     }
 
     #[test]

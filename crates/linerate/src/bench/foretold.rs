@@ -7,12 +7,20 @@ use super::beforehand::beforehand;
 use crate::failure::Failure;
 use crate::{consent, timing};
 
-pub(super) fn reported(load: &Load, id: &str, notes: &[String], yes_load: bool) -> Result<String, Failure> {
+/// Lines of at most `columns` columns, where that is said.
+pub(super) fn reported(
+    load: &Load,
+    id: &str,
+    notes: &[String],
+    yes_load: bool,
+    columns: Option<usize>,
+) -> Result<String, Failure> {
     let (hosts, consent) = match &load.endpoint.server {
         Server::Hosts { authorities, .. } => (authorities.len(), consent::foretold(authorities, yes_load)),
         Server::Own { .. } => (1, None),
     };
     let timing = timing::timing(load, hosts)?;
     let most_ms = load.series() as u64 * timing.series_ms(&load.levels);
-    Ok(dry_run(&ForetoldRun { load, id, before: beforehand(load), most_ms, consent: consent.as_deref(), notes }))
+    let foretold = ForetoldRun { load, id, before: beforehand(load), most_ms, consent: consent.as_deref(), notes };
+    Ok(dry_run(&foretold, columns))
 }

@@ -15,8 +15,7 @@ use crate::{folder, views};
 /// Reads what came of a load. Times, fingerprint and the rest are the caller's.
 pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<CellOutcome, Failure> {
     let records = folder::read(path)?;
-    let records =
-        together(&records).map_err(|error| Failure::NotARun { path: path.to_owned(), why: error.to_string() })?;
+    let records = together(&records).map_err(|error| views::damaged(path, &records, &error))?;
     let measured = records.points.iter().find_map(|line| match line {
         PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some(begin.point),
         _ => None,
