@@ -229,6 +229,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
     let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
+    let slots_ns = measured_ms as f64 * 1e6 * f64::from(begin.spec.concurrency.max(1));
+    let of_slots = |ns: u64| (ns as f64 / slots_ns).min(1.0);
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
@@ -244,6 +246,9 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         moved_bytes: sum.moved_bytes,
         retries: sum.retries,
         throttled: sum.throttled,
+        retry_after_s: sum.retry_after_s,
+        rested_share: of_slots(measured.iter().map(|i| i.rested_ns).sum()),
+        paused_share: of_slots(measured.iter().map(|i| i.paused_ns).sum()),
         open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: tails(&sum.total, |row| Some(&row.total))?,

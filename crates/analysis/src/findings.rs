@@ -28,6 +28,7 @@ mod levels;
 mod littles_law;
 mod not_steady;
 mod packet_loss;
+mod rests;
 mod still_rising;
 mod stolen_time;
 mod stopped;
@@ -42,7 +43,7 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 21] = [
+const OF_SERIES: [OfSeries; 22] = [
     disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
@@ -63,6 +64,7 @@ const OF_SERIES: [OfSeries; 21] = [
     few_stalls::of_series,
     uneven_curve::of_series,
     throttling::of_series,
+    rests::of_series,
     late_starts::of_series,
 ];
 

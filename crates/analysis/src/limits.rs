@@ -1,8 +1,8 @@
 //! Who bound a point.
 //!
-//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's own
-//! threads; a NIC of this machine; what disturbed the point; this machine's processors, where the target shares them;
-//! and only when none of these was full, and it was not lost for a while, the target.
+//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's
+//! rests after failures; its own threads; a NIC of this machine; what disturbed the point; this machine's processors,
+//! where the target shares them; and only when none of these was full, and it was not lost for a while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
@@ -12,6 +12,7 @@ use crate::disturbance::{self, Others};
 use crate::lost::lost_ms;
 use crate::open_loop;
 use crate::records::Records;
+use crate::rests;
 use crate::view::{Bottleneck, ClientCeiling, MachineSample, Measure, Point, Series, SeriesLimit};
 
 /// Share of its time from which an event-loop thread counts as full.
@@ -56,6 +57,7 @@ pub fn find(
     let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
     open_loop::limit(best)
         .or_else(|| rate_cap(best, &intervals, records))
+        .or_else(|| rests::limit(best))
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))

@@ -81,6 +81,11 @@ pub struct RunSummary {
     pub processors: u32,
 }
 
+/// Whether a figure is what most points have: it is left out of the JSON of each then.
+fn is_none_of_it<T: Default + PartialEq>(figure: &T) -> bool {
+    *figure == T::default()
+}
+
 /// The unit in which a series' throughput is told first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -159,6 +164,8 @@ pub enum Bottleneck {
     RateCap,
     /// `--rate`: the target kept up with it.
     AskedRate,
+    /// linerate rested after connections that failed, or paused because the target asked for it.
+    Rests,
     /// The target, or the way to it.
     Target,
 }
@@ -210,6 +217,15 @@ pub struct Point {
     /// Attempts that the target refused because it was asked too much.
     #[serde(default)]
     pub throttled: u64,
+    /// The longest pause that a reply asked for by `Retry-After`, in seconds.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub retry_after_s: u64,
+    /// Share of the time of all slots that they rested after connections that failed, from 0 to 1.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub rested_share: f64,
+    /// The same because the target asked for a pause.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub paused_share: f64,
     /// The open loop; absent in a closed one.
     #[serde(default)]
     pub open: Option<OpenLoop>,

@@ -52,9 +52,11 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether there is no connection, or none any more.
+    /// Whether it cost a connection at once and brought no reply, so that to ask again at once could go on as fast as
+    /// the processor allows.
     pub(crate) const fn is_broken_connection(&self) -> bool {
-        matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Unanswered | Failure::Reset)
+        let lost = matches!(self, Failure::Closed | Failure::Unanswered | Failure::Reset);
+        lost || matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Malformed(_))
     }
 
     /// Whether the same request may succeed when it is made again. An answer that was wrong is not asked away.

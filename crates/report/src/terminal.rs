@@ -9,7 +9,7 @@ use linerate_analysis::view::{
 };
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::shown;
-use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns, percent};
 
 use crate::ink::Ink;
 use crate::words::{self, ABSENT};
@@ -164,12 +164,16 @@ fn errors(point: &Point) -> String {
 
 /// Attempts that a row of figures has no room for.
 fn attempts_line(point: &Point, look: TextStyle) -> String {
-    let retries = point.retry_count();
-    if retries == 0 && point.throttled == 0 {
-        return String::new();
+    let (retries, rests) = (point.retry_count(), point.rested_share + point.paused_share);
+    let mut parts = Vec::new();
+    if retries > 0 || point.throttled > 0 {
+        let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
+        parts.push(format!("{retries} attempts were made again, {throttled} were throttled"));
     }
-    let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
-    hanging("   also", 8, &format!("{retries} attempts were made again, {throttled} were throttled"), look)
+    if rests > 0.0 {
+        parts.push(format!("slots rested {} of their time after failures", percent(rests)));
+    }
+    hanging("   also", 8, &parts.join("; "), look)
 }
 
 /// What an open loop tells beside its row.
@@ -422,6 +426,9 @@ mod tests {
             errors: [("timeout".to_owned(), 3)].into(),
             retries: Default::default(),
             throttled: 0,
+            retry_after_s: 0,
+            rested_share: 0.0,
+            paused_share: 0.0,
             open: None,
             ttfb: Default::default(),
             total: Default::default(),

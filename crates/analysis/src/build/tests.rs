@@ -32,6 +32,9 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),
         throttled: 0,
+        retry_after_s: 0,
+        rested_share: 0.0,
+        paused_share: 0.0,
         open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
@@ -115,6 +118,8 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
+                rested_ns: 0,
+                paused_ns: 0,
                 open: None,
                 rows: vec![row(0, rate(c), 1 << 20, fast_ns), row(1, rate(c), 1 << 20, fast_ns * 4 / 3)],
             });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use linerate_analysis::view::{BoundFigures, CpuCost, Estimate, Latency, Point, View};
-use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
 use super::markup::{Cells, Exact, escaped, table};
 use crate::words;
@@ -68,7 +68,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 18] = [
+const THROUGHPUT_HEADS: [&str; 19] = [
     "Series",
     "Load|requests in flight, or those asked for per second in an open loop",
     "Point|its number in the run",
@@ -87,6 +87,7 @@ const THROUGHPUT_HEADS: [&str; 18] = [
     "Failed",
     "Made again|attempts that failed and were made again",
     "Throttled|attempts that the target refused because it was asked too much",
+    "Rested|share of the slots' time: after connections that failed, and because the target asked for it (Retry-After)",
 ];
 
 fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
@@ -110,12 +111,24 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .words(words::ended(point.ended))
         .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
         .markup(&kinds(&Cells::of(point.point, exact), "retries", &point.retries))
-        .figure("throttled", point.throttled, &words::grouped(point.throttled));
+        .figure("throttled", point.throttled, &words::grouped(point.throttled))
+        .markup_or_none(&rests(&Cells::of(point.point, exact), point));
     cells.into_row()
 }
 
 fn half_width(cells: &mut Cells, field: &str, estimate: &Estimate) {
     cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
+}
+
+/// Rests, of which there are none as a rule.
+fn rests(cells: &Cells, point: &Point) -> String {
+    let shares = [("rested_share", point.rested_share, ""), ("paused_share", point.paused_share, " as asked")];
+    let shares = shares
+        .into_iter()
+        .filter(|(_, share, _)| *share > 0.0)
+        .map(|(field, share, why)| format!("<span{}>{}</span>{why}", cells.attributes(field, &share), percent(share)));
+    let shares: Vec<String> = shares.collect();
+    if shares.is_empty() { "0".to_owned() } else { shares.join(", ") }
 }
 
 /// Failures by kind: `12 timeout, 3 http 503`.

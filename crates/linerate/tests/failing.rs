@@ -1,0 +1,63 @@
+//! Loads of which requests fail: what the run says of its target, and of itself.
+
+mod running;
+#[path = "hostile/server.rs"]
+#[expect(dead_code, reason = "each test binary uses a part")]
+mod server;
+
+use std::collections::BTreeMap;
+
+use linerate_analysis::view::Bottleneck;
+use linerate_record::finding::FindingKind;
+use running::{bench, points, shown, view};
+use server::{Hostile, Manner, ReceivedRequest, Said, reply};
+use tempfile::tempdir;
+
+fn flags(hostile: &Hostile, more: &str) -> String {
+    let usual = "--obj.size 1000 --concurrent 2 --threads 1 --precision none --no-ceiling --quiet";
+    format!("--host {} {usual} {more}", hostile.address)
+}
+
+/// A GET of an object, and its number among those of this server.
+fn gets(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<u64> {
+    let of_object = asked.method == "GET" && !asked.key.is_empty();
+    let number = objects.get("counted/gets").copied().unwrap_or(0);
+    of_object.then(|| objects.insert("counted/gets".into(), number + 1));
+    of_object.then_some(number)
+}
+
+#[test]
+fn rests_after_failures_are_told_and_bound_only_where_linerate_rested() {
+    let cases: [(&str, Manner, bool); 2] = [
+        (
+            "errors as answers",
+            |a, objects| {
+                let number = gets(a, objects)?;
+                (number % 100 == 99).then(|| Said::Answer(reply("500 Internal Server Error", "")))
+            },
+            false,
+        ),
+        (
+            "pauses",
+            |a, objects| {
+                let slow_down = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+                (gets(a, objects)? % 500 == 499).then(|| Said::Answer(slow_down.to_vec()))
+            },
+            true,
+        ),
+    ];
+    for (what, manner, rested) in cases {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, "--op get --objects 20 --duration 4s --warmup 0s"));
+        let view = view(out.path());
+        let (point, limit) = (points(&view)[0].clone(), view.series[0].limit.clone());
+        assert!(point.error_count() > 0, "{what}: {}", shown(&output));
+        let told = view.findings.iter().find(|f| f.kind == FindingKind::RestedAfterFailures);
+        assert_eq!((told.is_some(), point.paused_share > 0.05), (rested, rested), "{what}: {point:?}");
+        assert!(point.rested_share < 0.01, "{what}: {point:?}");
+        let rests = limit.filter(|limit| limit.bound == Bottleneck::Rests);
+        assert_eq!(rests.as_ref().is_some_and(|limit| limit.claim.contains("of the slots' time")), rested, "{what}");
+        assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "{what}: {:?}", view.findings);
+        assert_eq!(told.is_some_and(|f| f.evidence.contains("1 s at the longest")), rested, "{what}: {told:?}");
+    }
+}
