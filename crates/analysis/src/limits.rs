@@ -9,7 +9,7 @@ use linerate_record::units::{Rate, bits_per_s, count};
 
 use crate::counters::samples_of;
 use crate::disturbance::{self, Others};
-use crate::lost::lost_ms;
+use crate::lost::{lost_ms, wrong_ms};
 use crate::open_loop;
 use crate::records::Records;
 use crate::rests;
@@ -65,10 +65,11 @@ pub fn find(
         .or_else(|| (!was_lost(best, &intervals)).then(|| target(best, ceiling, measure)))
 }
 
-/// Whether the target was lost for a part of the point: what it gave then is no limit of it.
+/// Whether the target was lost for a part of the point, or answered nothing but errors: what it gave then is no limit
+/// of it.
 fn was_lost(best: &Point, intervals: &[&Interval]) -> bool {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup).collect();
-    lost_ms(best, &measured) > 0
+    lost_ms(best, &measured) + wrong_ms(best, &measured) > 0
 }
 
 fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {

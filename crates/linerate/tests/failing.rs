@@ -61,3 +61,35 @@ fn rests_after_failures_are_told_and_bound_only_where_linerate_rested() {
         assert_eq!(told.is_some_and(|f| f.evidence.contains("1 s at the longest")), rested, "{what}: {told:?}");
     }
 }
+
+#[test]
+fn a_target_that_answers_wrongly_or_asks_for_pauses_is_not_lost() {
+    let cases: [(&str, Manner, &str); 3] = [
+        (
+            "pauses",
+            |a, objects| {
+                let busy = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n";
+                gets(a, objects).map(|_| Said::Answer(busy.to_vec()))
+            },
+            "the target answered HTTP 503 to every request and asked for a pause of 2 s",
+        ),
+        (
+            "errors",
+            |a, objects| gets(a, objects).map(|_| Said::Answer(reply("500 Internal Server Error", ""))),
+            "the target answered HTTP 500 to every request",
+        ),
+        (
+            "bodies of others",
+            |a, objects| gets(a, objects).map(|_| Said::Answer(reply("200 OK", &"y".repeat(1000)))),
+            "every answer had the wrong body",
+        ),
+    ];
+    for (what, manner, claim) in cases {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, "--op get --verify --objects 20 --duration 5s --warmup 0s"));
+        assert_eq!(output.status.code(), Some(4), "{what}: {}", shown(&output));
+        let view = view(out.path());
+        assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "{what}: {:?}", view.findings);
+        assert!(shown(&output).lines().last().is_some_and(|line| line.contains(claim)), "{what}: {}", shown(&output));
+    }
+}

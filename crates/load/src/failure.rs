@@ -176,6 +176,36 @@ mod tests {
     }
 
     #[test]
+    fn the_kind_of_a_failure_says_whether_somebody_answered() {
+        use linerate_record::run::is_answer;
+        let answers = [
+            Failure::Malformed(Malformed::Syntax),
+            Failure::Status(503, Some("SlowDown".into())),
+            Failure::Redirect(307, "other".into()),
+            Failure::ShortBody,
+            Failure::LongBody,
+            Failure::WrongRange,
+            Failure::WrongBody,
+            Failure::WrongLength,
+            Failure::NotS3("<html>".into()),
+            Failure::Blanks,
+            Failure::Listing("of another bucket"),
+            Failure::Lacking("a length"),
+            Failure::EarlyReply,
+        ];
+        let none = [
+            Failure::Connect("refused"),
+            Failure::Tls("expired"),
+            Failure::Timeout,
+            Failure::Reset,
+            Failure::Unanswered,
+            Failure::Closed,
+        ];
+        assert!(answers.iter().all(|why| is_answer(&why.to_string())), "{answers:?}");
+        assert!(none.iter().all(|why| !is_answer(&why.to_string())), "{none:?}");
+    }
+
+    #[test]
     fn throttling_is_told_from_trouble() {
         let status = |status, code: Option<&str>| Failure::Status(status, code.map(str::to_owned));
         for (why, retry_after, throttling) in [

@@ -16,6 +16,7 @@
 use std::fmt;
 
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
+pub use kind::is_answer;
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ use crate::slo::Slo;
 use crate::units::count;
 
 mod interval;
+mod kind;
 mod manifest;
 
 /// Version of the folder's schema. Readers refuse a larger one.

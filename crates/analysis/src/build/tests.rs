@@ -390,7 +390,7 @@ fn errors_are_counted_apart_and_graded() {
     let point = &view.series[0].points[0];
     assert_eq!((point.error_count(), point.requests, point.total.count), (1, 1000, 1000));
     let finding = view.findings.iter().find(|f| f.kind == FindingKind::RequestErrors).unwrap();
-    assert!(finding.claim.contains("0.100 %") && finding.evidence.contains("http 503: 1"), "{finding:?}");
+    assert!(finding.claim.contains("0.0999 %") && finding.evidence.contains("http 503: 1"), "{finding:?}");
     records.intervals[3].rows[0].errors.insert("wrong body".into(), 1);
     assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
 }

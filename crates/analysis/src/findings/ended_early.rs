@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{PointLine, StopReason};
 
+use super::errors::all_answers;
 use super::{Run, kinds_of};
 use crate::view::Point;
 
@@ -12,7 +13,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
         Some(StopReason::NoSuccess) => (
             Severity::Serious,
-            "requests failed, and none succeeded for ten seconds",
+            "requests failed, and none succeeded for ten seconds or more",
             "check credentials, bucket and the target's log, then run again",
         ),
         Some(StopReason::ErrorLimit) => (
@@ -59,9 +60,9 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         claim: if ended == StopReason::ErrorLimit {
             format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
         } else {
-            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+            format!("point {point} was given up in its warm-up: {}", none_succeeded(run, point))
         },
-        evidence: errors_of(run, point),
+        evidence: kinds_of(&errors_of(run, point)),
         remedy: "check credentials, bucket and the target's log, then run again".into(),
     };
     given_up.map(finding).collect()
@@ -72,12 +73,20 @@ fn failed(point: &Point) -> String {
     if point.errors.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&point.errors)) }
 }
 
+/// In which way no request of a point succeeded.
+fn none_succeeded(run: &Run<'_>, point: u32) -> String {
+    let of_point = run.records.intervals.iter().filter(|i| i.point == point);
+    let retry_after_s = of_point.flat_map(|i| &i.rows).map(|row| row.retry_after_s).max().unwrap_or(0);
+    let answers = all_answers(&errors_of(run, point), retry_after_s);
+    answers.unwrap_or_else(|| "requests failed, and none succeeded".to_owned())
+}
+
 /// Every kind of error of a point, its warm-up included.
-fn errors_of(run: &Run<'_>, point: u32) -> String {
+fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
     let mut kinds = BTreeMap::<String, u64>::new();
     let rows = run.records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows());
     for (kind, n) in rows.flat_map(|r| &r.errors) {
         *kinds.entry(kind.clone()).or_default() += n;
     }
-    kinds_of(&kinds)
+    kinds
 }
