@@ -156,7 +156,8 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let manifest = &records.manifest;
     let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
     let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
-    let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
+    let whole = |p: &&Point| p.ended.is_some_and(|ended| !ended.ends_the_run());
+    let ended = series.iter().flat_map(|s| &s.points).filter(whole).count();
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
     let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
     let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());

@@ -60,7 +60,8 @@ pub struct RunSummary {
     pub started_unix_ms: u64,
     /// From the first point's begin to the last record, in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether every point that was asked for has ended.
+    /// Whether every point that was asked for was measured to its end: none was cut short by Ctrl-C, `--error-limit` or
+    /// `--abort-if`.
     pub complete: bool,
     /// Length of one interval in milliseconds.
     pub interval_ms: u64,

@@ -284,6 +284,14 @@ pub enum StopReason {
     Canary,
 }
 
+impl StopReason {
+    /// Whether it ended the run with the point, which was not measured to its end then.
+    #[must_use]
+    pub const fn ends_the_run(self) -> bool {
+        matches!(self, StopReason::Interrupted | StopReason::ErrorLimit | StopReason::Canary)
+    }
+}
+
 /// A point has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointEnd {

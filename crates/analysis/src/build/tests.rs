@@ -231,6 +231,30 @@ fn a_run_cut_off_keeps_its_figures_and_says_so() {
 }
 
 #[test]
+fn a_run_whose_last_point_was_cut_short_is_not_complete() {
+    for (ended, complete) in [
+        (StopReason::Duration, true),
+        (StopReason::Precise, true),
+        (StopReason::ObjectsExhausted, true),
+        (StopReason::NoSuccess, true),
+        (StopReason::Interrupted, false),
+        (StopReason::ErrorLimit, false),
+        (StopReason::Canary, false),
+    ] {
+        let mut records = records(&[1, 2], |_| 5);
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.ended = ended;
+        let view = build(&records).unwrap();
+        let reported = view.findings.iter().find(|f| f.kind == FindingKind::Incomplete);
+        assert_eq!((view.run.complete, reported.is_none()), (complete, complete), "{ended:?}");
+        assert!(
+            reported.is_none_or(|f| f.evidence == "2 of 2 points have figures, 1 of them cut short"),
+            "{reported:?}"
+        );
+    }
+}
+
+#[test]
 fn full_threads_name_the_client() {
     let mut records = records(&[1, 2], |_| 5);
     for interval in &mut records.intervals {
