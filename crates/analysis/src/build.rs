@@ -201,6 +201,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let seconds = measured_ms as f64 / 1e3;
     let rows: Vec<&IntervalRow> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = summed(rows.iter().copied())?;
+    let of_warmup = summed(intervals.iter().filter(|i| i.warmup).flat_map(|i| i.whole_rows()))?;
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
@@ -245,6 +246,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         requests: sum.requests,
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
+        warmup_requests: of_warmup.requests,
+        warmup_errors: of_warmup.errors,
         retries: sum.retries,
         throttled: sum.throttled,
         retry_after_s: sum.retry_after_s,

@@ -88,6 +88,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         let label = &format!("{} {}", series.workload, series.size);
         for point in &series.points {
             all.extend(errors::of_point(label, point, run));
+            all.extend(errors::in_warmup(label, point));
             all.extend(target_lost::of_point(label, point, run));
             all.extend(ended_early::of_point(label, point));
             all.extend(open_loop::findings(label, point));

@@ -212,6 +212,12 @@ pub struct Point {
     pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Requests that succeeded in the warm-up.
+    #[serde(default)]
+    pub warmup_requests: u64,
+    /// Requests that failed in the warm-up, by kind; they are in no other figure.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub warmup_errors: BTreeMap<String, u64>,
     /// Attempts that failed and were made again, by kind.
     #[serde(default)]
     pub retries: BTreeMap<String, u64>,
@@ -284,6 +290,18 @@ impl Point {
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// Requests that failed in the warm-up.
+    #[must_use]
+    pub fn warmup_error_count(&self) -> u64 {
+        self.warmup_errors.values().sum()
+    }
+
+    /// Requests that ended, well or not, the warm-up included.
+    #[must_use]
+    pub fn ended_with_warmup(&self) -> u64 {
+        self.requests + self.error_count() + self.warmup_requests + self.warmup_error_count()
     }
 
     /// Attempts that failed and were made again.

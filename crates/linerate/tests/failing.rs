@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use running::{bench, points, shown, view};
+use running::{bench, linerate, points, shown, view};
 use server::{Hostile, Manner, ReceivedRequest, Said, reply};
 use tempfile::tempdir;
 
@@ -91,5 +91,26 @@ fn a_target_that_answers_wrongly_or_asks_for_pauses_is_not_lost() {
         let view = view(out.path());
         assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "{what}: {:?}", view.findings);
         assert!(shown(&output).lines().last().is_some_and(|line| line.contains(claim)), "{what}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn failures_in_the_warm_up_are_told_and_fail_a_threshold() {
+    let fails_at_first: Manner =
+        |a, objects| (gets(a, objects)? < 50).then(|| Said::Answer(reply("500 Internal Server Error", "")));
+    let (hostile, out) = (Hostile::serve(fails_at_first), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, "--op get --objects 20 --duration 2s --warmup 1s"));
+    let view = view(out.path());
+    let point = points(&view)[0].clone();
+    assert!(point.errors.is_empty() && point.requests > 0 && point.warmup_requests > 0, "{}", shown(&output));
+    assert_eq!(point.warmup_errors, BTreeMap::from([("http 500".to_owned(), 50)]));
+    let found = view.findings.iter().find(|f| f.kind == FindingKind::RequestErrors).unwrap();
+    assert!(found.claim.contains("50 requests failed in the warm-up") && found.evidence == "http 500: 50", "{found:?}");
+    let report = |more: &[&str]| linerate().arg("report").arg(out.path()).args(more).output().unwrap();
+    assert!(shown(&report(&[])).contains("50 failed in warm-up"), "{}", shown(&report(&[])));
+    for (threshold, code) in [("errors>0", 5), ("get.errors>90%", 0)] {
+        let held = report(&["--fail-if", threshold, "--format", "junit"]);
+        assert_eq!(held.status.code(), Some(code), "{threshold}: {}", shown(&held));
+        assert_eq!(shown(&held).contains("50 of them in the warm-up"), code == 5, "{threshold}: {}", shown(&held));
     }
 }

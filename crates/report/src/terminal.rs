@@ -156,10 +156,8 @@ fn client_lines(point: &Point, measure: Measure) -> String {
 }
 
 fn errors(point: &Point) -> String {
-    match point.error_count() {
-        0 => String::new(),
-        n => format!("  {} failed", count(n as f64)),
-    }
+    let told = |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
+    [told(point.error_count(), ""), told(point.warmup_error_count(), " in warm-up")].concat()
 }
 
 /// Attempts that a row of figures has no room for.
@@ -426,6 +424,8 @@ mod tests {
             errors: [("timeout".to_owned(), 3)].into(),
             retries: Default::default(),
             throttled: 0,
+            warmup_requests: 0,
+            warmup_errors: Default::default(),
             retry_after_s: 0,
             rested_share: 0.0,
             paused_share: 0.0,

@@ -32,6 +32,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),
         throttled: 0,
+        warmup_requests: 0,
+        warmup_errors: Default::default(),
         retry_after_s: 0,
         rested_share: 0.0,
         paused_share: 0.0,

@@ -50,6 +50,27 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     })
 }
 
+/// Requests of a point that failed in its warm-up are in none of its figures, and no less for that.
+pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
+    let failed = point.warmup_error_count();
+    let all = point.ended_with_warmup();
+    let share = failed as f64 / (failed + point.warmup_requests).max(1) as f64;
+    let requests = if failed == 1 { "1 request".to_owned() } else { format!("{failed} requests") };
+    (failed > 0).then(|| Finding {
+        kind: FindingKind::RequestErrors,
+        severity: if too_many_failed(failed, all) { Severity::Serious } else { Severity::Warning },
+        confidence: Confidence::Certain,
+        points: vec![point.point],
+        claim: format!(
+            "{requests} failed in the warm-up, {} of those that ended there ({label}, {} in flight)",
+            percent(share),
+            point.concurrency
+        ),
+        evidence: kinds_of(&point.warmup_errors),
+        remedy: "find out why the target failed when the load began; figures are of the time after that".into(),
+    })
+}
+
 /// What a target did that answered every request, and each with an error; `None` where some were not answered.
 pub(super) fn all_answers(errors: &BTreeMap<String, u64>, retry_after_s: u64) -> Option<String> {
     if errors.is_empty() || !errors.keys().all(|kind| is_answer(kind)) {
@@ -106,6 +127,22 @@ mod tests {
             );
         }
         assert!(!kinds(&build(&records(&[1, 2], |_| 50)).unwrap()).contains(&FindingKind::RequestErrors));
+    }
+
+    #[test]
+    fn failures_in_the_warm_up_are_told_apart_and_graded_among_all_requests() {
+        for (failed, severity) in [(1, Severity::Warning), (2_000, Severity::Serious)] {
+            let mut records = records(&[1, 2], |_| 50);
+            records.intervals[0].rows[0].errors.insert("http 503".into(), failed);
+            let view = build(&records).unwrap();
+            let point = &view.series[0].points[0];
+            assert_eq!((point.error_count(), point.warmup_error_count(), point.warmup_requests), (0, failed, 100));
+            let all: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::RequestErrors).collect();
+            assert!(all.len() == 1 && all[0].severity == severity, "{all:?}");
+            assert!(all[0].claim.contains("failed in the warm-up") && all[0].points == [0], "{all:?}");
+            assert_eq!(all[0].evidence, format!("http 503: {failed}"));
+            assert_eq!(crate::findings::requests_failed(&view).is_some(), severity == Severity::Serious);
+        }
     }
 
     #[test]

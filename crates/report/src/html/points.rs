@@ -68,7 +68,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 19] = [
+const THROUGHPUT_HEADS: [&str; 20] = [
     "Series",
     "Load|requests in flight, or those asked for per second in an open loop",
     "Point|its number in the run",
@@ -85,6 +85,7 @@ const THROUGHPUT_HEADS: [&str; 19] = [
     "Measured",
     "Stop reason",
     "Failed",
+    "Failed in warm-up|these are in no other figure",
     "Made again|attempts that failed and were made again",
     "Throttled|attempts that the target refused because it was asked too much",
     "Rested|share of the slots' time: after connections that failed, and because the target asked for it (Retry-After)",
@@ -110,6 +111,7 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
         .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
+        .markup_or_none(&kinds(&Cells::of(point.point, exact), "warmup_errors", &point.warmup_errors))
         .markup(&kinds(&Cells::of(point.point, exact), "retries", &point.retries))
         .figure("throttled", point.throttled, &words::grouped(point.throttled))
         .markup_or_none(&rests(&Cells::of(point.point, exact), point));
