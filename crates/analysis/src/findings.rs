@@ -90,7 +90,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
             all.extend(errors::of_point(label, point, run));
             all.extend(errors::in_warmup(label, point));
             all.extend(target_lost::of_point(label, point, run));
-            all.extend(ended_early::of_point(label, point));
+            all.extend(ended_early::of_point(label, point, run));
             all.extend(open_loop::findings(label, point));
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));

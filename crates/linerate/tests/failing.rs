@@ -6,10 +6,11 @@ mod running;
 mod server;
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use running::{bench, linerate, points, shown, view};
+use running::{bench, bench_command, eventually, linerate, points, shown, view};
 use server::{Hostile, Manner, ReceivedRequest, Said, reply};
 use tempfile::tempdir;
 
@@ -113,4 +114,41 @@ fn failures_in_the_warm_up_are_told_and_fail_a_threshold() {
         assert_eq!(held.status.code(), Some(code), "{threshold}: {}", shown(&held));
         assert_eq!(shown(&held).contains("50 of them in the warm-up"), code == 5, "{threshold}: {}", shown(&held));
     }
+}
+
+#[test]
+fn objects_of_which_a_few_cannot_be_written_name_retries() {
+    let refuses_some: Manner = |a, objects| {
+        let put = a.method == "PUT" && !a.key.is_empty();
+        let number = objects.get("counted/puts").copied().unwrap_or(0);
+        put.then(|| objects.insert("counted/puts".into(), number + 1));
+        (put && number % 50 == 49).then(|| Said::Answer(reply("503 Slow Down", "<Error><Code>SlowDown</Code></Error>")))
+    };
+    let (hostile, out) = (Hostile::serve(refuses_some), tempdir().unwrap());
+    let load = flags(&hostile, "--op get --objects 500 --duration 1s --warmup 0s");
+    let output = bench(&out.path().join("without"), &load);
+    let reported = shown(&output);
+    assert_eq!(output.status.code(), Some(3), "{reported}");
+    assert!(reported.contains("http 503 SlowDown: 10; 490 were written: give --retries 3"), "{reported}");
+    assert!(reported.contains("nothing was measured") && !reported.contains("until then"), "{reported}");
+    let output = bench(&out.path().join("with"), &format!("{load} --retries 3"));
+    assert!(output.status.success(), "{}", shown(&output));
+}
+
+#[test]
+fn ctrl_c_before_anything_is_measured_claims_no_figures() {
+    let silent: Manner = |a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing);
+    let (hostile, out) = (Hostile::serve(silent), tempdir().unwrap());
+    let keys = [("AWS_ACCESS_KEY_ID", running::ACCESS_KEY), ("AWS_SECRET_ACCESS_KEY", running::SECRET_KEY)];
+    let keys = keys.map(|(name, value)| (name, value.to_owned()));
+    let mut command = bench_command(out.path(), &flags(&hostile, "--op put --duration 20s --warmup 10s"), &keys);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the load to begin", || {
+        std::fs::read_to_string(out.path().join("points.jsonl")).is_ok_and(|text| text.contains("begin"))
+    });
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    let last = shown(&output).lines().last().unwrap_or_default().to_owned();
+    assert!(last.contains("nothing was measured") && !last.contains("until then"), "{}", shown(&output));
 }

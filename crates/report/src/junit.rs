@@ -7,6 +7,7 @@ use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_analysis::thresholds::Held;
 use linerate_analysis::view::{Point, Series, View, too_many_failed};
 use linerate_record::run::StopReason;
+use linerate_record::units::percent;
 
 use crate::words;
 
@@ -64,7 +65,7 @@ fn failed(series: &Series) -> Option<String> {
         return series.points.iter().find_map(failed_in_warmup);
     };
     let (failed, all, point) = (worst.failed, worst.requests, worst.point);
-    Some(format!("{failed} of {all} requests of point {point} failed, {:.3} %", worst.share * 100.0))
+    Some(format!("{failed} of {all} requests of point {point} failed, {}", percent(worst.share)))
 }
 
 fn failed_in_warmup(point: &Point) -> Option<String> {

@@ -432,6 +432,27 @@ fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed
 }
 
 #[test]
+fn slots_that_rested_are_told_beside_their_point_and_nothing_measured_is_no_latency() {
+    let mut view = fixture::usual();
+    assert!(!render(&view, PLAIN).contains("rested"));
+    let point = &mut view.series[0].points[0];
+    (point.rested_share, point.paused_share) = (0.012, 0.0004);
+    assert!(render(&view, PLAIN).contains("slots rested 1.24 % of their time after failures"));
+    // A point of which no request succeeded, on hosts that answered none.
+    for point in view.series.iter_mut().flat_map(|series| &mut series.points) {
+        (point.total, point.ttfb, point.warmup_ms, point.requests) = (Latency::default(), Latency::default(), 0, 0);
+        for host in &mut point.hosts {
+            (host.requests, host.total_p50_ns, host.total_p99_ns, host.ttfb_p50_ns) = (0, 0, 0, 0);
+        }
+    }
+    (view.series[0].knee, view.ceilings) = (None, Vec::new());
+    view.sum_up();
+    assert!(!html(&view).contains(">0 ns<") && !render(&view, PLAIN).contains(" 0 ns"), "{}", render(&view, PLAIN));
+    view.run.elapsed_ms = 0;
+    assert!(render(&view, PLAIN).contains(", nothing measured\n"), "{}", render(&view, PLAIN));
+}
+
+#[test]
 fn a_list_of_runs_shows_requests_that_failed() {
     let mut view = fixture::usual();
     view.series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.errors.clear());

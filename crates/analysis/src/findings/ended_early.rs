@@ -9,7 +9,7 @@ use super::errors::all_answers;
 use super::{Run, kinds_of};
 use crate::view::Point;
 
-pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
+pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
         Some(StopReason::NoSuccess) => (
             Severity::Serious,
@@ -19,7 +19,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
         Some(StopReason::ErrorLimit) => (
             Severity::Serious,
             "more requests failed than --error-limit allows",
-            "see the kinds of errors of this point, and the target's log",
+            "see in the target's log what it says of these errors",
         ),
         Some(StopReason::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
@@ -36,7 +36,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(point)),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(run, point.point)),
         remedy: remedy.into(),
     })
 }
@@ -68,9 +68,10 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
     given_up.map(finding).collect()
 }
 
-/// What failed in a point, to go on with.
-fn failed(point: &Point) -> String {
-    if point.errors.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&point.errors)) }
+/// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.
+fn failed(run: &Run<'_>, point: u32) -> String {
+    let errors = errors_of(run, point);
+    if errors.is_empty() { String::new() } else { format!("; failed, warm-up included: {}", kinds_of(&errors)) }
 }
 
 /// In which way no request of a point succeeded.
@@ -89,4 +90,24 @@ fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
         *kinds.entry(kind.clone()).or_default() += n;
     }
     kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+
+    #[test]
+    fn the_end_by_an_error_limit_names_what_failed_in_the_warm_up_too() {
+        let mut records = records(&[1, 2], |_| 5_000);
+        records.intervals[11].rows[0].errors.insert("http 503".into(), 12);
+        records.intervals[13].rows[0].errors.insert("timeout".into(), 3);
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.ended = StopReason::ErrorLimit;
+        let findings = build(&records).unwrap().findings;
+        let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+        assert!(early.claim.contains("--error-limit") && early.points == [1], "{early:?}");
+        assert!(early.evidence.ends_with("failed, warm-up included: http 503: 12, timeout: 3"), "{early:?}");
+    }
 }
