@@ -172,8 +172,9 @@ impl PrecisionWatch {
         let whole = self.without_a_cut_end();
         let cut = whole.found(&whole.values()).cut;
         let begin_ms = self.sums.first().map_or(0, |s| s.from_ms);
-        // A warm-up that is given may be longer than what there is: then all of it is warm-up.
-        self.sums.get(cut).map_or_else(|| self.sums.last().map_or(0, |s| s.to_ms), |s| s.from_ms) - begin_ms
+        // A warm-up that is given may be longer than what there is: then all of it is warm-up, and so is an end that
+        // was cut short.
+        whole.sums.get(cut).map_or_else(|| self.sums.last().map_or(0, |s| s.to_ms), |s| s.from_ms) - begin_ms
     }
 
     /// Whether what was measured kept one level.
@@ -216,6 +217,17 @@ mod tests {
         let (mut gauss, mut watch) = (noise(5), PrecisionWatch::new(rule));
         let requests = |i: u64, noise: f64| (TRUTH / 10.0 * level(i) * (1.0 + deviation * noise)).max(0.0) as u64;
         (0..600).find(|&i| watch.push(&interval(i, requests(i, gauss())))).map(|i| (i + 1) * 100)
+    }
+
+    #[test]
+    fn a_point_that_is_cut_short_in_its_given_warm_up_is_all_warm_up() {
+        // Of a warm-up that ends with the last whole interval, what is left is noise.
+        for (given_ms, warmup_ms) in [(10_000, 540), (500, 540), (300, 300), (0, 0)] {
+            let mut watch = PrecisionWatch::new(Rule { warmup_ms: Some(given_ms), ..rule(None) });
+            (0..5).for_each(|i| _ = watch.push(&interval(i, 5)));
+            watch.push(&Interval { to_ms: 547, ..interval(5, 2) });
+            assert_eq!(watch.warmup_ms(), warmup_ms, "{given_ms}");
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Cleaned<'c> {
     pub unlisted: &'c [(&'static str, Option<String>)],
     /// What became of the bucket.
     pub bucket_end: BucketEnd,
+    /// What else is in the bucket, where that keeps it.
+    pub others: &'c str,
 }
 
 /// What became of a bucket when what a run left in it was deleted.
@@ -69,7 +71,12 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
         BucketEnd::Stays | BucketEnd::Refused => Ok(()),
         BucketEnd::Removed => writeln!(text, "removed bucket {name:?}"),
         BucketEnd::WouldBeRemoved => writeln!(text, "would remove bucket {name:?}, if nothing else is in it"),
-        BucketEnd::InUse => writeln!(text, "kept bucket {name:?}: something else is in it"),
+        BucketEnd::InUse => writeln!(
+            text,
+            "kept bucket {name:?}: {}; delete that with a tool of your own where nobody needs it, then clean again, \
+             or let the bucket stay",
+            of.others
+        ),
         BucketEnd::NotNoted => writeln!(
             text,
             "kept bucket {name:?}: run.json says that the run made it, and this machine has no note of that; \
@@ -101,6 +108,7 @@ mod tests {
             left: 0,
             unlisted: &[],
             bucket_end: BucketEnd::Stays,
+            others: "1 object is in it",
         };
         let unlisted = [("versions", None), ("unfinished uploads", Some("denied".to_owned()))];
         for (of, expected) in [
@@ -127,7 +135,11 @@ mod tests {
             (BucketEnd::Refused, ""),
             (BucketEnd::Removed, "removed bucket \"b\"\n"),
             (BucketEnd::WouldBeRemoved, "would remove bucket \"b\", if nothing else is in it\n"),
-            (BucketEnd::InUse, "kept bucket \"b\": something else is in it\n"),
+            (
+                BucketEnd::InUse,
+                "kept bucket \"b\": 1 object is in it; delete that with a tool of your own where nobody needs it, \
+                 then clean again, or let the bucket stay\n",
+            ),
             (
                 BucketEnd::NotNoted,
                 "kept bucket \"b\": run.json says that the run made it, and this machine has no note of that; \
