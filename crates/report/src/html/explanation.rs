@@ -13,7 +13,8 @@ use super::markup::{escaped, table};
 use super::sheet::{self, Row, Section, exact, named};
 use crate::words::{self, explained, model};
 
-/// The page: ceilings as bars with what was measured across them, what fits, with what it predicts of each figure, what nothing fits, and what to read next.
+/// The page: ceilings as bars with what was measured across them, what fits, with what it predicts of each figure, what
+/// nothing fits, and what to read next.
 pub(crate) fn page(explanation: &Explanation) -> String {
     let observations = &explanation.observations;
     let of_site = observations.figures.iter().filter(|figure| model::of_site(&figure.what));

@@ -13,8 +13,8 @@ use super::markup::{self, escaped, table};
 use super::sheet::{self, ASSUMED, FindingRow, Row, Section, exact, named};
 use crate::words::{self, model};
 
-/// The page: a verdict per work, its ceilings as bars, findings, every ceiling with its formula, the curves over requests
-/// in flight and over nodes, the layout, the site.
+/// The page: a verdict per work, its ceilings as bars, findings, every ceiling with its formula, the curves over
+/// requests in flight and over nodes, the layout, the site.
 pub(crate) fn page(plan: &Plan) -> String {
     let site = &plan.site;
     let header = sheet::header(
