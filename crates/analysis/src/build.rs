@@ -69,6 +69,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
                 knee: None,
                 scaling: None,
                 sustained: None,
+                predicted: None,
                 limit: None,
                 summary: Summary::default(),
             }),

@@ -19,8 +19,10 @@ use crate::knee::{Knee, KneeMeasurement};
 use crate::slo::{self, BoundVerdict, Sustained};
 use crate::usl::Fit;
 
+mod predicted;
 mod summary;
 
+pub use predicted::PredictedCurve;
 pub use summary::{Best, Failures, Summary, too_many_failed};
 
 /// Version of [`View`]'s JSON.
@@ -132,6 +134,9 @@ pub struct Series {
     /// The highest rate at which the bounds of `--slo` held; absent without such a search.
     #[serde(default)]
     pub sustained: Option<Sustained>,
+    /// What the site can do of it; absent where no site was described, and where the model says nothing of such a load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<PredictedCurve>,
     /// What bound the best point; absent without points.
     pub limit: Option<SeriesLimit>,
     /// What its points come to.

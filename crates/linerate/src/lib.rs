@@ -42,6 +42,7 @@ mod output;
 mod own;
 mod pages;
 mod plan;
+mod predicted;
 mod printing;
 mod processors;
 mod profile;

@@ -9,7 +9,7 @@ use linerate_analysis::thresholds;
 use linerate_record::load::workload::kind_of;
 
 use crate::failure::{Failure, code};
-use crate::{folder, named, printing, progress, views};
+use crate::{folder, named, predicted, printing, progress, views};
 use flags::{ReportFlags, RunFormat};
 
 /// What is wrong with the folder that the flags name.
@@ -30,6 +30,9 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     };
     let mut view = views::view_of(&path)?;
     view.run.title = flags.title.clone().or(view.run.title).filter(|title| !title.trim().is_empty());
+    if let Some(site) = &flags.site {
+        predicted::add(&mut view, &predicted::site(site)?);
+    }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
         let workloads: Vec<&str> = view.series.iter().map(|series| kind_of(&series.workload)).collect();
         Failure::usage(format!("no series of this run is of \"{threshold}\": it has {}", workloads.join(", ")))

@@ -8,12 +8,16 @@ use linerate_analysis::view::View;
 use linerate_record::histogram::DecodeError;
 
 use crate::failure::Failure;
-use crate::{folder, masks};
+use crate::{folder, masks, predicted};
 
 /// Reads a run folder and computes its view.
 pub(crate) fn view_of(path: &Path) -> Result<View, Failure> {
     let records = folder::read(path)?;
-    build::build(&records).map_err(|error| damaged(path, &records, &error))
+    let mut view = build::build(&records).map_err(|error| damaged(path, &records, &error))?;
+    if let Some(site) = &records.manifest.site {
+        predicted::add(&mut view, site);
+    }
+    Ok(view)
 }
 
 /// Why figures cannot be made of records that were read: a histogram in them is none, in which file and line.

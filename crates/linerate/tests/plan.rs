@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use linerate_analysis::view::View;
 use linerate_record::explanation::{Explanation, Quantity};
 use linerate_record::plan::Plan;
 use linerate_record::units::duration_ns;
-use running::{linerate, shown, words};
+use running::{bench, linerate, shown, words};
 use tempfile::tempdir;
 
 fn examples() -> PathBuf {
@@ -356,4 +357,49 @@ fn a_size_of_objects_that_is_given_is_not_taken_for_assumed() {
     let reported: Explanation = serde_json::from_str(&printed(&line)).unwrap();
     let mut all = reported.survivors.iter().flat_map(|hypothesis| &hypothesis.deviations);
     assert!(all.all(|deviation| deviation.id != "object-size"), "{:?}", reported.survivors);
+}
+
+#[test]
+fn a_run_is_held_against_what_its_site_can_do() {
+    const LOAD: &str = "--target embedded --op get,stat --obj.size 1MiB --concurrent 1,2 --duration 300ms \
+                        --warmup 100ms --precision none --no-ceiling";
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("run");
+    let output = bench(&path, &format!("{LOAD} --site {}", site("namespaces-4.yaml")));
+    assert!(output.status.success() && shown(&output).contains("   plan "), "{}", shown(&output));
+    let plan = |name: &str| -> Plan {
+        serde_json::from_str(&printed(&format!("plan {} --obj.size 1MiB --format json", site(name)))).unwrap()
+    };
+    let report = |flags: &str| printed(&format!("report {} {flags}", path.display()));
+    // The folder keeps the site; another one can be named.
+    for (flags, name) in [("", "namespaces-4.yaml"), ("--site SITE", "source-000-56.yaml")] {
+        let flags = flags.replace("SITE", &site(name));
+        let (view, plan): (View, Plan) =
+            (serde_json::from_str(&report(&format!("--format json {flags}"))).unwrap(), plan(name));
+        let held = view.series[0].predicted.as_ref().expect("a site was described");
+        let ceiling = plan.works[0].ceilings[0].limit_bytes_per_s;
+        assert_eq!((held.site.as_str(), held.ceiling_bytes_per_s), (plan.site.name.as_str(), ceiling), "{name}");
+        let best = view.series[0].best().expect("it was measured").mean;
+        let share = held.ceiling_share.expect("it was measured");
+        assert!((share - best / ceiling).abs() < 1e-9 && held.points.len() > 3, "{held:?}");
+        assert_eq!(view.series[1].predicted, None, "the model says nothing of STAT");
+        let text = report(&flags);
+        assert!(text.contains(&format!("{} can do ", plan.site.name)), "{text}");
+    }
+    // No folder keeps a secret in use, and what is no site is refused: both before anything begins.
+    let secret = folder.path().join("secret.yaml");
+    let text = fs::read_to_string(site("namespaces-4.yaml")).unwrap();
+    fs::write(&secret, text.replace("name: namespaces-4", &format!("name: {}", running::SECRET_KEY))).unwrap();
+    let output = bench(&folder.path().join("other"), &format!("{LOAD} --site {}", secret.display()));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(!folder.path().join("other").exists() && !shown(&output).contains(running::SECRET_KEY));
+    assert!(shown(&output).contains("--site holds the secret key"), "{}", shown(&output));
+    let wrong = folder.path().join("site.yaml");
+    fs::write(&wrong, "nodes: {count: many}").unwrap();
+    for load in [LOAD.to_owned(), format!("{LOAD} --dry-run")] {
+        let other = folder.path().join("other");
+        let output = bench(&other, &format!("{load} --site {}", wrong.display()));
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains("\"many\"") && !other.exists(), "{}", shown(&output));
+    }
 }

@@ -95,12 +95,16 @@
   };
 
   const throughputChart = (host, shown, format, incrs) => {
-    const [points, laws] = [shown.map((s) => visits(s.points)), shown.map((s) => visits(s.law ?? []))];
-    const keys = [...new Set([...points, ...laws].flatMap((of) => [...of.keys()]))]
+    const measured = [...new Set(shown.flatMap((s) => s.points.map(([x]) => x)))].sort((a, b) => a - b);
+    // A plan goes on beyond what was tried: it is drawn as far as that.
+    const within = (curve) => (curve ?? []).filter(([x]) => x <= measured[measured.length - 1]);
+    const [points, laws, plans] = [
+      shown.map((s) => visits(s.points)), shown.map((s) => visits(s.law ?? [])), shown.map((s) => visits(within(s.plan))),
+    ];
+    const keys = [...new Set([...points, ...laws, ...plans].flatMap((of) => [...of.keys()]))]
       .map((key) => [key, ...key.split(" ").map(Number)])
       .sort((a, b) => a[1] - b[1] || a[2] - b[2]);
     const xs = keys.map(([, x]) => x);
-    const measured = [...new Set(shown.flatMap((s) => s.points.map(([x]) => x)))].sort((a, b) => a - b);
     const column = (of) => keys.map(([key]) => of.get(key)?.[1] ?? null);
     const told = (i) => (u, v, si, di) => {
       const half = v == null || di == null ? null : points[i].get(keys[di][0])?.[2];
@@ -122,6 +126,7 @@
       return i;
     };
     const fitted = shown.map((_, i) => i).filter((i) => laws[i].size);
+    const planned = shown.map((_, i) => i).filter((i) => plans[i].size);
     draw(host, {
       scales: { x: concurrencyScale(measured), y: holding },
       axes: [concurrencyAxis(measured), yAxis(format, incrs && { incrs })],
@@ -135,6 +140,10 @@
           label: `law, ${shown[i].label}`, stroke: color(i), width: 1.5, dash: [1, 4], cap: "round", spanGaps: true,
           points: { show: false }, value: reading(format),
         })),
+        ...planned.map((i) => ({
+          label: `plan, ${shown[i].label}`, stroke: color(i), width: 2, dash: [10, 4, 2, 4], spanGaps: true,
+          points: { show: false }, value: reading(format),
+        })),
       ],
       cursor: { dataIdx: nearest },
       hooks: { drawSeries: [marks(shown)] },
@@ -143,6 +152,7 @@
       ...points.map(column),
       ...ceilings.map(([s]) => xs.map(() => s.ceiling)),
       ...fitted.map((i) => column(laws[i])),
+      ...planned.map((i) => column(plans[i])),
     ]);
   };
 

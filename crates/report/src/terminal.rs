@@ -289,6 +289,9 @@ fn verdict(series: &Series, ceiling: Option<&ClientCeiling>, verify: bool, look:
         );
         text.push_str(&hanging("   client ceiling", 18, &reported, look));
     }
+    if let Some(predicted) = &series.predicted {
+        text.push_str(&hanging("   plan", 18, &words::predicted(predicted), look));
+    }
     if let Some(scaling) = &series.scaling {
         text.push_str(&hanging("   USL", 18, &words::scaling(scaling), look));
     }

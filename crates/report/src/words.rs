@@ -10,8 +10,8 @@ use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
 use linerate_analysis::slo::{self, BoundVerdict, Sustained};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
-    Best, Bottleneck, BoundFigures, ClientCeiling, Estimate, Latency, Measure, OpenLoop, Point, RunSummary, Series,
-    UslScaling,
+    Best, Bottleneck, BoundFigures, ClientCeiling, Estimate, Latency, Measure, OpenLoop, Point, PredictedCurve,
+    RunSummary, Series, UslScaling,
 };
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::workload::kind_of;
@@ -236,6 +236,24 @@ pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
     let above = above.map_or_else(String::new, |rate| format!(", and yet {} is shown to hold", per_s(rate)));
     let points = plural(u64::from(sustained.points), "point");
     format!("{reported} ({holds}, {misses} is shown to miss{above}; {points})")
+}
+
+/// What the site that was described can do of a series, and what was measured of that.
+pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
+    let PredictedCurve { site, ceiling_bytes_per_s, bottleneck, .. } = predicted;
+    let most = bytes_per_s_iec(*ceiling_bytes_per_s);
+    let mut text = format!("{site} can do {most} at most; bottleneck then: {}", model::resource(*bottleneck));
+    if let (Some(in_flight), Some(at), Some(of_curve), Some(of_ceiling)) =
+        (predicted.in_flight, predicted.at_bytes_per_s, predicted.curve_share, predicted.ceiling_share)
+    {
+        text.push_str(&format!(
+            "; with {in_flight} in flight {} are predicted: measured is {} of that, {} of the ceiling",
+            bytes_per_s_iec(at),
+            percent(of_curve),
+            percent(of_ceiling)
+        ));
+    }
+    text
 }
 
 /// What the Universal Scalability Law says of a series, or that it says nothing.

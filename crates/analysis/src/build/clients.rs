@@ -174,6 +174,7 @@ fn own_limit(series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
             knee: None,
             scaling: None,
             sustained: None,
+            predicted: None,
             limit: None,
             summary: Summary::default(),
         };

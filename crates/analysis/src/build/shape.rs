@@ -59,6 +59,7 @@ mod tests {
             knee: None,
             scaling: None,
             sustained: None,
+            predicted: None,
             limit: None,
             summary: Summary::default(),
         }

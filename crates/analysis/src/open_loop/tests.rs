@@ -199,6 +199,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
         knee: None,
         scaling: None,
         sustained: None,
+        predicted: None,
         limit: None,
         summary,
     }

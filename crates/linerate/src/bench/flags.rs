@@ -221,6 +221,10 @@ pub(crate) struct Output {
     /// What the run is about, for people: stands above its report.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+    /// Description of the cluster that is loaded, as linerate plan reads it: the report draws what it can do under what
+    /// was measured. The folder keeps it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) site: Option<PathBuf>,
     /// Print nothing but errors.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,

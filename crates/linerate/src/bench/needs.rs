@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use linerate_load::sigv4::Credentials;
 use linerate_load::tls::check_names;
 use linerate_record::load::{Endpoint, Load, Lookup, OwnTarget, Server, TlsTrust};
+use linerate_record::site::Site;
 use linerate_wire::tls::Trust;
 use rustix::fs::{Access, access};
 
@@ -13,7 +14,7 @@ use super::flags::Output;
 use super::setup::Beside;
 use crate::credentials::Keys;
 use crate::failure::Failure;
-use crate::{credentials, folder, metrics, sources, trust};
+use crate::{credentials, folder, metrics, predicted, sources, trust};
 
 /// What was found.
 pub(crate) struct Needs {
@@ -26,6 +27,8 @@ pub(crate) struct Needs {
     pub(super) credentials: Option<Credentials>,
     /// Where figures are served.
     pub(super) metrics: Option<TcpListener>,
+    /// What is loaded, as it is described.
+    pub(super) site: Option<Site>,
 }
 
 /// Finds all of it.
@@ -39,15 +42,18 @@ pub(crate) fn find(load: &Load, beside: &Beside<'_>) -> Result<Needs, Failure> {
     let credentials = signing(endpoint, keys);
     let place = place(output, load);
     let metrics = output.metrics.map(metrics::bind).transpose();
+    let site = output.site.as_deref().map(predicted::site).transpose();
+    let described = site.as_ref().ok().and_then(Option::as_ref);
     // Once keys are known: the run folder would keep them.
-    let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output)];
+    let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output, described)];
     let mut wrong: Vec<Failure> = rest.into_iter().filter_map(Result::err).collect();
-    match (trust, credentials, place, metrics) {
-        (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics)) if wrong.is_empty() => {
-            Ok(Needs { id, folder, trust, credentials, metrics })
+    match (trust, credentials, place, metrics, site) {
+        (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics), Ok(site)) if wrong.is_empty() => {
+            Ok(Needs { id, folder, trust, credentials, metrics, site })
         }
-        (trust, credentials, place, metrics) => {
-            wrong.extend([credentials.err(), trust.err(), place.err(), metrics.err()].into_iter().flatten());
+        (trust, credentials, place, metrics, site) => {
+            let others = [credentials.err(), trust.err(), place.err(), metrics.err(), site.err()];
+            wrong.extend(others.into_iter().flatten());
             Err(Failure::all_of(wrong.into_iter().map(Some)))
         }
     }
@@ -102,11 +108,13 @@ fn names(endpoint: &Endpoint) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a load, a title or a folder that holds a secret in use: the run folder would keep it.
-fn refuse_secrets(load: &Load, output: &Output) -> Result<(), Failure> {
+/// Refuses a load, a title, a folder or a site that holds a secret in use: the run folder would keep it.
+fn refuse_secrets(load: &Load, output: &Output, site: Option<&Site>) -> Result<(), Failure> {
     let Output { title, output, .. } = output;
     folder::secrets::refuse(load)?;
-    folder::secrets::refuse(&serde_json::json!({"title": title, "output": output}))
+    // As one text: what a mistake is called by is the flag.
+    let site = site.and_then(|site| serde_json::to_string(site).ok());
+    folder::secrets::refuse(&serde_json::json!({"title": title, "output": output, "site": site}))
 }
 
 /// The run's name, and its folder, which can be made.

@@ -18,6 +18,7 @@ use linerate_record::load::{Level, Levels, Load, OwnTarget, Server, Sizes, TlsTr
 use linerate_record::run::{
     Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
+use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
@@ -78,6 +79,8 @@ pub(crate) struct Setup<'a> {
     /// Raised where a call after the load was not answered in its time: the others are not made.
     pub(super) deaf: AtomicBool,
     id: String,
+    /// What is loaded, as it is described.
+    site: Option<Site>,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
     server: Option<String>,
@@ -93,7 +96,7 @@ pub(crate) struct Setup<'a> {
 impl<'a> Setup<'a> {
     pub(crate) fn make(load: Load, beside: Beside<'a>, needs: Needs) -> Result<Self, Failure> {
         let Beside { output, yes_load, .. } = beside;
-        let Needs { id, folder, trust, credentials, metrics } = needs;
+        let Needs { id, folder, trust, credentials, metrics, site } = needs;
         allow_open_files();
         let Aim { hosts, trust, credentials, process } = aim(&load, yes_load, trust, credentials)?;
         let seed = seed()?;
@@ -140,6 +143,7 @@ impl<'a> Setup<'a> {
             timing,
             folder,
             id,
+            site,
         })
     }
 
@@ -388,6 +392,7 @@ impl<'a> Setup<'a> {
             seed: self.session.seed,
             // A path that is no UTF-8 cannot be described, and costs the folder nothing else.
             load: Some(self.load.clone()).filter(|load| serde_json::to_value(load).is_ok()),
+            site: self.site.clone(),
             asked: self.asked(),
             target: Target {
                 kind: match &endpoint.server {

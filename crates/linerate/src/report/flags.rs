@@ -48,6 +48,10 @@ pub(crate) struct ReportFlags {
     /// Title in place of the one that the run was given, or of its name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+    /// Description of the cluster that was loaded, as linerate plan reads it: what it can do is drawn under what was
+    /// measured. [default: that of the run, where bench was given one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) site: Option<PathBuf>,
     /// End with code 5 where this holds: `[OPERATION.]throughput<RATE` of the best throughput of each size, or
     /// `[OPERATION.]errors>SHARE` of all its requests, those of warm-ups included. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{LoadRequest, Target};
 use crate::load::{self, Load};
 use crate::machine::Machine;
+use crate::site::Site;
 
 /// Most clients that one run may have.
 pub const CLIENTS_MAX: usize = 256;
@@ -34,6 +35,9 @@ pub struct Manifest {
     /// of a load than is known here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
+    /// The site that was loaded, where it was described (`--site`): reports hold the run against what it can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
     /// What the user asked for, defaults filled in, and what came of it on the clients.
     pub asked: LoadRequest,
     /// What the load was driven at.
@@ -108,6 +112,8 @@ struct AsWritten {
     seed: u64,
     #[serde(default, deserialize_with = "load::recorded")]
     load: Option<Load>,
+    #[serde(default)]
+    site: Option<Site>,
     asked: LoadRequest,
     target: Target,
     /// Schemas 1 and 2.
@@ -158,6 +164,7 @@ impl TryFrom<AsWritten> for Manifest {
             started_unix_ms: written.started_unix_ms,
             seed: written.seed,
             load: written.load,
+            site: written.site,
             asked: written.asked,
             target: written.target,
             clients,

@@ -82,6 +82,7 @@ fn throughput(view: &View, series: &Series) -> Value {
         "load": load_name(&series.points),
         "knee": series.knee.as_ref().filter(|knee| is_reported(knee)).map(knee),
         "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
+        "plan": series.predicted.as_ref().map(|predicted| &predicted.points),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
         "points": points,
         "visits": again.into_iter().map(of_point).collect::<Vec<_>>(),

@@ -75,6 +75,9 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, e
     if let (Some(sustained), Some(slo)) = (&series.sustained, &asked.slo) {
         let _ = writeln!(html, "<p class=\"knee\">{}</p>", escaped(&words::sustained(sustained, &slo.to_string())));
     }
+    if let Some(predicted) = &series.predicted {
+        let _ = writeln!(html, "<p class=\"evidence\">Plan: {}</p>", escaped(&words::predicted(predicted)));
+    }
     if let Some(scaling) = &series.scaling {
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
     }
