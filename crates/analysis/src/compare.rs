@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
+use linerate_record::load::workload;
 use linerate_record::run::Target;
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
@@ -300,11 +301,11 @@ fn arm(runs: &[Run<'_>]) -> ComparedRuns {
     ComparedRuns { runs: runs.iter().map(run).collect() }
 }
 
-/// Workloads and sizes of either arm, in the order of the first that has them.
+/// Workloads and sizes of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
 fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(String, String)> {
     let mut names = Vec::new();
     for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
-        let name = (series.workload.clone(), series.size.clone());
+        let name = (workload::name_of(&series.workload), series.size.clone());
         if !names.contains(&name) {
             names.push(name);
         }
@@ -313,7 +314,7 @@ fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(String, String)> {
 }
 
 fn find<'a>(run: &'a Run<'_>, workload: &str, size: &str) -> Option<&'a Series> {
-    run.view.series.iter().find(|s| s.workload == workload && s.size == size)
+    run.view.series.iter().find(|s| workload::name_of(&s.workload) == workload && s.size == size)
 }
 
 /// Which arm has a series that the other has not.

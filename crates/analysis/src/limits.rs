@@ -54,7 +54,7 @@ pub fn find(
     }
     let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
     let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
-    open_loop::limit(best)
+    open_loop::limit(best, &records.manifest.asked)
         .or_else(|| rate_cap(best, &intervals, records))
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))

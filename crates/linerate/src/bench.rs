@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let beside = Beside { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
     let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
-        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load)?)?;
+        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load, printing::columns())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     interrupt::before_the_load()?;
@@ -121,12 +121,15 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
 fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
     let view = views::view_of(&setup.folder)?;
     // Printed before a file is written: a disk that is full now must not keep the figures from being seen.
-    if output.json {
-        printing::print(&linerate_report::json(&view))?;
+    let printed = if output.json {
+        printing::print(&linerate_report::json(&view))
     } else if !output.quiet {
-        printing::print(&linerate_report::terminal::render(&view, printing::look()))?;
-    }
+        printing::print(&linerate_report::terminal::render(&view, printing::look()))
+    } else {
+        Ok(())
+    };
     let html = views::write_html(&setup.folder, &view)?;
+    printed?;
     if !output.json && !output.quiet {
         printing::print(&format!("\n report  {}\n", html.display()))?;
     }

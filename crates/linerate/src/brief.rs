@@ -3,11 +3,12 @@
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cli::Cli;
+use crate::{epilogue, printing};
 
 /// Lines of it, at the most.
 const LINES: usize = 25;
 
-/// Columns.
+/// Columns, at the most.
 const WIDTH: usize = 100;
 
 /// Whether it was asked for, and not the manual.
@@ -24,27 +25,28 @@ pub(crate) fn of(words: &[String]) -> String {
     for word in words.iter().skip(1).take_while(|word| *word != "-h") {
         found = found.find_subcommand(word).unwrap_or(found);
     }
-    reported(found)
+    reported(found, printing::look().width.min(WIDTH))
 }
 
-fn reported(command: &Command) -> String {
+fn reported(command: &Command, width: usize) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
     let usage = usage.lines().next().unwrap_or_default().to_owned();
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
-    let mut lines = wrapped(&about, "", WIDTH);
+    let mut lines = wrapped(&about, "", width);
     lines.extend([String::new(), usage, String::new()]);
     let codes = if after_help(command).contains("Exit codes") { ", and exit codes" } else { "" };
     let end = format!("{name} --help shows all of it: every flag with its unit and default{codes}.");
-    let verbs = verbs(command);
-    let room = LINES - lines.len() - 1;
+    let end = wrapped(&end, "", width);
+    let verbs = verbs(command, width);
+    let room = LINES - lines.len() - end.len();
     // Each flag gets its line where all have one; else their names alone.
-    let (full, names) = (flags(command), names(command));
+    let (full, names) = (flags(command, width), names(command, width));
     let of_flags = if full.len() + verbs.len() < room / 2 { full } else { names };
-    lines.extend(cut(examples(command), room.saturating_sub(verbs.len() + of_flags.len())));
+    lines.extend(cut(&examples(command, width), room.saturating_sub(verbs.len() + of_flags.len())));
     lines.extend(verbs);
     lines.extend(of_flags);
-    lines.push(end);
+    lines.extend(end);
     lines.join("\n") + "\n"
 }
 
@@ -53,38 +55,38 @@ fn after_help(command: &Command) -> String {
 }
 
 /// The examples of a command, with an empty line behind them.
-fn examples(command: &Command) -> Vec<String> {
-    let text = after_help(command);
+fn examples(command: &Command, width: usize) -> Vec<String> {
+    let text = epilogue::laid(&after_help(command), width);
     let found = text.lines().skip_while(|line| !line.starts_with("Example")).take_while(|line| !line.is_empty());
     found.map(str::to_owned).collect()
 }
 
-/// As many whole examples as there is room for; none is cut in two.
-fn cut(examples: Vec<String>, room: usize) -> Vec<String> {
+/// As many whole examples as there is room for, with what explains each; none is cut in two.
+fn cut(examples: &[String], room: usize) -> Vec<String> {
     if examples.is_empty() || room < 3 {
         return Vec::new();
     }
-    let mut kept = examples;
-    if kept.len() + 1 > room {
-        kept.truncate(room - 1);
-        // What explains an example stands indented below it.
-        let begins = |line: &String| line.starts_with("  linerate") || line.starts_with("  AWS_");
-        let is_explained = kept.iter().any(|line| line.starts_with("      "));
-        if is_explained && kept.last().is_some_and(begins) {
-            kept.pop();
-        }
+    let whole = |end: &usize| *end == examples.len() || begins(&examples[*end]);
+    let most = examples.len().min(room - 1);
+    let end = (0..=most).rev().find(whole).unwrap_or(0);
+    if end < 2 {
+        return Vec::new();
     }
-    kept.push(String::new());
-    kept
+    examples[..end].iter().cloned().chain([String::new()]).collect()
 }
 
-fn verbs(command: &Command) -> Vec<String> {
+/// Whether an example begins in a line.
+fn begins(line: &str) -> bool {
+    ["  linerate", "  AWS_"].iter().any(|begin| line.starts_with(begin))
+}
+
+fn verbs(command: &Command, columns: usize) -> Vec<String> {
     let all: Vec<&Command> =
         command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help").collect();
     let width = all.iter().map(|verb| verb.get_name().len()).max().unwrap_or(0);
     let line = |verb: &&Command| {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-        short(&format!("  {:width$}  {about}", verb.get_name()))
+        short(&format!("  {:width$}  {about}", verb.get_name()), columns)
     };
     let mut lines: Vec<String> = all.iter().map(line).collect();
     if !lines.is_empty() {
@@ -109,12 +111,12 @@ fn called(arg: &Arg) -> String {
 }
 
 /// A line for each flag, with the first sentence of its help.
-fn flags(command: &Command) -> Vec<String> {
+fn flags(command: &Command, columns: usize) -> Vec<String> {
     let width = shown(command).map(|arg| called(arg).chars().count()).max().unwrap_or(0).min(34);
     let line = |arg: &Arg| {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let sentence = help.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        short(&format!("  {:width$}  {sentence}", called(arg)))
+        short(&format!("  {:width$}  {sentence}", called(arg)), columns)
     };
     let mut lines: Vec<String> = shown(command).map(line).collect();
     if !lines.is_empty() {
@@ -124,12 +126,12 @@ fn flags(command: &Command) -> Vec<String> {
 }
 
 /// The names of flags alone.
-fn names(command: &Command) -> Vec<String> {
+fn names(command: &Command, columns: usize) -> Vec<String> {
     let long: Vec<String> = shown(command).filter_map(Arg::get_long).map(|name| format!("--{name}")).collect();
     if long.is_empty() {
         return Vec::new();
     }
-    let mut lines = wrapped(&long.join(" "), "  ", WIDTH);
+    let mut lines = wrapped(&long.join(" "), "  ", columns);
     lines.push(String::new());
     lines
 }
@@ -152,11 +154,11 @@ fn wrapped(text: &str, lead: &str, width: usize) -> Vec<String> {
 }
 
 /// A line as it fits.
-fn short(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
+fn short(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
         return line.trim_end().to_owned();
     }
-    line.chars().take(WIDTH - 1).chain(['…']).collect()
+    line.chars().take(width - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -174,15 +176,23 @@ mod tests {
         command.build();
         let mut seen = 0;
         each(&command, &mut |command| {
-            let text = reported(command);
-            let name = command.get_bin_name().unwrap_or(command.get_name());
-            assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
-            assert!(text.lines().all(|line| line.chars().count() <= 120), "{name}: {text}");
-            assert!(text.contains("Usage: linerate") && text.contains("--help shows all of it"), "{name}: {text}");
-            let has_examples = !examples(command).is_empty();
-            assert_eq!(has_examples, text.contains("\nExample"), "{name}: {text}");
-            let first_flag = text.find("\n  --").unwrap_or(text.len());
-            assert!(!has_examples || text.find("\nExample").is_some_and(|at| at < first_flag), "{name}: {text}");
+            for width in [80, WIDTH] {
+                let text = reported(command, width);
+                let name = command.get_bin_name().unwrap_or(command.get_name());
+                assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
+                let is_usage = |line: &str| line.starts_with("Usage: ");
+                let fits = |line: &str| is_usage(line) || line.chars().count() <= width;
+                assert!(text.lines().all(fits), "{name}: {text}");
+                assert!(text.contains("Usage: linerate") && text.contains("--help shows all of"), "{name}: {text}");
+                let has_examples = !examples(command, width).is_empty();
+                assert_eq!(has_examples, text.contains("\nExample"), "{name}: {text}");
+                let first_flag = text.find("\n  --").unwrap_or(text.len());
+                assert!(!has_examples || text.find("\nExample").is_some_and(|at| at < first_flag), "{name}: {text}");
+                let all = examples(command, width);
+                let shown = text.lines().skip_while(|line| !line.starts_with("Example")).take_while(|l| !l.is_empty());
+                let next = all.get(shown.count());
+                assert!(next.is_none_or(|line| begins(line)), "{name}: cut before {next:?}");
+            }
             seen += 1;
         });
         assert!(seen > 20, "{seen}");

@@ -32,9 +32,12 @@ Exit codes:
 
 Start with `linerate bench`: it needs no server and no flags.";
 
+/// Most columns of help.
+pub(crate) const HELP_COLUMNS_MAX: usize = 110;
+
 /// S3 object storage at the speed of its hardware: measure it, and prove it.
 #[derive(Parser, Debug)]
-#[command(name = "linerate", version, after_help = AFTER_HELP, max_term_width = 110)]
+#[command(name = "linerate", version, after_help = AFTER_HELP, max_term_width = HELP_COLUMNS_MAX)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,

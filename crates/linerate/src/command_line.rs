@@ -9,12 +9,12 @@ use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
 
 use crate::bench::flags::{BenchFlags, Given, GivenFlags};
 use crate::bench::resolve;
-use crate::cli::{Cli, Verb};
+use crate::cli::{Cli, HELP_COLUMNS_MAX, Verb};
 use crate::config::{Read, Wrong, flag_named, flags_of};
 use crate::failure::Failure;
 use crate::progress::say;
 use crate::refusal::refusal;
-use crate::{brief, masks, mistakes, printing, verbs};
+use crate::{brief, epilogue, masks, mistakes, printing, verbs};
 
 /// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
 pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
@@ -70,10 +70,11 @@ fn parse(args: &[OsString]) -> Result<Cli, Failure> {
             let printed = printing::print_own(&brief::of(&words));
             std::process::exit(i32::from(printed.is_err()))
         }
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+        ErrorKind::DisplayHelp => laid(args).unwrap_or(error).exit(),
+        ErrorKind::DisplayVersion => error.exit(),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Where nobody reads it, the line that follows is not read either.
-            let _ = error.print();
+            let _ = laid(args).unwrap_or(error).print();
             let typed = std::iter::once("linerate").chain(words.iter().skip(1).map(String::as_str));
             let typed = typed.collect::<Vec<_>>().join(" ");
             let example = if words.len() < 2 { "linerate bench, or another command of these" } else { "one of these" };
@@ -81,6 +82,22 @@ fn parse(args: &[OsString]) -> Result<Cli, Failure> {
         }
         _ => mistakes::reported(args, &error, checked),
     })
+}
+
+/// The help that was asked for, with what stands below its flags in lines of the terminal.
+fn laid(args: &[OsString]) -> Option<clap::Error> {
+    let width = printing::look().width.min(HELP_COLUMNS_MAX);
+    in_lines(Cli::command(), width).try_get_matches_from(args).err()
+}
+
+fn in_lines(command: Command, width: usize) -> Command {
+    let text = command.get_after_help().map(|text| epilogue::laid(&text.to_string(), width));
+    let verbs: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let command = match text {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    verbs.into_iter().fold(command, |command, verb| command.mut_subcommand(verb, |verb| in_lines(verb, width)))
 }
 
 /// What the verb finds wrong with a line that clap takes.
@@ -135,6 +152,23 @@ fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[test]
+    fn help_fits_a_terminal_of_eighty_columns() {
+        fn each(command: &Command, seen: &mut u32) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                // A word that is longer stands alone.
+                let is_long = line.chars().count() > 80 && line.trim().trim_end_matches(" \\").contains(' ');
+                assert!(!is_long || line.trim_start().starts_with('-'), "{}: {line}", command.get_name());
+            }
+            *seen += 1;
+            command.get_subcommands().for_each(|verb| each(verb, seen));
+        }
+        let (mut seen, command) = (0, in_lines(Cli::command(), 80));
+        each(&command, &mut seen);
+        assert!(seen > 20, "{seen}");
+    }
+
     const HEAD: &str = "warp:\n  api: v1\n";
 
     #[test]
@@ -150,10 +184,11 @@ mod tests {
         .unwrap();
         let path = file.path().display().to_string();
         for (beside, expected) in [
-            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
-            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
-            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m --precision=none"),
+            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--precision 5%", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
         ] {
             let given = format!("linerate bench --config {path} {beside}");
             let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();

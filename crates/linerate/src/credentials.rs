@@ -34,6 +34,13 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     if keys.anonymous {
         return Ok(None);
     }
+    let none = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a --profile that has keys or an \
+                --alias of mc, or give --anonymous for a public bucket";
+    find_given(keys)?.map(Some).ok_or_else(|| Failure::usage(none))
+}
+
+/// The same, of which there may be none.
+pub(crate) fn find_given(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     let given = |key: &Option<String>, flag: &str, names: [&'static str; 2]| {
         let flag = || keys.from.clone().unwrap_or_else(|| flag.to_owned());
         let env = || names.into_iter().filter(|_| keys.profile.is_none()).find_map(in_env);
@@ -74,10 +81,7 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
             let names = KeyNames { access_key: of_access_key, secret_key: of_secret_key, session_token: of_token };
             Ok(Some(Credentials { access_key, secret_key: Secret::new(secret_key), session_token, from: names.into() }))
         }
-        (None, None) => Err(Failure::usage(
-            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a --profile that has keys or an \
-             --alias of mc, or give --anonymous for a public bucket",
-        )),
+        (None, None) => Ok(None),
         (Some(_), None) => Err(Failure::usage("an access key without its secret key: set AWS_SECRET_ACCESS_KEY")),
         (None, Some(_)) => Err(Failure::usage("a secret key without its access key: set AWS_ACCESS_KEY_ID")),
     }

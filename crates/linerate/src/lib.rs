@@ -21,6 +21,7 @@ mod config;
 mod consent;
 mod credentials;
 mod endpoint;
+mod epilogue;
 mod experiment;
 mod explain;
 mod exposed;

@@ -10,8 +10,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::shown;
+use linerate_wire::sys;
 
-pub(crate) use self::look::{look, look_for_file};
+pub(crate) use self::look::{columns, look, look_for_file};
 pub(crate) use self::values::with_short_values;
 use crate::failure::Failure;
 use crate::masks::{whole, without_keys, without_used};
@@ -59,6 +60,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// The same of what holds nothing but linerate's own words: no key makes it another.
 pub(crate) fn print_own(text: &str) -> Result<(), Failure> {
+    if sys::output_was_closed() {
+        return Err(Failure::Output(rustix::io::Errno::BADF.into()));
+    }
     let shown = if look().color { inked(text).into() } else { shown::in_text(text) };
     let mut out = io::stdout().lock();
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
 use linerate_record::shown::{self, MASK};
+
+use crate::cli::Cli;
 
 /// What clap says of a command line that it refuses. A word that stands where none is expected goes unquoted, since it
 /// may be a key whose flag was left out or takes one word; but for one that was meant to be a verb.
@@ -17,6 +20,9 @@ pub(crate) fn refusal(error: &clap::Error) -> String {
         _ => return text,
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return text };
+    if kind == ContextKind::InvalidSubcommand && suggestion.is_none() && is_plain_word(word) {
+        return with_verbs(&text);
+    }
     let may_be_key = !word.starts_with('-') && !word.is_empty() && kind != ContextKind::InvalidValue;
     if may_be_key && suggestion.is_none() {
         // Elsewhere, the same letters are words of linerate's own.
@@ -28,6 +34,29 @@ pub(crate) fn refusal(error: &clap::Error) -> String {
         Cow::Owned(shown) => text.replace(word, &shown),
         Cow::Borrowed(_) => text,
     }
+}
+
+/// Whether a word is no more than a verb could be: a key that looks like one is masked where it is in use.
+fn is_plain_word(word: &str) -> bool {
+    word.len() <= LONGEST_VERB && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+}
+
+/// Letters of a word that is quoted where a verb should stand. The verbs themselves have up to eleven.
+const LONGEST_VERB: usize = 12;
+
+/// What is said of a verb that there is not, with those that there are.
+fn with_verbs(text: &str) -> String {
+    let mut command = Cli::command();
+    command.build();
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
+    let named = usage.split(' ').skip(1).take_while(|word| !word.starts_with(['<', '[', '-']));
+    let named = named.filter(|word| *word != "help");
+    let mut found = &command;
+    for name in named {
+        found = found.find_subcommand(name).unwrap_or(found);
+    }
+    let verbs: Vec<&str> = found.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name).collect();
+    text.replacen("\n\nUsage: ", &format!("\n\n  tip: write one of {}\n\nUsage: ", verbs.join(", ")), 1)
 }
 
 /// What stands in place of a word that may be a key.

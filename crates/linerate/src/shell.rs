@@ -36,9 +36,9 @@ pub(crate) fn man(flags: &ManFlags, mut command: Command) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-/// A command and all below it, but for `help`.
+/// A command and all below it, but for `help` and what is not for people.
 fn with_verbs(command: &Command) -> Vec<Command> {
-    let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set());
     std::iter::once(command.clone()).chain(verbs.flat_map(with_verbs)).collect()
 }
 

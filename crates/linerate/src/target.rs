@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use linerate_load::sigv4::Credentials;
 use linerate_load::target::{embedded, null};
 use linerate_record::load::OwnTarget;
 use linerate_wire::identity::{self, Identity};
@@ -20,15 +21,24 @@ use crate::failure::Failure;
 use crate::processors::processors;
 use flags::TargetFlags;
 
+/// What is said where nobody gave the embedded target keys: it has no flags for them, whose values others could see.
+const NO_KEYS: &str = "the embedded target takes requests that are signed with keys, and there are none: set \
+                       AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, to any that clients are to have too";
+
 /// The folders that the target made, for whoever ends the process to remove.
 type Made = Arc<Mutex<Vec<TempDir>>>;
 
 pub(crate) fn run(flags: &TargetFlags) -> Result<ExitCode, Failure> {
+    // Before standard input is looked at: where that has ended, a mistake would end with success.
+    let keys = match flags.kind {
+        OwnTarget::Null => None,
+        OwnTarget::Embedded => Some(credentials::find_given(&Keys::default())?.ok_or_else(|| Failure::usage(NO_KEYS))?),
+    };
     let made = Made::default();
     end_with_input_or_signal(&made)?;
-    match flags.kind {
-        OwnTarget::Null => serve_null(flags, &made),
-        OwnTarget::Embedded => serve_embedded(flags, &made),
+    match keys {
+        None => serve_null(flags, &made),
+        Some(keys) => serve_embedded(flags, &keys, &made),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -105,17 +115,14 @@ fn serve_null(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
     let threads = flags.threads.unwrap_or_else(processors);
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
     null::serve(flags.listen, threads, config, |address| tell(address, ca.as_deref()))
-        .map_err(|e| failed(e.to_string()))
+        .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }
 
-fn serve_embedded(flags: &TargetFlags, made: &Made) -> Result<(), Failure> {
+fn serve_embedded(flags: &TargetFlags, keys: &Credentials, made: &Made) -> Result<(), Failure> {
     let failed = |why: String| Failure::Child { kind: "embedded", why };
-    let keys = Keys::default();
-    let credentials = credentials::find(&keys)?
-        .ok_or_else(|| failed("it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()))?;
     let parent = flags.drive.clone().unwrap_or_else(std::env::temp_dir);
     let root = make_folder(&parent, made).map_err(failed)?;
     let (config, ca) = identify(flags, made).map_err(failed)?.map(|(own, ca)| (own.config, ca)).unzip();
-    embedded::serve(&root, flags.listen, &credentials, config, |address| tell(address, ca.as_deref()))
-        .map_err(|e| failed(e.to_string()))
+    embedded::serve(&root, flags.listen, keys, config, |address| tell(address, ca.as_deref()))
+        .map_err(|e| failed(format!("--listen {}: {e}", flags.listen)))
 }

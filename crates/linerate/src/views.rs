@@ -11,7 +11,10 @@ use crate::{folder, masks};
 /// Reads a run folder and computes its view.
 pub(crate) fn view_of(path: &Path) -> Result<View, Failure> {
     let records = folder::read(path)?;
-    build::build(&records).map_err(|e| Failure::NotARun { path: path.to_owned(), why: e.to_string() })
+    build::build(&records).map_err(|e| {
+        let why = records.damaged().unwrap_or_else(|| e.to_string());
+        Failure::NotARun { path: path.to_owned(), why }
+    })
 }
 
 /// Writes `report.html` into a run folder.

@@ -234,7 +234,8 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
         _ => None,
     }?;
     let is_load = words.iter().skip(1).take(2).any(|word| word == "bench" || operation(word).is_ok());
-    let is_more = words.len() > 3;
+    // A line of warp without flags has warp's defaults all the same.
+    let is_more = words.len() > 3 || words.get(1).is_some_and(|word| word == "warp");
     Some(if is_load && is_more { format!("{reported}{AS_A_WHOLE}{}", translated(words)) } else { reported })
 }
 

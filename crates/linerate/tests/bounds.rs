@@ -238,6 +238,7 @@ fn a_histogram_that_is_finer_than_any_of_linerate_is_refused() {
     let output = bounded(home.path(), &[], "report run");
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("5 significant digits"), "{}", shown(&output));
+    assert!(shown(&output).contains("intervals.jsonl, line 1: "), "{}", shown(&output));
 }
 
 #[test]

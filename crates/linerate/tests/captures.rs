@@ -422,6 +422,20 @@ fn a_folder_that_is_no_captured_machine_is_refused_by_tune_in_the_words_of_an_au
         assert_eq!((code, said.as_str()), (Some(2), String::from_utf8_lossy(&audit.stderr).as_ref()));
         assert!(said.contains("is no captured machine") && !said.contains("machine-id"), "{said}");
     }
+    let changes = folder.path().join("changes.json");
+    let set = r#"{"schema": 1, "machine": "", "profile": "test", "changes": []}"#;
+    fs::write(&changes, set).expect("a file is written");
+    for root in [Path::new("/nonesuch"), folder.path()] {
+        let out = Command::new(env!("CARGO_BIN_EXE_linerate"))
+            .args(["tune", "apply", "--root"])
+            .args([root, &changes])
+            .env("LINERATE_STATE", folder.path().join("state"))
+            .output()
+            .expect("linerate runs");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.code() == Some(2) && said.contains("is no captured machine"), "{said}");
+        assert!(!folder.path().join("state").exists(), "{said}");
+    }
     let root = folder.path().join("machine");
     copied(&root);
     let (code, said) = diff(&root, &["vm.swappiness=10"]);

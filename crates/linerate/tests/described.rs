@@ -42,7 +42,7 @@ fn what_a_folder_says_of_its_load_is_that_load_again() {
     assert!(output.status.success(), "{}", shown(&output));
     let load = manifest(&first).load.expect("a folder says what its load was");
     let names: Vec<String> = load.work.iter().map(|work| work.workload.to_string()).collect();
-    assert_eq!((names.join("; ").as_str(), &load.levels), ("get; mixed get=3,put=1", &Levels::Given(vec![1, 2])));
+    assert_eq!((names.join("; ").as_str(), &load.levels), ("get; mixed get=75,put=25", &Levels::Given(vec![1, 2])));
     assert_eq!((load.endpoint.prefix.as_str(), load.endpoint.lookup), ("a/", Lookup::Path));
     let hosts = Server::Hosts { authorities: vec![target.address.clone()], every_address: false };
     assert_eq!(load.endpoint.server, hosts);

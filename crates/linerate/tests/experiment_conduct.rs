@@ -324,6 +324,14 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
         assert!(!folder.exists(), "{flags} {arms:?}");
     }
+    for (key, code) in [("foreign_laod", 2), ("foreign_load", 0), ("nic.eth7.mtu", 0), ("setting vm.swappiness", 0)] {
+        let words = ["experiment", "--dry-run", "--load", "get:16KiB@2", "--may-differ", key];
+        let output = linerate().args(words).args(PAYLOADS).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{key}: {}", shown(&output));
+        let said = format!("--may-differ {key:?} is no key of the fingerprint: write one of ");
+        assert_eq!(shown(&output).contains(&said), code == 2, "{}", shown(&output));
+        assert!(code == 0 || shown(&output).contains("foreign_load, "), "{}", shown(&output));
+    }
     let output = linerate().args(["experiment", "resume"]).arg(out.path()).output().unwrap();
     assert!(output.status.code() == Some(2) && shown(&output).contains("experiment.json"), "{}", shown(&output));
     assert_eq!(files_below(out.path()), Vec::<String>::new());

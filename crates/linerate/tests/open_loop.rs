@@ -105,6 +105,8 @@ fn the_highest_rate_under_a_bound_is_searched() {
     for (flags, code, outcome) in [
         ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, SloOutcome::NeverMissed),
         ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, SloOutcome::NoneHolds),
+        // So few requests cannot show a p99.9, however fast they are.
+        ("--slo p99.9=20s --max-rate 20/s --duration 500ms --objects 20", 5, SloOutcome::NeverMissed),
     ] {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} --op stat --obj.size 4KiB --no-ceiling {flags}", target.address);
@@ -113,7 +115,13 @@ fn the_highest_rate_under_a_bound_is_searched() {
         let view = view(out.path());
         let sustained = view.series[0].sustained.as_ref().unwrap();
         assert_eq!(sustained.outcome, outcome, "{sustained:?}");
-        assert_eq!(sustained.rate_per_s.is_some(), code == 0);
+        assert_eq!(sustained.rate_per_s.is_some(), outcome == SloOutcome::NeverMissed);
+        assert_eq!(sustained.holds_per_s.is_some(), code == 0);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = error.lines().last().unwrap_or_default();
+        let slo = flags.split("--slo ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        assert_eq!(last.starts_with(&format!("error: {slo} ")), code == 5, "{error}");
+        assert!(!shown(&output).contains("raise --rate"), "{}", shown(&output));
         assert!(view.run.complete && points(&view).len() >= 2, "{flags}");
         assert!(shown(&output).contains("p90=20s holds up to 200/s") || code == 5, "{}", shown(&output));
     }

@@ -25,6 +25,53 @@ fn said(mut command: Command) -> (Option<i32>, String) {
 
 /// What needs no traffic is looked at by one list, so that a dry run passes nothing that the run refuses.
 #[test]
+fn a_verb_that_there_is_not_is_quoted_beside_those_that_there_are() {
+    for (line, parts) in [
+        ("foo", &["subcommand 'foo'", "tip: write one of bench, report, runs, "][..]),
+        ("tune foo", &["subcommand 'foo'", "tip: write one of diff, apply, "]),
+        ("benhc", &["subcommand 'benhc'", "a similar subcommand exists: 'bench'"]),
+        ("tune log foo", &["no application of changes is called \"foo\": see linerate tune log"]),
+        ("target embedded", &["the embedded target takes requests that are signed", "set AWS_ACCESS_KEY_ID"]),
+        ("target null --listen 127.0.0.1", &["invalid value '127.0.0.1' for '--listen"]),
+    ] {
+        let place = tempdir().expect("a folder");
+        let output = linerate().env("HOME", place.path()).args(words(line)).output().expect("linerate runs");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{line}: {reported}");
+        assert!(parts.iter().all(|part| reported.contains(part)), "{line}: {reported}");
+        assert!(!reported.contains("watch") && !reported.contains("--anonymous"), "{line}: {reported}");
+    }
+    // A word that may be a key goes unquoted there too.
+    for word in ["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI", "correcthorsebatterystaple"] {
+        let reported = shown(&linerate().arg(word).output().expect("linerate runs"));
+        assert!(!reported.contains(word) && reported.contains("may be a key"), "{reported}");
+    }
+}
+
+#[test]
+fn what_nobody_can_read_is_no_success_and_a_reader_that_goes_is_no_failure() {
+    let place = tempdir().expect("a folder");
+    let sh = |script: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env("LINERATE", linerate().get_program()).current_dir(place.path());
+        let output = command.output().expect("sh runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (script, code) in [
+        ("\"$LINERATE\" knobs >&-", 1),
+        ("\"$LINERATE\" knobs vm.swappiness >/dev/full", 1),
+        ("\"$LINERATE\" knobs >/dev/null", 0),
+        ("\"$LINERATE\" knobs <>/dev/null >&0", 0),
+        ("{ \"$LINERATE\" knobs; echo $? >&2; } | head -n 1", 0),
+    ] {
+        let (ended, reported) = sh(script);
+        assert_eq!(ended, Some(code), "{script}: {reported}");
+        assert_eq!(reported.contains("error: failed to write to standard output: "), code == 1, "{script}: {reported}");
+        assert!(!script.starts_with('{') || reported.trim() == "0", "{script}: {reported}");
+    }
+}
+
+#[test]
 fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
     let target = Served::null();
     let used = target.address.clone();

@@ -147,7 +147,7 @@ fn a_benchmark_file_of_warp_runs() {
     assert!(output.status.success(), "{}", shown(&output));
     let asked = view(&home.path().join("out")).run.asked;
     let point = &asked.points[0];
-    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=3,put=2"));
+    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=60,put=40"));
     assert_eq!((point.size.as_str(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
 }
 
@@ -202,14 +202,18 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("versioned --host h", "\"versioned\" is a command of warp: not measured here: versions of objects"),
         ("retention", "not measured here: retention of objects"),
         (
+            "warp put",
+            "as a whole:\n  linerate bench --op put --host 127.0.0.1:9000 --bucket warp-benchmark-bucket --obj",
+        ),
+        (
             "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
-            "as a whole:\n  linerate bench --op put --host a:9000 --concurrent 4 --max-rate 9/s --obj.size 10MiB \
-             --duration 5m --precision none\n  --md5: ",
+            "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 \
+             --max-rate 9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
         ),
         (
             "get --host h --secret-key QQQQQQQQ --no-color",
-            "--op get --host h --secret-key … --obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m \
-             --precision none\n  --no-color: set NO_COLOR=1",
+            "--op get --bucket warp-benchmark-bucket --host h --secret-key … --obj.size 10MiB --objects 2500 \
+             --concurrent 20 --duration 5m --precision none\n  --no-color: set NO_COLOR=1",
         ),
     ] {
         let output = linerate().args(words(words_of_warp)).output().unwrap();
@@ -243,13 +247,11 @@ fn there_is_a_manual_page_for_every_verb() {
         let found = fs::read_to_string(pages.join(page)).expect(page);
         assert!(found.contains(".TH linerate") && found.contains(text), "{page}: {found}");
     }
+    assert!(pages.join("linerate-tune-diff.1").exists() && !pages.join("linerate-tune-watch.1").exists());
     let help = shown(&linerate().arg("--help").output().unwrap());
     let verbs = help.lines().skip_while(|l| !l.starts_with("Commands:")).skip(1).take_while(|l| !l.is_empty());
-    for verb in verbs
-        .filter_map(|l| l.strip_prefix("  ")?.split(' ').next())
-        .filter(|verb| !verb.is_empty())
-        .filter(|verb| *verb != "help")
-    {
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for verb in verbs.filter(|verb| !["", "help"].contains(verb)) {
         assert!(pages.join(format!("linerate-{verb}.1")).exists(), "{verb}");
     }
 }

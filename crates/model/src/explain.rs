@@ -31,7 +31,7 @@ use deviation::Variant;
 use forecast::{World, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{Evidence, evidence, nearest, residuals};
+use score::{CURVE_ERROR, Evidence, evidence, nearest, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
@@ -78,6 +78,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: observations.clone(),
+        curve_error_share: observations.figures.iter().any(|figure| figure.in_flight.is_some()).then_some(CURVE_ERROR),
         of_run: Vec::new(),
         of_nodes: nodes::reported(&evidence.get, &evidence.put),
         node_figures: kinds::of_nodes(observations),

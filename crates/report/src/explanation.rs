@@ -70,7 +70,7 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &reported, look));
     }
     if let Some(separator) = &explanation.separator {
-        text.push_str(&separator_lines(separator, &explanation.survivors, look));
+        text.push_str(&separator_lines(separator, explanation, look));
     }
     for caveat in &explanation.caveats {
         text.push_str(&hanging(" caveat", 14, caveat, look));
@@ -81,19 +81,12 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
 fn observed(explanation: &Explanation, look: TextStyle) -> String {
     let observations = &explanation.observations;
     let site = observations.figures.iter().filter(|f| model::of_site(&f.what));
-    let own = |share: Option<f64>| share.map_or_else(String::new, |share| format!(" ± {}", words::percent(share)));
-    let mut reported: Vec<String> = site
-        .map(|f| {
-            let (what, flight) = (model::quantity(&f.what), f.in_flight);
-            let flight = flight.map_or_else(String::new, |n| format!(" with {} in flight", words::grouped(n)));
-            format!("{what} {}{}{flight}", model::rate(f.bytes_per_s), own(f.error_share))
-        })
-        .collect();
+    let mut reported: Vec<String> = site.map(model::observed).collect();
     if let Some(nodes) = &explanation.node_figures {
         let (least, most) = (bytes_per_s_iec(nodes.least_bytes_per_s), bytes_per_s_iec(nodes.most_bytes_per_s));
         reported.push(format!("{} of single nodes, {least} to {most}", words::plural(nodes.figures, "figure")));
     }
-    reported.push(model::measuring_error(observations));
+    reported.push(model::measuring_error(explanation));
     hanging(" observed", 14, &reported.join("; "), look)
 }
 
@@ -162,10 +155,13 @@ fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
     nodes
 }
 
-fn separator_lines(separator: &Separator, survivors: &[Hypothesis], look: TextStyle) -> String {
+fn separator_lines(separator: &Separator, explanation: &Explanation, look: TextStyle) -> String {
+    let shown = |kind: &Kind| kind.survivors.iter().take(1 + model::ALIKE_SHOWN).copied().collect::<Vec<_>>();
+    let shown: Vec<usize> = explanation.kinds.iter().take(KINDS_SHOWN).flat_map(shown).collect();
+    let expectations = model::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
     let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));
-    for (names, expectation) in model::expectations(separator, survivors) {
+    for (names, expectation) in expectations {
         text.push_str(&hanging("      if", 14, &format!("{expectation}: then it is {names}"), look));
     }
     text

@@ -3,7 +3,7 @@
 use linerate_analysis::view::{Bottleneck, Measure, Point, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count};
 
-use crate::terminal::{clean, cut};
+use crate::terminal::{TextStyle, clean, cut, hanging};
 use crate::words;
 
 /// Columns of what a row begins with.
@@ -12,15 +12,55 @@ const RUN: usize = 28;
 const TARGET: usize = 20;
 const SERIES: usize = 15;
 
-/// The names above the columns.
+/// Columns from which on each series has one line; where there are fewer, a run stands above its series.
+const ONE_LINE: usize = 150;
+
+/// Where a narrow line begins behind the time.
+const NARROW: usize = STARTED + 3;
+
+/// The names above the columns; `columns` are those of a terminal, where it is one.
 #[must_use]
-pub fn header() -> String {
-    line("started (UTC)", "run", "target", "series", "best throughput")
+pub fn header(columns: Option<usize>) -> String {
+    match narrow(columns) {
+        Some(_) => format!(" {:<STARTED$}  run; its target; each series with its best throughput\n", "started (UTC)"),
+        None => line("started (UTC)", "run", "target", "series", "best throughput"),
+    }
+}
+
+/// The columns of a terminal in which a table does not fit.
+fn narrow(columns: Option<usize>) -> Option<usize> {
+    columns.filter(|columns| *columns < ONE_LINE)
 }
 
 /// A run: a line for each of its series.
 #[must_use]
-pub fn row(path: &str, view: &View) -> String {
+pub fn row(path: &str, view: &View, columns: Option<usize>) -> String {
+    narrow(columns).map_or_else(|| wide_row(path, view), |columns| narrow_row(path, view, columns))
+}
+
+fn narrow_row(path: &str, view: &View, columns: usize) -> String {
+    let run = &view.run;
+    let state = if run.complete { "" } else { ", incomplete" };
+    let mut lines = run.title.iter().cloned().collect::<Vec<_>>();
+    lines.push(format!("{}{state}", words::place(&run.target)));
+    lines.extend(view.series.iter().map(|series| {
+        let label = cut(&words::series_label(&series.workload, &series.size), SERIES);
+        format!("{label}: {}", headline(series))
+    }));
+    if view.series.is_empty() {
+        lines.push("nothing measured".to_owned());
+    }
+    narrow_lines(&started(run.started_unix_ms), path, &lines, columns)
+}
+
+/// The name of a run, which is never cut, and what is said of it below.
+fn narrow_lines(started: &str, path: &str, below: &[String], columns: usize) -> String {
+    let look = TextStyle { color: false, width: columns };
+    let below = below.iter().map(|line| hanging("", NARROW, line, look));
+    format!(" {started:<STARTED$}  {}\n{}", clean(path), below.collect::<String>())
+}
+
+fn wide_row(path: &str, view: &View) -> String {
     let run = &view.run;
     let named = run.title.as_ref().map_or_else(|| path.to_owned(), |title| format!("{path} {title}"));
     let target = words::place(&run.target);
@@ -41,8 +81,12 @@ pub fn row(path: &str, view: &View) -> String {
 
 /// A folder that is a run and cannot be read; without a time where not even that can be.
 #[must_use]
-pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str) -> String {
-    line(&started_unix_ms.map_or_else(|| words::ABSENT.to_owned(), started), path, "", "", why)
+pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Option<usize>) -> String {
+    let started = started_unix_ms.map_or_else(|| words::ABSENT.to_owned(), started);
+    match narrow(columns) {
+        Some(columns) => narrow_lines(&started, path, &[why.to_owned()], columns),
+        None => line(&started, path, "", "", why),
+    }
 }
 
 /// The best throughput and what bound it.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{ChangeSet, SettingPlace};
+use linerate_record::lines::wrapped;
 
 /// How an application of changes stands.
 #[derive(Clone, Debug)]
@@ -324,9 +325,19 @@ pub fn rolled(of: TakenBack<'_>) -> String {
 /// Interfaces whose MTU moves with a change: their names, what it is and what it will be.
 pub type Followers = Vec<(String, u32, u32)>;
 
-/// Changes as they are planned, each with what moves with it, and what differs and is left alone.
+/// Changes as they are planned, each with what moves with it, and what differs and is left alone. Sentences are in
+/// lines of at most `columns` columns, where that is said.
 #[must_use]
-pub fn planned(set: &ChangeSet, followers: &[Followers], left_out: &[(SettingPlace, String)]) -> String {
+pub fn planned(
+    set: &ChangeSet,
+    followers: &[Followers],
+    left_out: &[(SettingPlace, String)],
+    columns: Option<usize>,
+) -> String {
+    let line = |lead: &str, text: &str, indent: usize| {
+        let text = columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns, indent));
+        format!("{lead:<indent$}{text}\n")
+    };
     let mut text = format!("{} for {}\n", counted(set.changes.len(), "change"), set.profile);
     for (n, change) in set.changes.iter().enumerate() {
         let (place, prior, new) = (&change.place, &change.prior, &change.new);
@@ -334,8 +345,8 @@ pub fn planned(set: &ChangeSet, followers: &[Followers], left_out: &[(SettingPla
         for (name, own, then) in followers.get(n).into_iter().flatten() {
             let _ = writeln!(text, "      moves with it: the MTU of {name}, {own} → {then}");
         }
-        let _ = writeln!(text, "      why   {}", change.why);
-        let _ = writeln!(text, "      risk  {}", change.risk);
+        text.push_str(&line("      why", &change.why, 12));
+        text.push_str(&line("      risk", &change.risk, 12));
     }
     match left_out.len() {
         0 => {}
@@ -343,7 +354,8 @@ pub fn planned(set: &ChangeSet, followers: &[Followers], left_out: &[(SettingPla
         n => text.push_str(&format!("{n} settings differ and are not changed by linerate\n")),
     }
     for (place, why) in left_out {
-        let _ = writeln!(text, "  {place}: {why}");
+        let lines = line("", &format!("{place}: {why}"), 6);
+        text.push_str(&format!("  {}", lines.trim_start()));
     }
     text
 }
@@ -449,10 +461,15 @@ mod tests {
             spaces: Vec::new(),
         };
         let left_out = [(place("b"), "no".to_owned())];
-        let one = planned(&set(vec![change("a")]), &[], &left_out);
+        let one = planned(&set(vec![change("a")]), &[], &left_out, None);
         assert!(one.starts_with("1 change for values by hand\n"), "{one}");
         assert!(one.contains("1 setting differs and is not changed by linerate\n"), "{one}");
-        assert!(planned(&set(Vec::new()), &[], &[]).starts_with("0 changes for values by hand\n"));
+        assert!(planned(&set(Vec::new()), &[], &[], None).starts_with("0 changes for values by hand\n"));
+        let mut long = change("a");
+        (long.why, long.risk) = ("a reason of many words ".repeat(9), "a risk of many words ".repeat(9));
+        let left_out = [(place("b"), "left alone for many reasons ".repeat(9))];
+        let narrow = planned(&set(vec![long]), &[], &left_out, Some(80));
+        assert!(narrow.lines().count() > 8 && narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         let back = |given_up, left| Standing::TakenBack { by: By::Command, has_owner: false, left, given_up };
         assert_eq!(standing(&back(1, 0)), "taken back, but for 1 setting that was not there, and is given up");
         assert_eq!(standing(&back(0, 1)), "taken back, but for 1 setting");

@@ -55,6 +55,38 @@ fn a_page_says_what_was_observed_of_the_site_where_anything_was() {
 }
 
 #[test]
+fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
+    let mut made = planned::explanation();
+    (made.curve_error_share, made.observations.figures[0].in_flight) = (Some(0.08), Some(1_120));
+    let of = |made: &Explanation| {
+        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for text in of(&made) {
+        assert!(text.contains("GET 152 GiB/s (1.31 Tb/s) with 1 120 in flight"), "{text}");
+        assert!(text.contains("± 2 % where none is stated, and ± 8 % of the curve over requests in flight"), "{text}");
+    }
+    made.observations.figures.iter_mut().for_each(|figure| figure.error_share = None);
+    for text in of(&made) {
+        assert!(text.contains("± 8.2 %: ± 2 % measured, ± 8 % of the curve over requests in flight"), "{text}");
+    }
+}
+
+#[test]
+fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
+    let mut made = planned::explanation();
+    let of = |made: &Explanation| explanation::text(made, PLAIN);
+    assert!(of(&made).contains("all bytes on one member of each node: then it is 1 or 3"), "{}", of(&made));
+    made.kinds[0].survivors = vec![0];
+    assert!(of(&made).contains("of each node: then it is 1 or 1 other not shown here"), "{}", of(&made));
+    made.kinds.remove(0);
+    let text = of(&made);
+    assert!(text.contains("then it is one of 2 that are not shown here") && text.contains("then it is 2"), "{text}");
+    // The page shows all of them.
+    assert!(explanation::html(&made).contains("1 or 3"));
+}
+
+#[test]
 fn what_nobody_stated_is_marked_wherever_it_counts() {
     let made = planned::plan();
     let text = plan::text(&made, true, PLAIN);

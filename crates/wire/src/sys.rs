@@ -5,6 +5,30 @@
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether standard output was closed (`>&-`) when this process began.
+static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader before `main`: what comes first in `main` is the standard library, which opens `/dev/null` in
+/// place of a standard descriptor that is closed, so that what is printed would be lost without an error.
+#[used]
+// SAFETY: the section holds functions of C that the loader calls once each. This one needs nothing of the standard
+// library: it makes one system call and sets a flag.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_OUTPUT: extern "C" fn() = look_at_output;
+
+extern "C" fn look_at_output() {
+    // SAFETY: a flag of a descriptor is read; one that is closed gives an error.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    OUTPUT_WAS_CLOSED.store(flags < 0, Ordering::Relaxed);
+}
+
+/// Whether standard output was closed when this process began: what is printed reaches nobody.
+#[must_use]
+pub fn output_was_closed() -> bool {
+    OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
+}
 
 /// Sets `SO_RCVLOWAT`: `epoll` reports a socket readable only once this many bytes wait in it (or the stream has
 /// ended, or its receive buffer is full). The kernel grows the receive buffer to hold twice as many.

@@ -293,14 +293,31 @@ fn points_of_one_side_are_named_and_knees_that_moved_are_told_and_not_tested() {
             .chain(["get 1MiB × 16 (B only)".to_owned()])
             .collect::<Vec<_>>()
     );
-    for line in &mut other.points {
-        if let PointLine::Begin(begin) = line {
-            begin.spec.workload = "put".into();
-        }
-    }
+    call(&mut other, "put");
     let found = thrice(&a, &other);
     assert!(found.series.is_empty() && found.tests == 0);
     assert_eq!(found.unmatched, ["get 1MiB (A only)", "put 1MiB (B only)"]);
+}
+
+/// Names the workload of all points.
+fn call(records: &mut Records, workload: &str) {
+    for line in &mut records.points {
+        if let PointLine::Begin(begin) = line {
+            begin.spec.workload = workload.into();
+        }
+    }
+}
+
+#[test]
+fn one_mix_in_other_numbers_is_compared_also_of_folders_of_before() {
+    let (mut a, mut b) = (records(&[1, 2], |_| 5), records(&[1, 2], |_| 5));
+    call(&mut a, "mixed get=9,put=3,stat=6,delete=2");
+    call(&mut b, "mixed get=45,put=15,stat=30,delete=10");
+    let found = thrice(&a, &b);
+    assert_eq!((found.series.len(), found.unmatched.as_slice()), (1, &[][..]));
+    assert_eq!(found.series[0].workload, "mixed get=45,put=15,stat=30,delete=10");
+    call(&mut a, "mixed get=10,put=3,stat=6,delete=2");
+    assert_eq!(thrice(&a, &b).series.len(), 0, "another mix");
 }
 
 #[test]

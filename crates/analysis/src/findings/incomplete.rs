@@ -20,6 +20,35 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
             }
             None => format!("{measured} of {} points have figures", view.run.asked.points.len()),
         },
-        remedy: "the figures of the points that are here stand; run the others again".into(),
+        remedy: match measured {
+            0 => "it has no figure that could be used: run it again",
+            _ => "the figures of the points that are here stand; run the others again",
+        }
+        .into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::finding::FindingKind;
+
+    use crate::build::build;
+    use crate::build::tests::records;
+
+    #[test]
+    fn figures_are_said_to_stand_only_where_there_are_some() {
+        let remedy = |is_measured: bool| {
+            let mut records = records(&[1, 2], |_| 5);
+            records.points.pop();
+            if !is_measured {
+                records.intervals.clear();
+            }
+            let view = build(&records).unwrap();
+            let found = view.findings.into_iter().find(|found| found.kind == FindingKind::Incomplete).unwrap();
+            (found.evidence, found.remedy)
+        };
+        let (evidence, of_none) = remedy(false);
+        assert!(evidence.starts_with("0 of 2 points") && !of_none.contains("stand"), "{evidence}: {of_none}");
+        assert!(remedy(true).1.contains("stand"));
+    }
 }

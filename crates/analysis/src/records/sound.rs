@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::canary::CanaryLine;
+use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
 
@@ -48,6 +49,17 @@ impl Records {
             .or_else(|| first(intervals.or_else(|| self.out_of_order()), "intervals.jsonl"))
             .or_else(|| first(readings, "readings.jsonl"))
             .or_else(|| first(first_of(&self.canary, of_canary), "canary.jsonl"))
+    }
+
+    /// The first histogram that is none, if one is: the file, its line, and why. [`Records::unsound`] reads none of
+    /// them, since a report does.
+    #[must_use]
+    pub fn damaged(&self) -> Option<String> {
+        let mut lines = self.intervals.iter().enumerate();
+        lines.find_map(|(at, interval)| {
+            let why = histograms(interval).find_map(|text| add_encoded(&mut empty(), text).err())?;
+            Some(format!("intervals.jsonl, line {}: {why}", at + 1))
+        })
     }
 
     /// The first reading that is of an earlier time than the one before of its client.
@@ -132,6 +144,17 @@ fn all_counts(interval: &Interval) -> impl Iterator<Item = u64> {
     times.copied().chain(open).chain(interval.rows.iter().flat_map(counts))
 }
 
+/// All histograms of an interval.
+fn histograms(interval: &Interval) -> impl Iterator<Item = &EncodedHistogram> {
+    let open = interval.open.iter().flat_map(|open| std::iter::once(&open.late).chain(&open.ages));
+    open.chain(interval.rows.iter().flat_map(of_row))
+}
+
+fn of_row(row: &IntervalRow) -> impl Iterator<Item = &EncodedHistogram> {
+    let IntervalRow { ttfb, total, ttfb_intended, total_intended, .. } = row;
+    [ttfb, total].into_iter().chain(ttfb_intended).chain(total_intended)
+}
+
 fn counts(row: &IntervalRow) -> impl Iterator<Item = u64> {
     let of_kinds = row.errors.values().chain(row.retries.values()).copied();
     [row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled].into_iter().chain(of_kinds)
@@ -169,7 +192,7 @@ fn of_canary(line: &CanaryLine) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{Client, Op, PointBegin};
+    use linerate_record::run::{Client, Op, OpenInterval, PointBegin};
 
     use super::*;
 
@@ -188,6 +211,30 @@ mod tests {
             assert!(of_interval(&wrong).is_some(), "{wrong:?}");
         }
     }
+
+    fn open(late: EncodedHistogram, ages: Option<EncodedHistogram>) -> OpenInterval {
+        OpenInterval { due: 1, backlog: 0, in_flight: 0, late, ages }
+    }
+
+    #[test]
+    fn a_histogram_that_is_none_is_found_by_file_and_line_wherever_it_stands() {
+        let whole = crate::build::tests::records(&[1], |_| 10);
+        assert_eq!(whole.damaged(), None);
+        let all: [fn(&mut Interval, EncodedHistogram); 5] = [
+            |interval, text| interval.rows[0].ttfb = text,
+            |interval, text| interval.rows[0].total = text,
+            |interval, text| interval.rows[0].total_intended = Some(text),
+            |interval, text| interval.open = Some(open(text, None)),
+            |interval, text| interval.open = Some(open(EncodedHistogram::default(), Some(text))),
+        ];
+        for alter in all {
+            let mut records = whole.clone();
+            alter(&mut records.intervals[2], EncodedHistogram("AAAA".to_owned()));
+            let found = records.damaged().expect("it is none");
+            assert!(found.starts_with("intervals.jsonl, line 3: ") && found.len() > 30, "{found}");
+        }
+    }
+
     #[test]
     fn readings_go_back_in_time_within_a_client_alone_and_are_of_clients_that_there_are() {
         let mut records = crate::build::tests::records(&[1], |_| 10);

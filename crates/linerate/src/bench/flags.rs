@@ -81,7 +81,7 @@ pub(crate) struct WorkFlags {
     /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
-    /// Weights of `--op mixed`.
+    /// Weights of `--op mixed`. Reports name a mix by percent, where these are whole numbers.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
     #[command(flatten)]
@@ -109,8 +109,9 @@ pub(crate) struct WorkFlags {
     #[arg(long, value_parser = offered::spacings())]
     pub(crate) arrivals: Option<Spacing>,
     /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
-    /// rate at which all hold, up to --max-rate, and ends with code 5 where none does. With --rate, a check: ends with
-    /// code 5 where one of these rates misses, or requests are too few to show that it holds (a p99 takes 400).
+    /// rate at which all hold, up to --max-rate, and ends with code 5 where none is shown to. With --rate, a check:
+    /// ends with code 5 where one of these rates misses, or requests are too few to show that it holds (a p99 takes
+    /// 400).
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) slo: Option<Slo>,
     /// Most requests in flight that the search tries.

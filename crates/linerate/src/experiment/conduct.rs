@@ -62,6 +62,7 @@ fn asked(flags: &ConductFlags, read: Reader) -> Result<(arms::Lineup, Design), F
 pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Failure> {
     let (lineup, design) = asked(flags, read)?;
     if flags.dry_run {
+        rehearsal::require_keys_here(&flags.plan.may_differ, &Root::live(), &flags.arms.space())?;
         printing::print(&planned(&lineup, &design, flags))?;
         return Ok(ExitCode::SUCCESS);
     }

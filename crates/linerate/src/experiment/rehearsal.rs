@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 
 use linerate_experiment::reach::{Reach, judge, of_sockets};
+use linerate_host::Root;
 use linerate_record::experiment::NotTested;
-use linerate_record::knob::SettingPlace;
+use linerate_record::knob::{SettingPlace, Space};
 use linerate_settings::changes::differ;
 
 use super::aim::Aim;
 use super::arms::{Lineup, Planned};
 use super::cells::{self, Scene};
-use super::fingerprint::{self, Print};
+use super::fingerprint::{self, Print, Sight};
 use super::place;
 use super::reach::{self, Parties};
 use crate::failure::Failure;
@@ -57,8 +58,22 @@ pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<V
 /// Refuses keys of `--may-differ` that no fingerprint has: what they are to excuse would not be excused. Those of a
 /// target that each cell starts are not known yet.
 pub(super) fn require_keys(wanted: &[String], rehearsed: &[Rehearsed]) -> Result<(), Failure> {
-    let known: BTreeSet<&String> = rehearsed.iter().flat_map(|one| one.print.keys().chain(one.moment.keys())).collect();
-    let is_known = |key: &String| known.contains(key) || key.starts_with("target.");
+    let known = rehearsed.iter().flat_map(|one| one.print.keys().chain(one.moment.keys())).collect();
+    require_among(wanted, &known, |_| false)
+}
+
+/// The same before anybody is loaded: by which interfaces the targets are reached is not known yet either.
+pub(super) fn require_keys_here(wanted: &[String], root: &Root, space: &Space) -> Result<(), Failure> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let sight = Sight { space: space.clone(), ..Sight::default() };
+    let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
+    require_among(wanted, &print.keys().chain(moment.keys()).collect(), |key| key.starts_with("nic."))
+}
+
+fn require_among(wanted: &[String], known: &BTreeSet<&String>, is_taken: fn(&str) -> bool) -> Result<(), Failure> {
+    let is_known = |key: &String| known.contains(key) || key.starts_with("target.") || is_taken(key);
     let Some(unknown) = wanted.iter().find(|key| !is_known(key)) else { return Ok(()) };
     // Settings are some hundreds.
     let names = known.iter().filter(|key| !key.starts_with("setting ")).map(|key| key.as_str());

@@ -238,7 +238,7 @@ fn no_evidence(series: &Series, best: &Estimate, site: &Site) -> Option<String> 
         }
         Some(Bottleneck::Disturbed) => Some("what else ran beside it disturbed it: measure again when that has ended"),
         Some(Bottleneck::RateCap) => Some("--max-rate was the limit, and not the site"),
-        Some(Bottleneck::AskedRate) => Some("it kept up with --rate, and was not asked for more"),
+        Some(Bottleneck::AskedRate) => Some("no more was asked for, by --rate or the search of --slo"),
         Some(Bottleneck::Nic | Bottleneck::Target) | None => None,
     };
     let point = series.typical()?;

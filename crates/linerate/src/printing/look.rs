@@ -9,6 +9,11 @@ pub(crate) fn look() -> TextStyle {
     look_for_file(false)
 }
 
+/// Columns of the terminal that standard output is; none elsewhere, where a line may be as long as it is.
+pub(crate) fn columns() -> Option<usize> {
+    std::io::stdout().is_terminal().then(|| look().width)
+}
+
 /// How text should look in a file, or on standard output.
 pub(crate) fn look_for_file(to_file: bool) -> TextStyle {
     let terminal = !to_file && std::io::stdout().is_terminal();

@@ -17,10 +17,11 @@ use super::{foreground, read_changes};
 use crate::applying::{ground, root, state};
 use crate::failure::{Failure, code};
 use crate::progress::say;
-use crate::{applying, interrupt, printing};
+use crate::{applying, captured, interrupt, printing};
 
 pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let set = read_changes(&flags.file)?;
+    captured::root(flags.root.as_deref())?;
     let state = state()?;
     let folder = flags.root.as_deref().map(std::path::absolute).transpose();
     let folder = folder.map_err(|source| Failure::File { what: "find", path: flags.file.clone(), source })?;
@@ -143,7 +144,7 @@ pub(super) fn machine_of(state: &JournalFolder, id: Option<&str>) -> Result<Root
 }
 
 /// A name that no application has is bad usage, and no fault of the machine.
-fn unknown(id: &str, error: TuneError) -> Failure {
+pub(super) fn unknown(id: &str, error: TuneError) -> Failure {
     match error {
         TuneError::State { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::usage(format!("no application of changes is called {id:?}: see linerate tune log"))

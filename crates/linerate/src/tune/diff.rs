@@ -70,7 +70,7 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     }
     let machine = machine_hash(&root)?;
     let set = ChangeSet { schema: CHANGES_SCHEMA, machine, profile: name.to_owned(), changes: found.changes, spaces };
-    let mut text = planned(&set, &followers(&root, &set), &found.left_out);
+    let mut text = planned(&set, &followers(&root, &set), &found.left_out, printing::columns());
     match &flags.output {
         Some(path) => {
             write(path, &set)?;

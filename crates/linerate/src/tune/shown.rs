@@ -8,6 +8,7 @@ use linerate_host::{Root, setting, watch};
 use linerate_record::knob::same;
 use linerate_report::tune::{self as report, Application, Changed, Moved, Now, Standing};
 
+use super::acting::unknown;
 use crate::applying::{ground, root, state};
 use crate::catalogue::find;
 use crate::failure::{Failure, code};
@@ -72,7 +73,7 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
     let state = state()?;
     let mut text = String::new();
     if let Some(id) = id {
-        let reported = state.read(id)?;
+        let reported = state.read(id).map_err(|error| unknown(id, error))?;
         let machine = root(reported.begin.root.as_deref());
         text.push_str(&report::application(&application(&reported, &machine)));
         for made in &reported.made {

@@ -48,8 +48,14 @@ const SECRET: [&str; 3] = ["access-key", "secret-key", "session-token"];
 const SIZE: &str = "10MiB";
 const PART_SIZE: &str = "5MiB";
 
-/// What warp 1.4.0 does unless told otherwise (its cli/flags.go and the file of each benchmark): requests in flight,
-/// time, and for each operation how many objects it writes beforehand and of which size. Its 1KB is 1 KiB.
+/// Whom warp 1.4.0 loads unless told otherwise, and in which bucket (its cli/flags.go). The environment may name the
+/// host, and not the bucket.
+const HOST: &str = "127.0.0.1:9000";
+const HOST_VARIABLE: &str = "WARP_HOST";
+const BUCKET: &str = "warp-benchmark-bucket";
+
+/// What it does unless told otherwise (the same, and the file of each benchmark): requests in flight, time, and for
+/// each operation how many objects it writes beforehand and of which size. Its 1KB is 1 KiB.
 const CONCURRENT: &str = "20";
 const DURATION: &str = "5m";
 const OBJECTS: [(&str, Option<&str>, &str); 6] = [
@@ -91,10 +97,18 @@ impl Line {
 
 /// The whole command line, and a line for each word that is not in it as it stands. `words` are all that was typed.
 pub(super) fn translated(words: &[String]) -> String {
+    let is_host_set = std::env::var_os(HOST_VARIABLE).is_some_and(|host| !host.is_empty());
+    translated_where(words, is_host_set)
+}
+
+/// The same, where the environment names a host or none.
+fn translated_where(words: &[String], is_host_set: bool) -> String {
     let bench = bench();
     let typed = read(words, &bench);
     let (mut line, mut reported) = (vec!["linerate bench".to_owned()], Vec::new());
     line.extend(typed.op.map(|op| format!("--op {op}")));
+    let (whom, of_host) = target(&typed, is_host_set);
+    line.extend(whom);
     for one in &typed.all {
         let (flag, note) = match &one.name {
             Some(name) => turned(name, &one.value, &typed, &bench),
@@ -111,8 +125,23 @@ pub(super) fn translated(words: &[String]) -> String {
         line.retain(|flag| flag != "--payload unsigned");
     }
     reported.dedup();
+    reported.extend(of_host.map(|note| format!("  {note}")));
     reported.extend(refused(&line).map(|why| format!("  that line is refused as it stands: {why}")));
     std::iter::once(format!("  {}", line.join(" "))).chain(reported).collect::<Vec<_>>().join("\n")
+}
+
+/// Whom warp loads where its line does not say it, and what is told of that: linerate would load a server of its own.
+fn target(line: &Line, is_host_set: bool) -> (Vec<String>, Option<String>) {
+    let is_said = |names: &[&str]| names.iter().any(|name| line.value(name).is_some());
+    if line.op.is_none() || !line.is_warps || is_said(&["target"]) {
+        return (Vec::new(), None);
+    }
+    let is_named = is_host_set || is_said(&["host", "alias"]);
+    let host = (!is_named).then(|| format!("--host {HOST}"));
+    let bucket = (!is_said(&["bucket"])).then(|| format!("--bucket {BUCKET}"));
+    let note =
+        (!is_named).then(|| format!("--host {HOST}: warp's default; linerate's is a server that it starts itself"));
+    (host.into_iter().chain(bucket).collect(), note)
 }
 
 /// What warp does where its line says nothing, as flags: linerate has other defaults.
@@ -306,6 +335,33 @@ mod tests {
     /// What warp's get does where nothing is said.
     const UNSAID: &str = "--obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m --precision none";
 
+    /// What is written where no bucket is.
+    const BUCKET_SAID: &str = "--bucket warp-benchmark-bucket";
+
+    #[test]
+    fn a_line_that_names_no_host_or_bucket_is_not_run_against_another() {
+        let of = |line: &str, is_host_set| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            translated_where(&words, is_host_set)
+        };
+        for (line, is_host_set, whom, is_told) in [
+            ("warp get", false, "--host 127.0.0.1:9000 --bucket warp-benchmark-bucket", true),
+            ("warp get --bucket b", false, "--host 127.0.0.1:9000 --bucket b", true),
+            ("warp get", true, "--bucket warp-benchmark-bucket", false),
+            ("warp get --host h:1", false, "--bucket warp-benchmark-bucket --host h:1", false),
+            ("get --alias a --bucket b", false, "--alias a --bucket b", false),
+            ("get --target null", false, "--target null", false),
+        ] {
+            let text = of(&format!("linerate {line}"), is_host_set);
+            let taken = format!("  linerate bench --op get {whom} {UNSAID}");
+            assert_eq!(text.lines().next(), Some(taken.as_str()), "{line}");
+            let note = "  --host 127.0.0.1:9000: warp's default; linerate's is a server that it starts itself";
+            assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), if is_told { vec![note] } else { vec![] }, "{line}");
+        }
+        // A line of linerate with a flag of warp is for linerate's own target.
+        assert_eq!(of("linerate bench --op get --no-color", false).lines().next(), Some("  linerate bench --op get"));
+    }
+
     #[test]
     fn a_value_with_a_blank_and_a_call_for_help_are_not_refused() {
         let of = |words: &[&str]| translated(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
@@ -333,9 +389,9 @@ mod tests {
         assert_eq!(
             lines.next(),
             Some(
-                "  linerate bench --op put --host 'minio-{1...4}:9000' --access-key … --secret-key … --tls \
-                 --concurrent 4 --max-rate 500/s --payload unsigned --obj.size 10MiB --duration 5m --host-select \
-                 weighed"
+                "  linerate bench --op put --bucket warp-benchmark-bucket --host 'minio-{1...4}:9000' --access-key … \
+                 --secret-key … --tls --concurrent 4 --max-rate 500/s --payload unsigned --obj.size 10MiB --duration \
+                 5m --host-select weighed"
             )
         );
         assert!(lines.next().is_some_and(|l| l.starts_with("  --md5: bodies are guarded")));
@@ -414,16 +470,16 @@ mod tests {
 
     #[test]
     fn every_word_of_warp_is_translated_or_told() {
-        let of = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            translated(&words)
-        };
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         for &(line, becomes, reported) in LINES {
-            let text = of(&format!("linerate {line}"));
+            let text = translated_where(&words(&format!("linerate {line}")), true);
             let mut lines = text.lines();
+            let is_warps = !line.starts_with("bench ");
+            let bucket = if is_warps { format!("{BUCKET_SAID} ") } else { String::new() };
+            let (op, becomes) = becomes.split_once(' ').expect("an operation and its flags");
             let becomes = becomes.replace("TIME", "--concurrent 20 LASTING").replace("OBJECTS", "--objects 2500");
             let becomes = becomes.replace("LASTING", "--duration 5m --precision none");
-            assert_eq!(lines.next(), Some(format!("  linerate bench --op {becomes}").as_str()), "{line}");
+            assert_eq!(lines.next(), Some(format!("  linerate bench --op {op} {bucket}{becomes}").as_str()), "{line}");
             let notes: Vec<&str> = lines.map(str::trim).collect();
             assert_eq!(notes.len(), reported.iter().len(), "{line}: {notes:?}");
             assert!(reported.iter().all(|reported| notes[0].starts_with(reported)), "{line}: {notes:?}");
@@ -441,14 +497,16 @@ mod tests {
                 "linerate get --host h:1 --insecure={no} --noclear={no} --list-existing={no} --tls={no} \
                  --resolve-host={no} --disable-sha256-payload={no} --md5={no} --stress={no}"
             );
-            assert_eq!(of(&line), format!("  linerate bench --op get --host h:1 {UNSAID}"), "{no}");
+            assert_eq!(of(&line), format!("  linerate bench --op get {BUCKET_SAID} --host h:1 {UNSAID}"), "{no}");
         }
         for yes in ["", "=true", "=1", "=T"] {
             let line = format!("linerate get --host h:1 --insecure{yes} --tls{yes}");
-            assert_eq!(of(&line), format!("  linerate bench --op get --host h:1 --insecure --tls {UNSAID}"), "{yes}");
+            let taken = format!("  linerate bench --op get {BUCKET_SAID} --host h:1 --insecure --tls {UNSAID}");
+            assert_eq!(of(&line), taken, "{yes}");
         }
         let text = of("linerate get --tls stray --host h:1");
-        let line = format!("  linerate bench --op get --tls --host h:1 {UNSAID}\n  a word that stands alone");
+        let line =
+            format!("  linerate bench --op get {BUCKET_SAID} --tls --host h:1 {UNSAID}\n  a word that stands alone");
         assert!(text.starts_with(&line), "{text}");
     }
 }

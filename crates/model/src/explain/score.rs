@@ -21,7 +21,7 @@ const HIDDEN_SIGMAS: f64 = 4.0;
 const UNSEEN: f64 = 0.1;
 
 /// What the curve is wrong by, relative: the mean over those that were measured (`docs/method/ceilings.md`).
-const CURVE_ERROR: f64 = 0.08;
+pub(super) const CURVE_ERROR: f64 = 0.08;
 
 /// Ends of a prediction that differ by less are one.
 const SAME: f64 = 1e-6;

@@ -8,10 +8,10 @@ use super::forecast::{Forecast, OperationCeiling, World};
 /// A resource for people.
 pub(super) fn resource(resource: Resource) -> &'static str {
     match resource {
-        Resource::PublicIngress => "public plane, receiving",
-        Resource::PublicEgress => "public plane, sending",
-        Resource::PrivateIngress => "private plane, receiving",
-        Resource::PrivateEgress => "private plane, sending",
+        Resource::PublicIngress => "public link, receiving",
+        Resource::PublicEgress => "public link, sending",
+        Resource::PrivateIngress => "private link, receiving",
+        Resource::PrivateEgress => "private link, sending",
         Resource::RackUp => "uplinks of racks, towards spines",
         Resource::RackDown => "uplinks of racks, from spines",
         Resource::ClientIngress => "clients' NICs, receiving",
@@ -55,7 +55,7 @@ pub(super) fn gives(
         is_faster |= now > then.even_bytes_per_s * 1.001;
         if then.even_bytes_per_s > now * 1.001 {
             reported.push(format!(
-                "{verb} up to {} instead of {}; then the bottleneck is {}",
+                "{verb} up to {} instead of {}; bottleneck then: {}",
                 bytes_per_s_iec(then.even_bytes_per_s),
                 bytes_per_s_iec(now),
                 binds(described.0, then)

@@ -9,7 +9,7 @@ use super::InvalidLoad;
 use crate::op::Op;
 
 /// Largest weight of an operation in a mix.
-const WEIGHT_MAX: u32 = 1_000_000;
+const WEIGHT_MAX: u64 = 1_000_000;
 
 /// How the name of a mix begins.
 const MIXED: &str = "mixed";
@@ -141,17 +141,37 @@ pub fn parse_workloads(ops: &str, mix: &str) -> Result<Vec<Workload>, InvalidLoa
     Ok(all)
 }
 
-/// Reads `get=45,put=15`.
+/// The name of a workload as runs of now have it, of a name of any run: a mix is called by its weights, and those were
+/// once written as they were given.
+#[must_use]
+pub fn name_of(name: &str) -> String {
+    name.parse().map_or_else(|_| name.to_owned(), |workload: Workload| workload.to_string())
+}
+
+/// The whole numbers by which equal mixes are equal: percent where each share is one, else the smallest.
+#[must_use]
+pub fn proportion<const N: usize>(weights: [u64; N]) -> [u64; N] {
+    let divisor = weights.into_iter().fold(0, greatest_common_divisor).max(1);
+    let smallest = weights.map(|weight| weight / divisor);
+    let all = smallest.into_iter().fold(0, u64::saturating_add).max(1);
+    if 100 % all == 0 { smallest.map(|weight| weight * (100 / all)) } else { smallest }
+}
+
+const fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// Reads `get=45,put=15`. Mixes of the same shares are the same, by [`proportion`].
 ///
 /// # Errors
 /// [`InvalidLoad`], quoting what is wrong.
 pub fn parse_mix(text: &str) -> Result<Workload, InvalidLoad> {
     let fail = |why: &str| InvalidLoad(format!("invalid mix {text:?}: {why}, such as get=45,stat=30,put=15,delete=10"));
-    let mut weights = [0u32; Op::COUNT];
+    let mut weights = [0; Op::COUNT];
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (op, weight) = part.split_once('=').ok_or_else(|| fail("write OP=WEIGHT pairs"))?;
         let op: Op = op.parse().map_err(InvalidLoad::of)?;
-        let weight = weight.trim().parse().ok().filter(|&weight: &u32| weight <= WEIGHT_MAX);
+        let weight = weight.trim().parse().ok().filter(|&weight: &u64| weight <= WEIGHT_MAX);
         weights[op.index()] = weight.ok_or_else(|| fail("a weight is a whole number up to 1000000"))?;
     }
     if weights.iter().all(|&weight| weight == 0) {
@@ -160,7 +180,7 @@ pub fn parse_mix(text: &str) -> Result<Workload, InvalidLoad> {
     if weights[Op::Delete.index()] > weights[Op::Put.index()] + weights[Op::Multipart.index()] {
         return Err(fail("delete may not exceed put and multipart, since only objects of the run are deleted"));
     }
-    Ok(Workload::Mixed(weights))
+    Ok(Workload::Mixed(proportion(weights).map(|weight| weight as u32)))
 }
 
 #[cfg(test)]
@@ -170,7 +190,10 @@ mod tests {
     #[test]
     fn mixes_read_by_name_and_never_delete_more_than_they_write() {
         let mix = parse_mix("put=1, get=3").unwrap();
-        assert_eq!((mix.to_string().as_str(), &mix), ("mixed get=3,put=1", &Workload::Mixed([3, 1, 0, 0, 0, 0, 0])));
+        assert_eq!(
+            (mix.to_string().as_str(), &mix),
+            ("mixed get=75,put=25", &Workload::Mixed([75, 25, 0, 0, 0, 0, 0]))
+        );
         assert_eq!((mix.kind(), mix.ops().count(), mix.to_string().parse()), ("mixed", 2, Ok(mix.clone())));
         assert_eq!([kind_of(&mix.to_string()), kind_of("get")], ["mixed", "get"]);
         for (text, part) in [
@@ -186,11 +209,31 @@ mod tests {
     }
 
     #[test]
+    fn mixes_of_the_same_shares_are_the_same_in_whichever_numbers() {
+        for (given, name) in [
+            (
+                &["get=45,stat=30,put=15,delete=10", "get=9,stat=6,put=3,delete=2"][..],
+                "get=45,put=15,stat=30,delete=10",
+            ),
+            (&["get=2,put=1", "get=200000,put=100000"], "get=2,put=1"),
+            (&["get=1", "get=1000000"], "get=100"),
+            (&["get=33,put=67", "put=670,get=330"], "get=33,put=67"),
+            (&["get=1000000,put=999999"], "get=1000000,put=999999"),
+        ] {
+            for text in given {
+                assert_eq!(parse_mix(text).unwrap().to_string(), format!("mixed {name}"), "{text}");
+                assert_eq!(name_of(&format!("mixed {text}")), format!("mixed {name}"), "of a folder of before");
+            }
+        }
+        assert_eq!(["get", "mixed of something"].map(name_of), ["get", "mixed of something"]);
+    }
+
+    #[test]
     fn operations_are_read_in_their_order_and_each_once() {
         let all = parse_workloads("put,get,HEAD,mixed", "get=1").unwrap();
         let names: Vec<String> = all.iter().map(Workload::to_string).collect();
-        assert_eq!(names, ["put", "get", "stat", "mixed get=1"]);
-        for (ops, twice) in [("put,get, put", "put"), ("stat,HEAD", "stat"), ("mixed,get,mixed", "mixed get=1")] {
+        assert_eq!(names, ["put", "get", "stat", "mixed get=100"]);
+        for (ops, twice) in [("put,get, put", "put"), ("stat,HEAD", "stat"), ("mixed,get,mixed", "mixed get=100")] {
             let reported = parse_workloads(ops, "get=1").unwrap_err().to_string();
             assert!(reported.contains(&format!("{ops:?} names {twice} twice")), "{reported}");
         }

@@ -14,9 +14,8 @@ use crate::words::{self, explained, model};
 pub(crate) fn page(explanation: &Explanation) -> String {
     let observations = &explanation.observations;
     let of_site = observations.figures.iter().filter(|figure| model::of_site(&figure.what));
-    let mut facts: Vec<(&str, String)> = vec![("Measuring error", model::measuring_error(observations))];
-    let reported: Vec<String> =
-        of_site.map(|f| format!("{} {}", model::quantity(&f.what), model::rate(f.bytes_per_s))).collect();
+    let mut facts: Vec<(&str, String)> = vec![("Measuring error", model::measuring_error(explanation))];
+    let reported: Vec<String> = of_site.map(model::observed).collect();
     if !reported.is_empty() {
         facts.insert(0, ("Observed", reported.join("; ")));
     }
@@ -131,7 +130,7 @@ fn unexplained(residuals: &[Residual]) -> String {
 
 fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String {
     let Some(separator) = separator else { return String::new() };
-    let expectations = model::expectations(separator, survivors);
+    let expectations = model::expectations(separator, survivors, |_| true);
     let rows = expectations.iter().map(|(names, reported)| Row::default().name(names).sentence(reported).whole());
     format!(
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",

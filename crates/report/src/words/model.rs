@@ -1,6 +1,6 @@
 //! How sites, plans and explanations read.
 
-use linerate_record::explanation::{Hypothesis, Kind, Observations, Quantity, Separator};
+use linerate_record::explanation::{Explanation, Hypothesis, Kind, Observed, Quantity, Separator};
 use linerate_record::plan::{
     Ceiling, Curve, CurvePoint, FailedPart, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint, Sizing,
     Spread, Tolerance, Work,
@@ -452,41 +452,83 @@ pub(crate) fn quantity(quantity: &Quantity) -> String {
     }
 }
 
+/// A figure as it was measured: `GET 152 GiB/s ± 5 % with 16 in flight`.
+pub(crate) fn observed(figure: &Observed) -> String {
+    let own = figure.error_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
+    let flight = figure.in_flight.map_or_else(String::new, |n| format!(" with {} in flight", grouped(n)));
+    format!("{} {}{own}{flight}", quantity(&figure.what), rate(figure.bytes_per_s))
+}
+
 /// Whether a figure is of the whole site.
 pub(crate) const fn of_site(quantity: &Quantity) -> bool {
     matches!(quantity, Quantity::Get | Quantity::Put)
 }
 
-/// The errors that figures are taken to have: `± 2 %`.
-pub(crate) fn measuring_error(observations: &Observations) -> String {
-    let own = observations.figures.iter().any(|figure| figure.error_share.is_some());
-    format!("± {}{}", percent(observations.error_share), if own { " where none is stated" } else { "" })
+/// The errors that figures are taken to have: `± 2 %`; with that of the curve where some are held against it.
+pub(crate) fn measuring_error(explanation: &Explanation) -> String {
+    let Explanation { observations, curve_error_share, .. } = explanation;
+    let is_own = observations.figures.iter().any(|figure| figure.error_share.is_some());
+    let measured =
+        format!("± {}{}", percent(observations.error_share), if is_own { " where none is stated" } else { "" });
+    match *curve_error_share {
+        None => measured,
+        Some(curve) if is_own => format!("{measured}, and ± {} of the curve over requests in flight", percent(curve)),
+        Some(curve) => {
+            // Rounded to whole percent, it would seem to be the curve's alone.
+            let both = 100.0 * observations.error_share.hypot(curve);
+            format!("± {both:.1} %: {measured} measured, ± {} of the curve over requests in flight", percent(curve))
+        }
+    }
 }
 
 /// What is left beside the hypotheses.
 pub(crate) const NONE_OF_THESE: &str = "none of these: a cause that the model does not know";
 
+/// Others of a kind that are named; the rest are counted.
+pub(crate) const ALIKE_SHOWN: usize = 3;
+
 /// The others of a kind: how many, their weight with that of the first, and what some of them say.
 pub(crate) fn alike(kind: &Kind, survivors: &[Hypothesis]) -> String {
-    const TOLD: usize = 3;
     let Some(others) = kind.survivors.get(1..).filter(|others| !others.is_empty()) else { return String::new() };
-    let reported: Vec<String> =
-        others.iter().take(TOLD).map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place]))).collect();
-    let more = others.len().saturating_sub(TOLD);
+    let reported: Vec<String> = others
+        .iter()
+        .take(ALIKE_SHOWN)
+        .map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place])))
+        .collect();
+    let more = others.len().saturating_sub(ALIKE_SHOWN);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     format!("together {}, which no figure here tells apart: {}{more}", percent(kind.weight), reported.join("; "))
 }
 
-/// What each hypothesis expects, those together that expect the same: `1 or 3` to the expectation.
-pub(crate) fn expectations(separator: &Separator, survivors: &[Hypothesis]) -> Vec<(String, String)> {
-    let mut reported: Vec<(Vec<String>, &str)> = Vec::new();
+/// What each hypothesis expects, those together that expect the same: `1 or 3` to the expectation. Those that are not
+/// shown beside it by their number are counted.
+pub(crate) fn expectations(
+    separator: &Separator,
+    survivors: &[Hypothesis],
+    is_shown: impl Fn(usize) -> bool,
+) -> Vec<(String, String)> {
+    let mut reported: Vec<(Vec<String>, u64, &str)> = Vec::new();
     for (id, expectation) in &separator.expects {
         let place = survivors.iter().position(|hypothesis| hypothesis.id == *id);
-        let name = place.map_or_else(|| id.clone(), |place| (place + 1).to_string());
-        match reported.iter_mut().find(|(_, known)| known == expectation) {
-            Some((names, _)) => names.push(name),
-            None => reported.push((vec![name], expectation)),
+        let name = place.filter(|place| is_shown(*place)).map(|place| (place + 1).to_string());
+        let known = reported.iter().position(|(.., known)| known == expectation);
+        let at = known.unwrap_or_else(|| {
+            reported.push((Vec::new(), 0, expectation));
+            reported.len() - 1
+        });
+        match name {
+            Some(name) => reported[at].0.push(name),
+            None => reported[at].1 += 1,
         }
     }
-    reported.into_iter().map(|(names, expectation)| (names.join(" or "), expectation.to_owned())).collect()
+    let named = |(mut names, hidden, expectation): (Vec<String>, u64, &str)| {
+        match (names.len(), hidden) {
+            (_, 0) => {}
+            (0, 1) => names.push("one that is not shown here".to_owned()),
+            (0, n) => names.push(format!("one of {} that are not shown here", grouped(n))),
+            (_, n) => names.push(format!("{} not shown here", plural(n, "other"))),
+        }
+        (names.join(" or "), expectation.to_owned())
+    };
+    reported.into_iter().map(named).collect()
 }

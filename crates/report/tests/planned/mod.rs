@@ -365,6 +365,7 @@ pub(crate) fn explanation() -> Explanation {
     Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: Observations { figures, error_share: 0.02, nodes_alone: false },
+        curve_error_share: None,
         of_run: vec!["12 of 4 000 requests of GET failed (503: 12): look there first".to_owned()],
         of_nodes: vec!["node4 gives 50 % of the median of the nodes for GET (± 2 %)".to_owned()],
         described: vec![standing(Quantity::Get, 152.0, 304.0, None), standing(Quantity::Put, 81.0, 75.8, Some(2.3))],

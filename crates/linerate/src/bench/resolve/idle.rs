@@ -85,7 +85,7 @@ const IDLE: &[Idle] = &[
     idle_flag(
         "precision",
         "--precision",
-        open_loop,
+        ends_no_point,
         "--precision ends points of a closed loop, and those of --rate and \
         --slo take their whole --duration: drop --precision",
     ),
@@ -131,6 +131,11 @@ pub(super) fn idle<'a>(flags: &'a BenchFlags, load: &'a Load) -> impl Iterator<I
 
 fn no_mix(load: &Load) -> bool {
     !load.work.iter().any(|work| work.workload.is_mixed())
+}
+
+/// An open loop takes all of its time, as `--precision none` has it.
+fn ends_no_point(load: &Load) -> bool {
+    open_loop(load) && load.time.precision.0.is_some()
 }
 
 fn no_get(load: &Load) -> bool {

@@ -2,7 +2,7 @@
 
 use linerate_analysis::knee::STEPS_MAX;
 use linerate_record::load::levels::{RATE_MAX, parse_concurrencies, parse_rates};
-use linerate_record::load::workload::parse_workloads;
+use linerate_record::load::workload::{parse_workloads, proportion};
 use linerate_record::load::{Levels, Spacing, Workload, WorkloadSizes, sizes};
 use linerate_record::run::{Op, POINTS_MAX};
 use linerate_record::units::Rate;
@@ -74,22 +74,18 @@ fn mix(flags: &WorkFlags) -> Result<String, Failure> {
     if weights.iter().all(|(_, weight, _)| weight.is_none()) {
         return Ok(flags.mix.clone());
     }
-    let mut parts = Vec::new();
-    for (op, weight, default) in weights {
+    let mut all = [0; 4];
+    for ((op, weight, default), place) in weights.into_iter().zip(&mut all) {
         let thousandths = weight.unwrap_or(default) * 1e3;
         if !(0.0..=1e9).contains(&thousandths) {
             let fix = "give a number from 0 to 1000000";
             return Err(Failure::usage(format!("invalid --{op}-distrib {:?}: {fix}", weight.unwrap_or(default))));
         }
-        parts.push((op, thousandths.round() as u64));
+        *place = thousandths.round() as u64;
     }
-    let divisor = parts.iter().fold(0, |divisor, &(_, n)| greatest_common_divisor(divisor, n)).max(1);
-    let parts: Vec<String> = parts.iter().map(|(op, n)| format!("{op}={}", n / divisor)).collect();
+    let parts: Vec<String> =
+        weights.iter().zip(proportion(all)).map(|((op, ..), weight)| format!("{op}={weight}")).collect();
     Ok(parts.join(","))
-}
-
-const fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 fn levels(flags: &WorkFlags) -> Result<Levels, Failure> {
@@ -179,10 +175,10 @@ pub(crate) mod tests {
         for (words, expected) in [
             ("", "get=45,stat=30,put=15,delete=10"),
             ("--mix get=1", "get=1"),
-            ("--get-distrib 45", "get=9,stat=6,put=3,delete=2"),
+            ("--get-distrib 45", "get=45,stat=30,put=15,delete=10"),
             (
                 "--get-distrib 0.5 --stat-distrib 0 --put-distrib 0.25 --delete-distrib 0.25",
-                "get=2,stat=0,put=1,delete=1",
+                "get=50,stat=0,put=25,delete=25",
             ),
         ] {
             assert_eq!(mix(&flags(words)).unwrap(), expected, "{words}");

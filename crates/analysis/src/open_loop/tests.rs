@@ -1,0 +1,309 @@
+use linerate_record::run::{IntervalRow, OpenInterval};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::build::tests::point;
+use crate::view::{Estimate, Latency};
+
+fn open(due: u64, first: u64, last: u64) -> OpenLoop {
+    OpenLoop {
+        asked_per_s: 100.0,
+        at_random: true,
+        due,
+        backlog: last,
+        backlog_max: last,
+        outstanding_first: first,
+        outstanding_last: last,
+        bounds: Vec::new(),
+        intervals_with_backlog: 0,
+        late: Latency::default(),
+        ttfb_intended: Latency::default(),
+        total_intended: Latency { p99_ns: 10_000_000, ..Latency::default() },
+    }
+}
+
+fn spec(rate_per_s: Option<f64>) -> PointSpec {
+    PointSpec { workload: "get".into(), size: "4KiB".into(), concurrency: 4, rate_per_s }
+}
+
+fn at(open: OpenLoop, per_s: f64) -> Point {
+    let requests_per_s = Estimate { mean: per_s, intervals: 10, ..Estimate::default() };
+    Point { open: Some(open), requests_per_s, ..point(1024, 0.0) }
+}
+
+fn of<'a>(asked_per_s: f64, measured: &'a [&'a Interval]) -> Measuring<'a> {
+    Measuring { asked_per_s, at_random: true, before: None, measured }
+}
+
+/// A hundred intervals of 0.1 s of eighty requests a second that take 5 ms, but for a stall.
+fn stalled(from: u64, to: u64) -> Vec<Interval> {
+    let mut waiting: Vec<u64> = Vec::new();
+    let one = |i: u64| {
+        let due = |k: u64| i * 100 + k * 100 / 8;
+        waiting.extend((0..8).map(due));
+        let (mut intended, mut ages) = (histogram::empty(), histogram::empty());
+        let end_ms = (i + 1) * 100;
+        if (from..to).contains(&i) {
+            waiting.iter().for_each(|due_ms| ages.record((end_ms - due_ms) * 1_000_000).unwrap());
+        } else {
+            let ended = |due_ms: u64| if due_ms < i * 100 { i * 100 - due_ms } else { 5 };
+            waiting.drain(..).for_each(|due_ms| intended.record(ended(due_ms) * 1_000_000).unwrap());
+        }
+        let row = IntervalRow {
+            total_intended: Some(histogram::encode(&intended)),
+            ..crate::build::tests::row(0, intended.len(), 0, 1_000_000)
+        };
+        let open = OpenInterval {
+            due: 8,
+            backlog: 0,
+            in_flight: ages.len() as u32,
+            late: histogram::encode(&histogram::empty()),
+            ages: Some(histogram::encode(&ages)),
+        };
+        let (from_ms, to_ms) = (i * 100, end_ms);
+        Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::build::tests::interval() }
+    };
+    (0..100).map(one).collect()
+}
+
+#[test]
+fn a_stall_counts_the_same_in_the_middle_of_a_point_and_at_its_end() {
+    let slo: Slo = "p99=100ms".parse().unwrap();
+    for from in [0, 20, 50, 80, 91, 92] {
+        let intervals = stalled(from, from + 8);
+        let measured: Vec<&Interval> = intervals.iter().collect();
+        let of = Measuring { asked_per_s: 80.0, at_random: false, before: None, measured: &measured };
+        let none = (Latency::default(), Latency::default());
+        let open = figures(&spec(Some(80.0)), Some(&slo), &of, none).unwrap().unwrap();
+        let [bound] = open.bounds[..] else { panic!("one bound") };
+        assert!((54..=58).contains(&bound.over) && !bound.held, "{from}: {bound:?}");
+        assert!((785..=800).contains(&bound.count), "{from}: {bound:?}");
+        assert_eq!(fell_behind(&open), from == 92, "{from}");
+    }
+}
+
+fn kinds(point: &Point) -> Vec<FindingKind> {
+    findings("get 4KiB", point).iter().map(|f| f.kind).collect()
+}
+
+#[test]
+fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
+    let kept = at(open(1_000, 5, 9), 100.0);
+    assert_eq!(kinds(&kept), []);
+    let limit = |point: &Point| limit(point, &crate::build::tests::asked(Vec::new()));
+    assert_eq!(limit(&kept).map(|l| l.bound), Some(Bottleneck::AskedRate));
+    let lost = at(open(1_000, 5, 400), 60.0);
+    assert_eq!(kinds(&lost), [FindingKind::FellBehind]);
+    assert_eq!(limit(&lost), None);
+    // Even a rate that was reached may hide a queue that grows.
+    assert_eq!(limit(&at(open(100_000, 5, 1_990), 98.1)), None);
+    // What a Poisson process gathers by chance is no trend.
+    assert_eq!(kinds(&at(open(1_000, 5, 80), 97.0)), []);
+}
+
+#[test]
+fn who_is_suspected_follows_from_the_threads_time() {
+    let mut lost = at(open(1_000, 5, 400), 60.0);
+    assert!(findings("get", &lost)[0].claim.starts_with("the target"));
+    lost.client_busy = Some(0.97);
+    assert!(findings("get", &lost)[0].claim.starts_with("linerate's threads"));
+}
+
+#[test]
+fn too_few_slots_are_told_where_a_backlog_stays_and_does_not_grow() {
+    let point = at(OpenLoop { intervals_with_backlog: 6, ..open(1_000, 50, 50) }, 100.0);
+    assert!(findings("get", &point)[0].remedy.contains("--concurrent"));
+}
+
+#[test]
+fn figures_add_up_over_intervals_and_a_closed_loop_has_none() {
+    let late = {
+        let mut late = histogram::empty();
+        late.record_n(20_000, 5).unwrap();
+        histogram::encode(&late)
+    };
+    let interval = |backlog, in_flight| Interval {
+        open: Some(OpenInterval { due: 50, backlog, in_flight, late: late.clone(), ages: None }),
+        ..crate::build::tests::interval()
+    };
+    let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
+    let none = || (Latency::default(), Latency::default());
+    let open = figures(&spec(Some(100.0)), None, &of(100.0, &[&a, &b, &c]), none()).unwrap().unwrap();
+    assert_eq!((open.due, open.backlog, open.backlog_max, open.intervals_with_backlog), (150, 2, 9, 2));
+    assert_eq!((open.outstanding_first, open.outstanding_last, open.late.count), (3, 6, 15));
+    assert_eq!(figures(&spec(None), None, &of(100.0, &[&a]), none()).unwrap(), None);
+}
+
+#[test]
+fn what_failed_and_what_was_left_unanswered_took_longer_than_any_bound() {
+    let slo: Slo = "p90=10ms,p50=1ms".parse().unwrap();
+    let mut intended = histogram::empty();
+    intended.record_n(500_000, 60).unwrap();
+    intended.record_n(5_000_000, 30).unwrap();
+    intended.record_n(50_000_000, 3).unwrap();
+    let row = IntervalRow {
+        total_intended: Some(histogram::encode(&intended)),
+        errors: [("timeout".to_owned(), 6)].into(),
+        ..crate::build::tests::row(0, 93, 0, 1_000_000)
+    };
+    let interval = |in_flight| Interval {
+        from_ms: 0,
+        to_ms: 1_000,
+        open: Some(OpenInterval {
+            due: 100,
+            backlog: 0,
+            in_flight,
+            late: histogram::encode(&histogram::empty()),
+            ages: None,
+        }),
+        rows: vec![row.clone()],
+        ..crate::build::tests::interval()
+    };
+    let none = || (Latency::default(), Latency::default());
+    let (steady, grown) = (interval(3), interval(53));
+    let bounds = |measured: &[&Interval]| {
+        figures(&spec(Some(100.0)), Some(&slo), &of(100.0, measured), none()).unwrap().unwrap().bounds
+    };
+    let kept = bounds(&[&steady, &steady]);
+    assert_eq!((kept[0].count, kept[0].over, kept[0].held), (198, 18, true), "nine of ninety-nine");
+    assert_eq!((kept[1].count, kept[1].over, kept[1].held), (198, 78, true));
+    let lost = bounds(&[&steady, &grown]);
+    assert_eq!((lost[0].count, lost[0].over, lost[0].held), (248, 68, false), "fifty were left unanswered");
+    let slow = figures(&spec(Some(300.0)), Some(&slo), &of(300.0, &[&steady]), none()).unwrap().unwrap();
+    assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
+}
+
+/// A series of points at rates, each with requests and how many of them were over 10 ms.
+fn series(points: &[(u32, u64, u64)]) -> Series {
+    let slo: Slo = "p90=10ms".parse().unwrap();
+    let of = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
+        let (rate, over) = (f64::from(rate) * 50.0, over.min(count));
+        let share_95 = Some(slo::share_interval(&[(count, over)]));
+        let (effective, held, verdict) = (count as f64, over * 10 <= count, BoundVerdict::InDoubt);
+        let over_share = over as f64 / count.max(1) as f64;
+        let mut bound = BoundFigures { bound: slo.0[0], count, over, over_share, effective, held, verdict, share_95 };
+        bound.verdict = super::verdict(&bound);
+        let open = OpenLoop { asked_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
+        Point { point: number, ..at(open, rate) }
+    };
+    let points = (0..).zip(points).map(of).collect();
+    let (workload, size, measure) = ("get".to_owned(), "4KiB".to_owned(), crate::view::Measure::Requests);
+    let summary = crate::view::Summary::default();
+    Series {
+        range_bytes: None,
+        workload,
+        size,
+        measure,
+        points,
+        knee: None,
+        scaling: None,
+        sustained: None,
+        limit: None,
+        summary,
+    }
+}
+
+/// What is asked by `--slo p90=10ms`, with a search or as a check.
+fn asked(is_search: bool) -> LoadRequest {
+    let (lowest_per_s, highest_per_s, precision) = (50.0, 400.0, 0.05);
+    let search = RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms: 9_000, series: Vec::new() };
+    let slo = Some("p90=10ms".parse().unwrap());
+    LoadRequest { slo, rate_search: Some(search).filter(|_| is_search), ..crate::build::tests::asked(Vec::new()) }
+}
+
+#[test]
+fn a_rate_in_doubt_is_not_said_to_have_missed_whichever_way_it_leans() {
+    for (over, kind, claim) in [
+        (20, None, ""),
+        (95, Some(FindingKind::SloInDoubt), "p90=10ms is not shown to hold at 300/s (get 4KiB)"),
+        (105, Some(FindingKind::SloInDoubt), "p90=10ms is not shown to hold at 300/s (get 4KiB)"),
+        (200, Some(FindingKind::SloMissed), "p90=10ms did not hold at 300/s (get 4KiB)"),
+    ] {
+        let reported = missed("get 4KiB", &series(&[(6, 1_000, over)]), &asked(false));
+        assert_eq!(reported.first().map(|f| f.kind), kind, "{over}");
+        assert!(reported.iter().all(|f| f.claim == claim), "{reported:?}");
+    }
+}
+
+#[test]
+fn a_search_that_shows_no_rate_to_hold_says_so_whichever_way_its_rates_lean() {
+    for (points, kind, claim) in [
+        (&[(1, 1_000, 20), (2, 1_000, 400)][..], None, ""),
+        (
+            &[(1, 1_000, 90), (2, 1_000, 400)],
+            Some(FindingKind::SloInDoubt),
+            "p90=10ms is not shown to hold at any rate below 100/s; it seems to hold up to 50/s (get 4KiB)",
+        ),
+        (
+            &[(1, 100, 9), (8, 100, 9)],
+            Some(FindingKind::SloInDoubt),
+            "p90=10ms is not shown to hold at any rate; it seems to hold up to 400/s (get 4KiB)",
+        ),
+        (
+            &[(1, 1_000, 400)],
+            Some(FindingKind::SloMissed),
+            "p90=10ms did not hold at 50/s, the lowest rate that was tried (get 4KiB)",
+        ),
+    ] {
+        let (mut series, asked) = (series(points), asked(true));
+        judge(&mut series, &asked);
+        let reported = missed("get 4KiB", &series, &asked);
+        assert_eq!(reported.first().map(|f| f.kind), kind, "{points:?}");
+        assert!(reported.len() < 2 && reported.iter().all(|f| f.claim == claim), "{reported:?}");
+        assert!(reported.iter().all(|f| f.evidence.contains("% over p90=10ms") && !f.remedy.is_empty()));
+    }
+}
+
+#[test]
+fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
+    let of = |over, is_search| {
+        let asked = asked(is_search);
+        limit(&series(&[(6, 1_000, over)]).points[0], &asked).unwrap()
+    };
+    let held = of(20, false);
+    assert!(held.claim.starts_with("the target kept up with") && held.remedy.contains("raise --rate"), "{held:?}");
+    for (over, is_search, part) in [
+        (400, false, "ask for a lower --rate"),
+        (95, false, "measure longer"),
+        (20, true, "without --slo"),
+        (400, true, "without --slo"),
+    ] {
+        let limit = of(over, is_search);
+        assert_eq!(limit.bound, Bottleneck::AskedRate);
+        assert!(!limit.claim.contains("kept up") && !limit.remedy.contains("raise"), "{limit:?}");
+        assert!(limit.remedy.contains(part), "{limit:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_rows_of_a_search_and_its_answer_never_contradict_each_other(
+        points in vec((1u32..9, 0u64..2_000, 0u64..400), 1..14),
+    ) {
+        let (mut series, asked) = (series(&points), asked(true));
+        judge(&mut series, &asked);
+        let found = series.sustained.clone().unwrap();
+        let row = |p: &Point| p.open.as_ref().map(|open| (open.asked_per_s, open.verdict().unwrap())).unwrap();
+        for (rate, verdict) in series.points.iter().map(row) {
+            let mut others = series.points.iter().map(row).filter(|other| other.0 == rate);
+            let same = others.all(|other| other.1 == verdict);
+            prop_assert!(same, "rows of one rate agree");
+            // Each end is a rate whose rows say so, and rows say nothing that the ends leave out.
+            prop_assert!(found.misses_per_s != Some(rate) || verdict == BoundVerdict::Missed);
+            prop_assert!(found.misses_per_s.is_some_and(|m| m <= rate) || verdict != BoundVerdict::Missed);
+            let is_above = found.misses_per_s.is_some_and(|m| m < rate);
+            let holds = if is_above { found.holds_above_per_s } else { found.holds_per_s };
+            prop_assert!(holds != Some(rate) || verdict == BoundVerdict::Held);
+            prop_assert!(holds.is_some_and(|h| h >= rate) || verdict != BoundVerdict::Held);
+            prop_assert!(found.rate_per_s != Some(rate) || verdict != BoundVerdict::Missed);
+        }
+        let reported = missed("get 4KiB", &series, &asked);
+        // Where a higher rate than the lowest that misses is shown to hold, it is not relied on.
+        prop_assert_eq!(reported.len(), usize::from(found.holds_per_s.is_none()));
+        let lowest = row(&series.points.iter().min_by(|a, b| row(a).0.total_cmp(&row(b).0)).unwrap().clone()).1;
+        let is_missed = lowest == BoundVerdict::Missed && found.outcome == SloOutcome::NoneHolds;
+        let kind = if is_missed { FindingKind::SloMissed } else { FindingKind::SloInDoubt };
+        prop_assert!(reported.iter().all(|f| f.kind == kind), "{:?}", reported);
+    }
+}
