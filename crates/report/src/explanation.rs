@@ -66,7 +66,7 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
     text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
     for residual in &explanation.unexplained {
-        let reported = format!("{}; the nearest that any hypothesis comes", explained::residual(residual));
+        let reported = explained::unexplained(residual, &explanation.survivors);
         text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &reported, look));
     }
     if let Some(separator) = &explanation.separator {

@@ -87,6 +87,24 @@ fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
 }
 
 #[test]
+fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
+    let mut made = planned::explanation();
+    let of = |made: &Explanation| {
+        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (nearest, described) =
+        ("the nearest of all hypotheses that no figure refutes", "that is the site as described");
+    for text in of(&made) {
+        assert!(text.contains(nearest) && !text.contains(described), "{text}");
+    }
+    (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
+    for text in of(&made) {
+        assert!(text.contains(described) && !text.contains("nearest"), "{text}");
+    }
+}
+
+#[test]
 fn what_nobody_stated_is_marked_wherever_it_counts() {
     let made = planned::plan();
     let text = plan::text(&made, true, PLAIN);

@@ -42,7 +42,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
                 model::NONE_OF_THESE
             ),
         ),
-        ("unexplained", "What nothing fits", unexplained(&explanation.unexplained)),
+        ("unexplained", "What nothing fits", unexplained(&explanation.unexplained, survivors)),
         ("separator", "What to read next", separator(explanation.separator.as_ref(), survivors)),
         ("every", "Every hypothesis that is not refuted", every(survivors)),
         (
@@ -111,7 +111,7 @@ fn described(standings: &[FigureStanding]) -> String {
     if rows.is_empty() { rows } else { table("Measured, and what the site as described gives", &heads, &rows) }
 }
 
-fn unexplained(residuals: &[Residual]) -> String {
+fn unexplained(residuals: &[Residual], survivors: &[Hypothesis]) -> String {
     if residuals.is_empty() {
         return String::new();
     }
@@ -120,8 +120,8 @@ fn unexplained(residuals: &[Residual]) -> String {
         let _ = writeln!(
             html,
             "<li class=\"critical\"><p class=\"rank\"><span class=\"tag critical\">unexplained</span></p><div>\
-             <p class=\"claim\">{}</p><p>The nearest that any hypothesis comes.</p></div></li>",
-            escaped(&explained::residual(residual))
+             <p class=\"claim\">{}</p></div></li>",
+            escaped(&explained::unexplained(residual, survivors))
         );
     }
     html.push_str("</ul>\n");

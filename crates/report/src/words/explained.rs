@@ -118,6 +118,16 @@ pub(crate) fn residual(residual: &Residual) -> String {
     )
 }
 
+/// A figure that nothing explains, with whose prediction it is held against.
+pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
+    let whose = if survivors.is_empty() {
+        "that is the site as described, since no hypothesis is left"
+    } else {
+        "that is the nearest of all hypotheses that no figure refutes"
+    };
+    format!("{}; {whose}", residual(of))
+}
+
 #[cfg(test)]
 mod tests {
     use linerate_record::explanation::{Quantity, Remedy};
