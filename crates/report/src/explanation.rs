@@ -52,7 +52,7 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
-    let reported = explained::outcome(&explanation.survivors, explanation.considered);
+    let reported = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
     text.push_str(&hanging(" ▸", 3, &reported, look));
     let kinds = &explanation.kinds;
     for kind in kinds.iter().take(KINDS_SHOWN) {
