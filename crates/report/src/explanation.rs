@@ -54,6 +54,9 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
     text.push('\n');
     let reported = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
     text.push_str(&hanging(" ▸", 3, &reported, look));
+    if !explanation.survivors.is_empty() {
+        text.push_str(&hanging("", 3, model::WEIGHTS, look));
+    }
     let kinds = &explanation.kinds;
     for kind in kinds.iter().take(KINDS_SHOWN) {
         text.push('\n');

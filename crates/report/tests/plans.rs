@@ -105,6 +105,20 @@ fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
 }
 
 #[test]
+fn weights_are_said_to_be_no_probabilities_wherever_there_are_any() {
+    let mut made = planned::explanation();
+    let of = |made: &Explanation| {
+        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for text in of(&made) {
+        assert_eq!(text.matches("they are not probabilities that a cause is real").count(), 1, "{text}");
+    }
+    (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
+    assert!(of(&made).iter().all(|text| !text.contains("not probabilities")));
+}
+
+#[test]
 fn what_nobody_stated_is_marked_wherever_it_counts() {
     let made = planned::plan();
     let text = plan::text(&made, true, PLAIN);

@@ -26,6 +26,8 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     let survivors = &explanation.survivors;
     let kinds = &explanation.kinds;
     let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();
+    let weights = format!("<p class=\"hint\">{}</p>\n", escaped(model::WEIGHTS));
+    let weights = if survivors.is_empty() { "" } else { weights.as_str() };
     let is_first = |place: &usize| kinds.iter().any(|kind| kind.survivors.first() == Some(place));
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
     let first: String = of_run.chain(explanation.of_nodes.iter().map(|reported| named("Nodes", reported))).collect();
@@ -35,7 +37,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
             "survivors",
             "What is not refuted",
             format!(
-                "{}<p class=\"hint\">{}; {} for {}</p>\n<div class=\"cards\">{cards}</div>",
+                "{}<p class=\"hint\">{}; {} for {}</p>\n{weights}<div class=\"cards\">{cards}</div>",
                 first,
                 escaped(&outcome),
                 words::percent(explanation.none_of_these),

@@ -484,6 +484,10 @@ pub(crate) fn measuring_error(explanation: &Explanation) -> String {
 /// What is left beside the hypotheses.
 pub(crate) const NONE_OF_THESE: &str = "none of these: a cause that the model does not know";
 
+/// What a weight is, and is not.
+pub(crate) const WEIGHTS: &str = "weights compare these hypotheses, by how well they fit and by what each costs \
+                                  beforehand; they are not probabilities that a cause is real";
+
 /// Others of a kind that are named; the rest are counted.
 pub(crate) const ALIKE_SHOWN: usize = 3;
 
