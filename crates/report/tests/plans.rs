@@ -119,6 +119,18 @@ fn weights_are_said_to_be_no_probabilities_wherever_there_are_any() {
 }
 
 #[test]
+fn what_is_stated_and_is_not_so_is_marked_in_what_is_like_the_first_of_a_kind() {
+    let mut made = planned::explanation();
+    made.survivors[2].deviations[0].contradicts = vec!["nodes.storage.bonds.0.mode: 802.3ad".to_owned()];
+    for text in [explanation::text(&made, PLAIN), explanation::html(&made)] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let marked =
+            "(3) bond0 runs as active-backup (contradicts what is stated: nodes.storage.bonds.0.mode: 802.3ad)";
+        assert!(text.contains(marked), "{text}");
+    }
+}
+
+#[test]
 fn what_nobody_stated_is_marked_wherever_it_counts() {
     let made = planned::plan();
     let text = plan::text(&made, true, PLAIN);

@@ -14,6 +14,13 @@ pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
     hypothesis.deviations.iter().map(|d| d.claim.as_str()).collect::<Vec<_>>().join(", and ")
 }
 
+/// The same with what the site states that is not so under it: where this has no line of its own.
+pub(crate) fn marked(of: &Hypothesis) -> String {
+    let stated: Vec<&str> = of.deviations.iter().flat_map(|d| &d.contradicts).map(String::as_str).collect();
+    let reported = hypothesis(of);
+    if stated.is_empty() { reported } else { format!("{reported} ({})", against(&stated.join(", "))) }
+}
+
 /// A difference without its sign.
 fn size(share: f64) -> String {
     change(share).trim_start_matches(['+', '−']).to_owned()

@@ -11,7 +11,7 @@ use linerate_record::site::{
 use linerate_record::units::{Bytes, Unit, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count, duration_ns};
 use serde_json::{Value, json};
 
-use super::explained::hypothesis;
+use super::explained::marked;
 use super::{ABSENT, decimal, grouped, percent, plural};
 
 /// A resource, as the first words of a row.
@@ -497,7 +497,7 @@ pub(crate) fn alike(kind: &Kind, survivors: &[Hypothesis]) -> String {
     let reported: Vec<String> = others
         .iter()
         .take(ALIKE_SHOWN)
-        .map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place])))
+        .map(|&place| format!("({}) {}", place + 1, marked(&survivors[place])))
         .collect();
     let more = others.len().saturating_sub(ALIKE_SHOWN);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
