@@ -70,6 +70,35 @@ fn of_56_nodes_one_member_and_a_shared_plane_survive_and_put_stays_unexplained()
     }
 }
 
+/// The curve of a load that fills the site has no error of its own: what is not explained without requests in flight is
+/// not explained by their number either.
+#[test]
+fn of_56_nodes_put_stays_unexplained_where_the_curve_is_flat() {
+    let mut figures = observed(Some(152.0 * GIB), Some(81.0 * GIB), 0.02);
+    for (in_flight, reached) in [(1_120, 0.9..=0.999), (100_000, 0.999..=1.0)] {
+        figures.figures.iter_mut().for_each(|figure| figure.in_flight = Some(in_flight));
+        let explanation = explained(&fifty_six(), &figures);
+        let member = survivor(&explanation, "bond-members-in-use(bond1: 1 of 2)");
+        let put = residual(member, &Quantity::Put);
+        assert!(!put.explained && put.residual_share < -0.25, "{in_flight}: {put:?}");
+        let reach = put.predicted_bytes_per_s / (111.6 * GIB);
+        assert!(reached.contains(&reach), "{in_flight}: {reach}");
+        let unexplained: Vec<&Quantity> = explanation.unexplained.iter().map(|residual| &residual.what).collect();
+        assert_eq!(unexplained, [&Quantity::Put], "{in_flight}:\n{}", reported(&explanation));
+    }
+    let described = |in_flight| {
+        let mut figures = figures.clone();
+        figures.figures.iter_mut().for_each(|figure| figure.in_flight = Some(in_flight));
+        explained(&fifty_six(), &figures).described[0].claim.clone()
+    };
+    assert!(
+        described(100_000).contains("give 100 % of the ceiling, which is known to ± 0.1 %"),
+        "{}",
+        described(100_000)
+    );
+    assert!(described(4).contains("of the ceiling, which is known to ± 8.0 %"), "{}", described(4));
+}
+
 #[test]
 fn members_and_active_backup_are_shown_as_indistinguishable() {
     let explanation = explained(&fifty_six(), &observed(Some(152.0 * GIB), Some(81.0 * GIB), 0.02));

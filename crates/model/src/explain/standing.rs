@@ -9,7 +9,7 @@ use super::deviation::Variant;
 use super::forecast::{Forecast, all_limits, forecast};
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
-use super::score::{Evidence, Level};
+use super::score::{self, Evidence, Level};
 use super::words;
 use crate::ceilings::ResourceLimit;
 
@@ -149,7 +149,9 @@ fn claim(standing: &FigureStanding, resource: Resource, in_flight: Option<u64>, 
         bytes_per_s_iec(standing.ceiling_bytes_per_s),
     );
     if let Some(flight) = in_flight {
-        reported.push_str(&format!("; by the curve, {flight} in flight give {:.0} % of the ceiling", reach * 100.0));
+        let (reached, error) = (reach * 100.0, score::curve_error(reach) * 100.0);
+        reported.push_str(&format!("; by the curve, {flight} in flight give {reached:.0} % of the ceiling, "));
+        reported.push_str(&format!("which is known to ± {error:.1} %"));
     }
     let Some(sigmas) = standing.above_sigmas else { return reported };
     reported.push_str(&format!("; it is {sigmas:.1} standard errors above"));

@@ -464,21 +464,15 @@ pub(crate) const fn of_site(quantity: &Quantity) -> bool {
     matches!(quantity, Quantity::Get | Quantity::Put)
 }
 
-/// The errors that figures are taken to have: `± 2 %`; with that of the curve where some are held against it.
+/// The errors that figures are taken to have: `± 2 %`; with the most of the curve where some are held against it.
 pub(crate) fn measuring_error(explanation: &Explanation) -> String {
     let Explanation { observations, curve_error_share, .. } = explanation;
     let is_own = observations.figures.iter().any(|figure| figure.error_share.is_some());
     let measured =
         format!("± {}{}", percent(observations.error_share), if is_own { " where none is stated" } else { "" });
-    match *curve_error_share {
-        None => measured,
-        Some(curve) if is_own => format!("{measured}, and ± {} of the curve over requests in flight", percent(curve)),
-        Some(curve) => {
-            // Rounded to whole percent, it would seem to be the curve's alone.
-            let both = 100.0 * observations.error_share.hypot(curve);
-            format!("± {both:.1} %: {measured} measured, ± {} of the curve over requests in flight", percent(curve))
-        }
-    }
+    let Some(curve) = *curve_error_share else { return measured };
+    let curve = percent(curve);
+    format!("{measured}, and up to ± {curve} of the curve over requests in flight, less near to its ceiling")
 }
 
 /// What is left beside the hypotheses.
