@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 
-use super::likelihood::{is_refuted, normal, normal_tail};
+use super::likelihood::{is_refuted_of_node, normal, normal_tail};
 use super::rack::slow_rack;
 
 pub(super) use super::rack::SlowRack;
@@ -109,7 +109,7 @@ impl NodeFigures {
     /// Whether the odd node gives more than is left of it.
     pub(super) fn refutes(&self, odd: &OfOdd) -> bool {
         let Some((share, sigma, rate)) = self.of(odd.node) else { return false };
-        odd.ratio <= 1.0 - sigma / 4.0 && is_refuted(share / self.most_share(odd, share, rate), sigma)
+        odd.ratio <= 1.0 - sigma / 4.0 && is_refuted_of_node(share / self.most_share(odd, share, rate), sigma)
     }
 
     /// Log density of all of them if a cause that no hypothesis has holds some of them back, none or several.

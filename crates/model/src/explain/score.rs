@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Plane, Site};
 use super::forecast::{
     Forecast, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
 };
-use super::likelihood::{self, is_explained, is_refuted};
+use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, NodeFigures, OfOdd};
 use super::words;
 use crate::bond::line_rate_bits_per_s;
@@ -204,7 +204,7 @@ fn is_above_ports(figures: &NodeFigures, world: &World, reads: bool) -> bool {
         links.iter().zip(crossing).map(of_link).fold(f64::INFINITY, f64::min)
     };
     let most = site.groups.iter().zip(&crossing).map(of_group).fold(0.0, f64::max);
-    most > 0.0 && is_refuted(8.0 * figures.median_bytes_per_s / most, *sigma)
+    most > 0.0 && is_refuted_of_node(8.0 * figures.median_bytes_per_s / most, *sigma)
 }
 
 /// Whether a node would be slow that no figure shows, though those of all nodes are there.
