@@ -251,6 +251,33 @@ fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     assert!(explanation.caveats.iter().any(|caveat| caveat.starts_with("no hypothesis survives")));
 }
 
+/// What is better than described is to be described, and nothing of the cluster changed.
+#[test]
+fn the_remedy_of_a_site_that_is_faster_than_described_is_to_correct_its_file() {
+    let mut site = fifty_six();
+    site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 10e9);
+    site.assumed.insert("planes.public.mtu".to_owned(), "nobody stated it".to_owned());
+    site.assumed.insert("planes.private.mtu".to_owned(), "nobody stated it".to_owned());
+    let remedies = |figures: &Observations| -> Vec<(String, String)> {
+        let survivors = explained(&site, figures).survivors;
+        survivors.into_iter().map(|hypothesis| (hypothesis.id, hypothesis.remedy.change)).collect()
+    };
+    let faster = remedies(&observed(Some(300.0 * GIB), None, 0.02));
+    let change = |id: &str| &faster.iter().find(|(known, _)| known == id).unwrap_or_else(|| panic!("{faster:?}")).1;
+    assert_eq!(
+        change("link-speed(bond0 and bond1: 25.0 Gb/s)"),
+        "correct the site file where that is so: nodes.storage.nics.0.speed: 25.0 Gb/s, nodes.storage.nics.1.speed: \
+         25.0 Gb/s"
+    );
+    let jumbo = remedies(&observed(Some(127.0 * GIB), None, 0.01));
+    for (id, change) in faster.iter().chain(&jumbo) {
+        assert!(!change.contains("FEC") || id.contains("1.00 Gb/s"), "{id}: {change}");
+        assert!(!change.contains("set the stated"), "{id}: {change}");
+    }
+    let larger = jumbo.iter().find(|(id, _)| id == "mtu(public: 9000)").unwrap_or_else(|| panic!("{jumbo:?}"));
+    assert_eq!(larger.1, "correct the site file where that is so: planes.public.mtu: 9000");
+}
+
 /// A site with faster ports would allow more than was described; none that is left may be above what it allows itself.
 #[test]
 fn nothing_that_is_left_is_three_standard_errors_above_its_own_ceiling() {
