@@ -249,6 +249,13 @@ fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     let explanation = explained(&fifty_six(), &observed(Some(9000.0 * GIB), None, 0.02));
     assert!(explanation.survivors.is_empty(), "{}", reported(&explanation));
     assert!(explanation.caveats.iter().any(|caveat| caveat.starts_with("no hypothesis survives")));
+    // The one that allows most is told by what it says, and JSON has its name.
+    let standing = &explanation.described[0];
+    let most = standing.most.as_ref().expect("something allows most");
+    assert!(most.id.contains('('), "{}", most.id);
+    let (_, of_most) = standing.claim.split_once("the most that any hypothesis allows is ").expect("said");
+    assert!(!standing.claim.contains(&most.id) && !of_most.contains("link-speed"), "{}", standing.claim);
+    assert!(of_most.contains("GiB/s (") && of_most.contains("ports of bond0"), "{}", standing.claim);
 }
 
 /// What is better than described is to be described, and nothing of the cluster changed.
