@@ -200,8 +200,8 @@ impl Variant {
         Variant { cure: Cure { change: change.into(), risks }, ..self }
     }
 
-    /// The same where the site is better than its description: nothing is to be done but to correct that, at these paths
-    /// to these values.
+    /// The same where the site is better than its description: nothing is to be done but to correct that, at these
+    /// paths to these values.
     pub(super) fn corrected(self, values: &[(String, String)]) -> Variant {
         let values: Vec<String> = values.iter().map(|(path, value)| format!("{path}: {value}")).collect();
         self.cured_by(format!("correct the site file where that is so: {}", values.join(", ")), CORRECTION)

@@ -139,7 +139,8 @@ pub(super) fn of_clients_on_nodes(evidence: &Evidence, search: &Search) -> Optio
     ))
 }
 
-/// The standing in one sentence: with what some requests in flight reach, and what the hypothesis says that allows most.
+/// The standing in one sentence: with what some requests in flight reach, and what the hypothesis says that allows
+/// most.
 fn claim(
     standing: &FigureStanding,
     resource: Resource,
