@@ -103,6 +103,13 @@ fn the_summary_has_a_row_for_each_visit() {
     let text = summary(&folder()).expect("a summary");
     println!("{text}");
     let (_, explained) = text.split_once("## Explained").expect("its second part");
+    let head = "| shape | planted | visit | place | leading | none of these |";
+    assert!(explained.contains(head) && explained.contains("It leaves out \"none of these\""), "{explained}");
+    for row in explained.lines().filter(|line| line.starts_with("| ") && *line != head) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let weight = cells.last().and_then(|last| last.strip_suffix(" %")).and_then(|last| last.parse::<f64>().ok());
+        assert!(cells.len() == 6 && weight.is_some_and(|weight| (0.0..=100.0).contains(&weight)), "{row}");
+    }
     let rows = explained.lines().filter(|line| line.starts_with("| ")).count();
     assert_eq!(rows, kept(&folder()).expect("kept figures").len() + 1, "with the row of heads");
 }
