@@ -16,8 +16,7 @@ that tells the leading ones apart. Weights compare the hypotheses; they are not 
 
 Examples:
   linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
-  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s \\
-    --nodes-alone --error 3%
+  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
   linerate explain --site site.yaml --run runs/1120-0931-get-put
   linerate explain --site site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
 
