@@ -126,6 +126,22 @@ fn whole_copies_have_one_name_wherever_they_are_told() {
 }
 
 #[test]
+fn uplinks_of_racks_have_one_name_wherever_they_are_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("racks.yaml");
+    fs::write(&path, printed("plan --example")).unwrap();
+    let plan = printed(&format!("plan {} --why", path.display()));
+    let explanation = printed(&format!("explain --site {} --observed get=60GiB/s", path.display()));
+    for text in [plan, explanation] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("rack uplinks, to the spines"), "{text}");
+        for other in ["racks' uplinks, upwards", "uplinks of racks", "towards spines"] {
+            assert!(!text.contains(other), "{other}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_mistake_is_quoted_whole_and_is_bad_usage() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("site.yaml");

@@ -82,12 +82,34 @@ fn measured_throughput_is_within_10_percent_of_the_curve() {
     assert!(off.is_empty(), "{} of {}: {off:#?}", off.len(), rows.len());
 }
 
+/// `explain` takes the curve to be wrong by 8 % at the most, and by less near to its ceiling.
+#[test]
+fn the_curve_is_off_by_less_near_to_its_ceiling() {
+    let visits = kept(&folder()).expect("kept figures");
+    let rows = over_curves(&visits).expect("plan runs");
+    let mean = |from: f64, to: f64| {
+        let off = |row: &judged::OverCurve| (row.mean() / row.curve - 1.0).abs();
+        let off: Vec<f64> = rows.iter().filter(|row| (from..to).contains(&row.curve)).map(off).collect();
+        assert!(off.len() >= 6, "{from} to {to}: {}", off.len());
+        off.iter().sum::<f64>() / off.len() as f64
+    };
+    let (steep, near) = (mean(0.0, 0.8), mean(0.9, 0.97));
+    assert!((0.04..=0.08).contains(&steep) && near < 0.04 && near < 0.6 * steep, "{steep} and {near}");
+}
+
 /// Prints what `make shapes` writes, for a look at kept figures with another model.
 #[test]
 fn the_summary_has_a_row_for_each_visit() {
     let text = summary(&folder()).expect("a summary");
     println!("{text}");
     let (_, explained) = text.split_once("## Explained").expect("its second part");
+    let head = "| shape | planted | visit | place | leading | none of these |";
+    assert!(explained.contains(head) && explained.contains("It leaves out \"none of these\""), "{explained}");
+    for row in explained.lines().filter(|line| line.starts_with("| ") && *line != head) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let weight = cells.last().and_then(|last| last.strip_suffix(" %")).and_then(|last| last.parse::<f64>().ok());
+        assert!(cells.len() == 6 && weight.is_some_and(|weight| (0.0..=100.0).contains(&weight)), "{row}");
+    }
     let rows = explained.lines().filter(|line| line.starts_with("| ")).count();
     assert_eq!(rows, kept(&folder()).expect("kept figures").len() + 1, "with the row of heads");
 }

@@ -27,7 +27,7 @@ use linerate_record::site::Site;
 
 use crate::error::ModelError;
 use crate::layout::geometries;
-use deviation::Variant;
+use deviation::{CORRECTION, Variant};
 use forecast::{World, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
@@ -172,11 +172,13 @@ fn remedy(
     candidate: &Candidate,
     nearest: impl Fn(bool, &forecast::OperationCeiling) -> f64,
 ) -> Remedy {
-    let join = |of: fn(&Variant) -> String| chosen.iter().map(|variant| of(variant)).collect::<Vec<_>>().join("; ");
+    let changes: Vec<&str> = chosen.iter().map(|variant| variant.cure.change.as_str()).collect();
+    // A correction of the description risks nothing, which is not worth a word beside what is risked.
+    let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
     Remedy {
-        change: join(|variant| variant.cure.change.clone()),
+        change: changes.join("; "),
         gives: words::gives(described, &candidate.forecast, nearest),
-        risks: join(|variant| variant.cure.risks.to_owned()),
+        risks: if risked.is_empty() { CORRECTION.to_owned() } else { risked.join("; ") },
     }
 }
 

@@ -187,6 +187,19 @@ fn resembles(planted: &Planted, rival: &Single) -> bool {
     of(rival.get, truth.get, truth.get_share) && of(rival.put, truth.put, truth.put_share)
 }
 
+/// A total that is further above its ceiling than so many standard errors refutes it, true or not.
+const REFUTED_SIGMAS: f64 = 3.0;
+
+/// Whether the error that was drawn of a total puts it above what its cause allows by so much.
+fn is_drawn_above(planted: &Planted) -> bool {
+    let of = |figure: &Observed| match figure.what {
+        Quantity::Get => figure.bytes_per_s / planted.truth.get,
+        Quantity::Put => figure.bytes_per_s / planted.truth.put,
+        Quantity::NodeGet { .. } | Quantity::NodePut { .. } => 0.0,
+    };
+    planted.observations.figures.iter().any(|figure| of(figure) > 1.0 + REFUTED_SIGMAS * ERROR)
+}
+
 /// Weights of leaders whose share that is right is printed.
 const WEIGHTS: [f64; 2] = [0.5, 0.9];
 
@@ -198,6 +211,7 @@ fn shows_in_put_alone(planted: &Planted, described: &Single) -> bool {
 
 #[test]
 fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
+    let mut drawn_above = 0;
     let (mut lost, mut distinct, mut first) = (Vec::new(), 0_u32, 0_u32);
     let (mut of_put, mut first_of_put, mut second_of_put) = (0_u32, 0_u32, 0_u32);
     let (mut behind, mut survivors, mut reliable) = (Vec::new(), 0, WEIGHTS.map(|_| (0_u32, 0_u32)));
@@ -209,7 +223,8 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
         survivors += explanation.survivors.len();
         let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
         let place = explanation.survivors.iter().position(|hypothesis| alone(&hypothesis.deviations));
-        if place.is_none() {
+        drawn_above += u32::from(is_drawn_above(&planted));
+        if place.is_none() && !is_drawn_above(&planted) {
             lost.push(reported(seed, &planted, &explanation));
         }
         for (least, of) in WEIGHTS.iter().zip(&mut reliable) {
@@ -242,6 +257,9 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
     assert!(f64::from(second_of_put) >= 0.8 * f64::from(of_put), "{second_of_put} of {of_put}");
     println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
     println!("{distinct} of {SITES} planted causes are told apart from every rival; {first} of them are first");
+    println!("{drawn_above} are refuted by the error that was drawn");
+    // One normal error in 740 is so far above, and each site has two: 2.7 if systems lost nothing.
+    assert!(drawn_above <= 3, "{drawn_above} have a figure above what their cause allows");
     assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));
     assert!(f64::from(first) >= 0.95 * f64::from(distinct), "{first} of {distinct}:\n{}", behind.join("\n"));
     assert!(distinct > 100, "{distinct} are too few to tell");

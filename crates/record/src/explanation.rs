@@ -216,8 +216,9 @@ pub struct Explanation {
     pub schema: u32,
     /// What was measured.
     pub observations: Observations,
-    /// Relative standard error of the curve over requests in flight: what a figure with some in flight is held against
-    /// has it beside the figure's own, as the root of the sum of both squares. Absent where none has any in flight.
+    /// Relative standard error of the curve over requests in flight, at the most: what a figure with some in flight is
+    /// held against has it beside the figure's own, as the root of the sum of both squares, but no more of it than the
+    /// curve is below its ceiling. Absent where none has any in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve_error_share: Option<f64>,
     /// What the run that figures are of says by itself, in sentences: errors first.

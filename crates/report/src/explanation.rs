@@ -52,8 +52,11 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
-    let reported = explained::outcome(&explanation.survivors, explanation.considered);
+    let reported = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
     text.push_str(&hanging(" ▸", 3, &reported, look));
+    if !explanation.survivors.is_empty() {
+        text.push_str(&hanging("", 3, model::WEIGHTS, look));
+    }
     let kinds = &explanation.kinds;
     for kind in kinds.iter().take(KINDS_SHOWN) {
         text.push('\n');
@@ -66,7 +69,7 @@ pub fn text(explanation: &Explanation, look: TextStyle) -> String {
     text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
     for residual in &explanation.unexplained {
-        let reported = format!("{}; the nearest that any hypothesis comes", explained::residual(residual));
+        let reported = explained::unexplained(residual, &explanation.survivors);
         text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &reported, look));
     }
     if let Some(separator) = &explanation.separator {

@@ -64,11 +64,12 @@ fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
     };
     for text in of(&made) {
         assert!(text.contains("GET 152 GiB/s (1.31 Tb/s) with 1 120 in flight"), "{text}");
-        assert!(text.contains("± 2 % where none is stated, and ± 8 % of the curve over requests in flight"), "{text}");
+        let expected = "± 2 % where none is stated, and up to ± 8 % of the curve over requests in flight, less near";
+        assert!(text.contains(expected), "{text}");
     }
     made.observations.figures.iter_mut().for_each(|figure| figure.error_share = None);
     for text in of(&made) {
-        assert!(text.contains("± 8.2 %: ± 2 % measured, ± 8 % of the curve over requests in flight"), "{text}");
+        assert!(text.contains("± 2 %, and up to ± 8 % of the curve over requests in flight, less near"), "{text}");
     }
 }
 
@@ -84,6 +85,50 @@ fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
     assert!(text.contains("then it is one of 2 that are not shown here") && text.contains("then it is 2"), "{text}");
     // The page shows all of them.
     assert!(explanation::html(&made).contains("1 or 3"));
+}
+
+#[test]
+fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
+    let mut made = planned::explanation();
+    let of = |made: &Explanation| {
+        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (nearest, described) =
+        ("the nearest of all hypotheses that no figure refutes", "that is the site as described");
+    for text in of(&made) {
+        assert!(text.contains(nearest) && !text.contains(described), "{text}");
+    }
+    (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
+    for text in of(&made) {
+        assert!(text.contains(described) && !text.contains("nearest"), "{text}");
+    }
+}
+
+#[test]
+fn weights_are_said_to_be_no_probabilities_wherever_there_are_any() {
+    let mut made = planned::explanation();
+    let of = |made: &Explanation| {
+        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for text in of(&made) {
+        assert_eq!(text.matches("they are not probabilities that a cause is real").count(), 1, "{text}");
+    }
+    (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
+    assert!(of(&made).iter().all(|text| !text.contains("not probabilities")));
+}
+
+#[test]
+fn what_is_stated_and_is_not_so_is_marked_in_what_is_like_the_first_of_a_kind() {
+    let mut made = planned::explanation();
+    made.survivors[2].deviations[0].contradicts = vec!["nodes.storage.bonds.0.mode: 802.3ad".to_owned()];
+    for text in [explanation::text(&made, PLAIN), explanation::html(&made)] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let marked =
+            "(3) bond0 runs as active-backup (contradicts what is stated: nodes.storage.bonds.0.mode: 802.3ad)";
+        assert!(text.contains(marked), "{text}");
+    }
 }
 
 #[test]

@@ -12,11 +12,11 @@ use crate::sites::object_size;
 const EXPLAIN_HELP: &str = "\
 It changes what the site says, one thing or two at a time, and holds the ceilings of each against what was observed.
 What fits within the measuring error is printed with its weight, what nothing fits is named, and so is the one reading
-that tells the leading ones apart.
+that tells the leading ones apart. Weights compare the hypotheses; they are not probabilities that a cause is real.
 
 Examples:
   linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
-  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node3=8.2MiB/s --nodes-alone --error 3%
+  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
   linerate explain --site site.yaml --run runs/1120-0931-get-put
   linerate explain --site site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
 

@@ -78,7 +78,8 @@ pub(crate) fn explained(site: &Path, visit: &Visit, in_flight: u32) -> Result<Ex
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The place of the first survivor that is this one deviation, from 1; the site as described, without one.
+/// The place of the first survivor that is this one deviation, from 1; the site as described, without one. It is among
+/// survivors alone: "none of these" has a weight and no place.
 pub(crate) fn rank(explanation: &Explanation, planted: Option<Cause>) -> Option<usize> {
     let place = explanation.survivors.iter().position(|hypothesis| match (planted, &hypothesis.deviations[..]) {
         (None, []) => true,
@@ -88,12 +89,21 @@ pub(crate) fn rank(explanation: &Explanation, planted: Option<Cause>) -> Option<
     place.map(|place| place + 1)
 }
 
-/// The first survivors, with their weights in percent.
+/// What leads, and the weight of none of it.
 pub(crate) fn leaders(explanation: &Explanation) -> String {
+    format!("{}; none of these {}", leading(explanation), none_of_these(explanation))
+}
+
+/// The weight of what is no survivor, in percent.
+fn none_of_these(explanation: &Explanation) -> String {
+    format!("{:.0} %", explanation.none_of_these * 100.0)
+}
+
+/// The first survivors, with their weights in percent.
+fn leading(explanation: &Explanation) -> String {
     let leaders = explanation.survivors.iter().take(3);
     let reported: Vec<String> = leaders.map(|one| format!("{} {:.0} %", one.id, one.weight * 100.0)).collect();
-    let none = explanation.none_of_these * 100.0;
-    format!("{}; none of these {none:.0} %", reported.join("; "))
+    reported.join("; ")
 }
 
 /// Something that is planted.
@@ -232,10 +242,11 @@ const HEAD_OF_EXPLAINED: &str = "
 ## Explained
 
 By the figures at 16 in flight, with those of nodes where a cause was planted. The place is that of the planted cause,
-or of the site as described, among all that survives.
+or of the site as described, among the hypotheses that survive. It leaves out \"none of these\", a cause that the model
+does not know, whose weight is in a column of its own: where that is above 50 %, it outweighs whatever is first.
 
-| shape | planted | visit | place | leading |
-|---|---|---|---|---|
+| shape | planted | visit | place | leading | none of these |
+|---|---|---|---|---|---|
 ";
 
 /// What came of it all, as tables.
@@ -257,7 +268,8 @@ pub(crate) fn summary(folder: &Path) -> Result<String, Failed> {
         let place = place.map_or("absent".to_owned(), |place| place.to_string());
         let planted = if visit.planted.is_empty() { "nothing" } else { &visit.planted };
         let Visit { shape, visit, .. } = visit;
-        writeln!(text, "| {shape} | {planted} | {visit} | {place} | {} |", leaders(&explanation))?;
+        let (leading, none) = (leading(&explanation), none_of_these(&explanation));
+        writeln!(text, "| {shape} | {planted} | {visit} | {place} | {leading} | {none} |")?;
     }
     Ok(text)
 }

@@ -200,6 +200,13 @@ impl Variant {
         Variant { cure: Cure { change: change.into(), risks }, ..self }
     }
 
+    /// The same where the site is better than its description: nothing is to be done but to correct that, at these
+    /// paths to these values.
+    pub(super) fn corrected(self, values: &[(String, String)]) -> Variant {
+        let values: Vec<String> = values.iter().map(|(path, value)| format!("{path}: {value}")).collect();
+        self.cured_by(format!("correct the site file where that is so: {}", values.join(", ")), CORRECTION)
+    }
+
     /// The same with what would show it.
     pub(super) fn shown_by(self, shown_by: ReadingId) -> Variant {
         Variant { shown_by, ..self }
@@ -222,6 +229,9 @@ impl Variant {
         format!("{}({})", self.id, self.value)
     }
 }
+
+/// What a correction of the description risks.
+pub(super) const CORRECTION: &str = "none: it is a correction of the description";
 
 /// What a deviation costs more that says otherwise than the site's own words, in log odds: a statement is wrong about a
 /// third as often as what no statement covers. A judgement.

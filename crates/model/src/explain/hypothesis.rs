@@ -80,6 +80,14 @@ impl Candidate {
         self.variants(all).iter().map(|variant| variant.name()).collect::<Vec<_>>().join(" + ")
     }
 
+    /// What it says, in words.
+    pub(super) fn claim(&self, all: &[Variant]) -> String {
+        if self.chosen.is_empty() {
+            return "the site as described".to_owned();
+        }
+        self.variants(all).iter().map(|variant| variant.claim.as_str()).collect::<Vec<_>>().join(", and ")
+    }
+
     /// The same for all values of one free number.
     fn family(&self, all: &[Variant]) -> Vec<String> {
         let of = |variant: &&Variant| match (&variant.odd, variant.free) {

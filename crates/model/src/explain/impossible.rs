@@ -6,7 +6,7 @@ use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 
-use super::likelihood::REFUTED_SIGMAS;
+use super::likelihood::REFUTED_SIGMAS_OF_NODES;
 use super::nodes::group_of;
 use crate::bond::{line_rate_bits_per_s, nics_of};
 
@@ -121,7 +121,7 @@ fn above_line_rate(site: &Site, observations: &Observations, figure: &Observed) 
         if unknown { f64::INFINITY } else { line_rate_bits_per_s(group, link) }
     };
     let line = places.iter().map(rate).fold(0.0, f64::max);
-    let (reported, most) = (8.0 * figure.bytes_per_s, 1.0 + REFUTED_SIGMAS * error_of(observations, figure));
+    let (reported, most) = (8.0 * figure.bytes_per_s, 1.0 + REFUTED_SIGMAS_OF_NODES * error_of(observations, figure));
     (line > 0.0 && reported > line * most).then(|| {
         format!(
             "{:?} of {} is {}, and {link:?} of that node runs at {}: correct the figure, or speed and ports \
@@ -143,7 +143,7 @@ fn against_total(site: &Site, observations: &Observations, reads: bool) -> Optio
     let sum: f64 = nodes.iter().map(|figure| figure.bytes_per_s).sum();
     // What figures of one load are wrong by, they may be wrong by together.
     let of_sum: f64 = nodes.iter().map(|figure| figure.bytes_per_s * error_of(observations, figure)).sum();
-    let bound = REFUTED_SIGMAS * of_sum.hypot(total.bytes_per_s * error_of(observations, total));
+    let bound = REFUTED_SIGMAS_OF_NODES * of_sum.hypot(total.bytes_per_s * error_of(observations, total));
     let over = sum - total.bytes_per_s;
     let is_whole = nodes.len() == site.nodes() as usize;
     let contradicts = over > bound || is_whole && -over > bound;

@@ -27,9 +27,13 @@ pub(super) fn unknown_cause(product: Product, reads: bool) -> f64 {
     }
 }
 
-/// A figure that is further above a ceiling than so many standard errors refutes what predicts the ceiling. One figure
-/// in 30,000 of a true ceiling is so far above.
-pub(super) const REFUTED_SIGMAS: f64 = 4.0;
+/// A figure of the whole site that is further above a ceiling than so many standard errors refutes what predicts the
+/// ceiling. One in 740 of a true ceiling is so far above by its error alone; with what systems lose, one in 7,000 at an
+/// error of 2 %.
+const REFUTED_SIGMAS: f64 = 3.0;
+
+/// The same of figures of single nodes, of which there are many: one in 30,000 is so far above.
+pub(super) const REFUTED_SIGMAS_OF_NODES: f64 = 4.0;
 
 /// A figure is called explained up to so many standard errors beyond: 5 % of figures on one side are further out.
 const EXPLAINED_SIGMAS: f64 = 1.645;
@@ -70,9 +74,14 @@ pub(super) fn above_sigmas(ratio: f64, sigma: f64, figures: usize) -> Option<f64
     Some((ratio - 1.0) / sigma).filter(|sigmas| *sigmas > explained_sigmas(figures))
 }
 
-/// Whether a figure is above what the ceiling allows.
+/// Whether a figure of the whole site is above what the ceiling allows.
 pub(super) fn is_refuted(ratio: f64, sigma: f64) -> bool {
     ratio > 1.0 + REFUTED_SIGMAS * sigma
+}
+
+/// The same for a figure of a node.
+pub(super) fn is_refuted_of_node(ratio: f64, sigma: f64) -> bool {
+    ratio > 1.0 + REFUTED_SIGMAS_OF_NODES * sigma
 }
 
 /// Whether the ceiling, rather than something unknown, accounts for a figure.
@@ -229,12 +238,15 @@ mod tests {
             (0.82, 0.01, false, false),
             (1.016, 0.01, true, false),
             (1.02, 0.01, false, false),
-            (1.05, 0.01, false, true),
+            (1.029, 0.01, false, false),
+            (1.031, 0.01, false, true),
             (1.04, 0.03, true, false),
         ];
         for (ratio, sigma, explained, refuted) in rows {
             assert_eq!(is_explained(ratio, sigma, 1), explained, "{ratio} ± {sigma}");
             assert_eq!(is_refuted(ratio, sigma), refuted, "{ratio} ± {sigma}");
+            // Of many nodes some lie further out.
+            assert!(!is_refuted_of_node(ratio, sigma) && is_refuted_of_node(1.0 + 4.1 * sigma, sigma), "± {sigma}");
             assert!(!explained || above_sigmas(ratio, sigma, 1).is_none(), "{ratio} ± {sigma}");
         }
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 
-use super::likelihood::{is_refuted, normal, normal_tail};
+use super::likelihood::{is_refuted_of_node, normal, normal_tail};
 use super::rack::slow_rack;
 
 pub(super) use super::rack::SlowRack;
@@ -109,7 +109,7 @@ impl NodeFigures {
     /// Whether the odd node gives more than is left of it.
     pub(super) fn refutes(&self, odd: &OfOdd) -> bool {
         let Some((share, sigma, rate)) = self.of(odd.node) else { return false };
-        odd.ratio <= 1.0 - sigma / 4.0 && is_refuted(share / self.most_share(odd, share, rate), sigma)
+        odd.ratio <= 1.0 - sigma / 4.0 && is_refuted_of_node(share / self.most_share(odd, share, rate), sigma)
     }
 
     /// Log density of all of them if a cause that no hypothesis has holds some of them back, none or several.
@@ -318,9 +318,17 @@ pub(super) fn joined(names: &[String]) -> String {
     }
 }
 
-/// What to bear in mind of figures of nodes: several that are low at once, or more apart than the error tells.
+/// What to bear in mind of figures of nodes: too few, several that are low at once, or more apart than the error tells.
 pub(super) fn caveats(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
     let mut found = Vec::new();
+    let most = get.nodes.len().max(put.nodes.len());
+    if (1..LEAST_NODES).contains(&most) {
+        let there = if most == 1 { "of one node alone".to_owned() } else { format!("of {most} nodes") };
+        found.push(format!(
+            "figures of three nodes or more for one operation are needed to say which one is slow: here they are \
+             {there}, so that no hypothesis names a node"
+        ));
+    }
     let of_nodes = [get, put].into_iter().flat_map(|figures| {
         let own = slow(figures).into_iter().map(|(node, ..)| node);
         own.filter(|node| !figures.is_of_slow_rack(node)).collect::<Vec<_>>()
@@ -421,6 +429,24 @@ mod tests {
         // Where all nodes have room, the slow one may keep up with them.
         let idle = OfOdd { own_bytes_per_s: 95.0, ..odd("n2", 0.4) };
         assert!(!low.refutes(&idle));
+    }
+
+    #[test]
+    fn figures_of_fewer_than_three_nodes_are_said_to_name_none() {
+        for (rates, there) in [(&[16.0][..], "of one node alone"), (&[16.0, 8.2], "of 2 nodes")] {
+            let few = figures(&site(), &observed(rates), true);
+            for reported in [caveats(&few, &NodeFigures::default()), caveats(&NodeFigures::default(), &few)] {
+                assert!(reported.len() == 1 && reported[0].contains(there), "{reported:?}");
+                assert!(
+                    reported[0].contains("figures of three nodes or more for one operation are needed"),
+                    "{reported:?}"
+                );
+            }
+        }
+        let (two, three) = ([16.0, 8.2], [16.0, 16.0, 8.2]);
+        let [two, three] = [&two[..], &three].map(|rates| figures(&site(), &observed(rates), true));
+        assert_eq!(caveats(&three, &two), Vec::<String>::new());
+        assert_eq!(caveats(&NodeFigures::default(), &NodeFigures::default()), Vec::<String>::new());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Plane, Site};
 use super::forecast::{
     Forecast, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
 };
-use super::likelihood::{self, is_explained, is_refuted};
+use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, NodeFigures, OfOdd};
 use super::words;
 use crate::bond::line_rate_bits_per_s;
@@ -20,8 +20,16 @@ const HIDDEN_SIGMAS: f64 = 4.0;
 /// held by the slowest, and all show the same.
 const UNSEEN: f64 = 0.1;
 
-/// What the curve is wrong by, relative: the mean over those that were measured (`docs/method/ceilings.md`).
+/// What the curve is wrong by at the most, relative: the mean over those that were measured, from one request in flight
+/// on (`docs/method/ceilings.md`).
 pub(super) const CURVE_ERROR: f64 = 0.08;
+
+/// What the curve is wrong by where it reaches so much of the ceiling: no more than it is below that, for nothing is
+/// above it. So a curve that is flat has no error of its own, nor has what is held against the ceiling itself because
+/// requests in flight are not known.
+pub(super) fn curve_error(reach: f64) -> f64 {
+    CURVE_ERROR.min((1.0 - reach).max(0.0))
+}
 
 /// Ends of a prediction that differ by less are one.
 const SAME: f64 = 1e-6;
@@ -94,11 +102,6 @@ impl Evidence {
         if self.has(reads) { in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At) } else { OperationQuery::No }
     }
 
-    /// What a total is wrong by: its own error, and that of the curve where it is held against one.
-    fn sigma(&self, reads: bool, own: f64) -> f64 {
-        if self.in_flight[usize::from(!reads)].is_some() { own.hypot(CURVE_ERROR) } else { own }
-    }
-
     /// The chance that something unknown holds a total back.
     fn unknown(&self, reads: bool) -> f64 {
         self.unknown[usize::from(!reads)]
@@ -106,9 +109,8 @@ impl Evidence {
 
     /// The log likelihood that no hypothesis can exceed.
     pub(super) fn most_ln_likelihood(&self) -> f64 {
-        let most = |(reads, _, own): &(bool, f64, f64)| {
-            likelihood::most_ln_density(self.sigma(*reads, *own), self.unknown(*reads))
-        };
+        // The curve's error only widens the density of a figure's own.
+        let most = |(reads, _, own): &(bool, f64, f64)| likelihood::most_ln_density(*own, self.unknown(*reads));
         let totals: f64 = self.totals.iter().map(most).sum();
         totals + self.get.most_ln_density() + self.put.most_ln_density()
     }
@@ -136,7 +138,8 @@ pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> 
     let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false };
     for &(reads, observed, own) in &evidence.totals {
         let Some(ceiling) = forecast.of(reads) else { continue };
-        let (sigma, (low, high)) = (evidence.sigma(reads, own), range(evidence, world, ceiling, reads, own));
+        let (low, high) = range(evidence, world, ceiling, reads, own);
+        let sigma = sigma(ceiling, own);
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / high, own);
         let (low, high) = (low * ceiling.reach, high * ceiling.reach);
@@ -160,6 +163,11 @@ pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> 
         marks.accounts |= !odd.is_empty() && ln > nodes::ln_density(figures, &[]);
     }
     marks
+}
+
+/// What a total is wrong by: its own error, and that of the curve where it is held against one.
+fn sigma(ceiling: &OperationCeiling, own: f64) -> f64 {
+    own.hypot(curve_error(ceiling.reach))
 }
 
 /// The nodes that a world names.
@@ -196,7 +204,7 @@ fn is_above_ports(figures: &NodeFigures, world: &World, reads: bool) -> bool {
         links.iter().zip(crossing).map(of_link).fold(f64::INFINITY, f64::min)
     };
     let most = site.groups.iter().zip(&crossing).map(of_group).fold(0.0, f64::max);
-    most > 0.0 && is_refuted(8.0 * figures.median_bytes_per_s / most, *sigma)
+    most > 0.0 && is_refuted_of_node(8.0 * figures.median_bytes_per_s / most, *sigma)
 }
 
 /// Whether a node would be slow that no figure shows, though those of all nodes are there.
@@ -331,7 +339,7 @@ fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
 fn of_total(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> Said {
     let (low, high) = range(evidence, world, ceiling, reads, sigma);
     let predicted = (low * ceiling.reach, high * ceiling.reach);
-    Said { predicted, ceiling: high, error: (evidence.sigma(reads, sigma), 1) }
+    Said { predicted, ceiling: high, error: (self::sigma(ceiling, sigma), 1) }
 }
 
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
@@ -369,7 +377,7 @@ impl Level<'_> {
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
             limits: (0..site.groups.len()).map(of_group).collect(),
             reach: ceiling.reach,
-            curve: if ceiling.reach < 1.0 { CURVE_ERROR } else { 0.0 },
+            curve: curve_error(ceiling.reach),
             alone: figures.alone,
         })
     }
@@ -402,5 +410,17 @@ fn of_node(figures: &NodeFigures, odd: &[OfOdd], node: &str, observed: f64, erro
             Said { predicted: (most.min(median * odd.ratio), most), ceiling: most, error: (sigma, count) }
         }
         _ => Said { predicted: (median, median), ceiling: f64::INFINITY, error: (sigma, count) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_is_wrong_by_no_more_than_it_is_below_its_ceiling() {
+        for (reach, expected) in [(0.3, 0.08), (0.9, 0.08), (0.95, 0.05), (0.99, 0.01), (1.0, 0.0), (1.01, 0.0)] {
+            assert!((curve_error(reach) - expected).abs() < 1e-9, "{reach}: {}", curve_error(reach));
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::deviation::Variant;
 use super::forecast::{Forecast, all_limits, forecast};
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
-use super::score::{Evidence, Level};
+use super::score::{self, Evidence, Level};
 use super::words;
 use crate::ceilings::ResourceLimit;
 
@@ -25,10 +25,11 @@ pub(super) fn standings(evidence: &Evidence, search: &Search, variants: &[Varian
         standing.ceilings = limits.iter().map(|limit| described(limit, &world.site)).collect();
         let goals = &world.site.goals;
         standing.goal_bytes_per_s = if reads { goals.get_bytes_per_s } else { goals.put_bytes_per_s };
-        if standing.above_sigmas.is_some() {
-            standing.most = most(search, variants, reads);
-        }
-        standing.claim = claim(&standing, limit.resource, evidence.in_flight[usize::from(!reads)], ceiling.reach);
+        let most = standing.above_sigmas.and_then(|_| most(search, variants, reads));
+        let (most, of_most) = most.unzip();
+        standing.most = most;
+        let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach);
+        standing.claim = claim(&standing, limit.resource, reached, of_most.as_deref());
         Some(standing)
     };
     let mut found: Vec<FigureStanding> = evidence.totals.iter().filter_map(of).collect();
@@ -119,10 +120,11 @@ fn described(limit: &ResourceLimit, site: &Site) -> DescribedCeiling {
     }
 }
 
-fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<Most> {
+/// With what the hypothesis says.
+fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<(Most, String)> {
     let highest = search.highest[usize::from(!reads)].as_ref()?;
     let ceiling_bytes_per_s = highest.forecast.of(reads)?.even_bytes_per_s;
-    Some(Most { ceiling_bytes_per_s, id: highest.name(variants) })
+    Some((Most { ceiling_bytes_per_s, id: highest.name(variants) }, highest.claim(variants)))
 }
 
 /// Clients on the storage nodes as what may have been left out of the description: where a figure is above its ceiling,
@@ -155,8 +157,14 @@ pub(super) fn of_clients_on_nodes(evidence: &Evidence, search: &Search) -> Optio
     ))
 }
 
-/// The standing in one sentence.
-fn claim(standing: &FigureStanding, resource: Resource, in_flight: Option<u64>, reach: f64) -> String {
+/// The standing in one sentence: with what some requests in flight reach, and what the hypothesis says that allows
+/// most.
+fn claim(
+    standing: &FigureStanding,
+    resource: Resource,
+    (in_flight, reach): (Option<u64>, f64),
+    of_most: Option<&str>,
+) -> String {
     let verb = if standing.what == Quantity::Get { "GET" } else { "PUT" };
     let (way, has) = places(resource);
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
@@ -167,13 +175,15 @@ fn claim(standing: &FigureStanding, resource: Resource, in_flight: Option<u64>, 
         bytes_per_s_iec(standing.ceiling_bytes_per_s),
     );
     if let Some(flight) = in_flight {
-        reported.push_str(&format!("; by the curve, {flight} in flight give {:.0} % of the ceiling", reach * 100.0));
+        let (reached, error) = (reach * 100.0, score::curve_error(reach) * 100.0);
+        reported.push_str(&format!("; by the curve, {flight} in flight give {reached:.0} % of the ceiling, "));
+        reported.push_str(&format!("which is known to ± {error:.1} %"));
     }
     let Some(sigmas) = standing.above_sigmas else { return reported };
     reported.push_str(&format!("; it is {sigmas:.1} standard errors above"));
-    if let Some(most) = &standing.most {
+    if let Some((most, claim)) = standing.most.as_ref().zip(of_most) {
         let allows = bytes_per_s_iec(most.ceiling_bytes_per_s);
-        reported.push_str(&format!(", and the most that any hypothesis allows is {allows} ({})", most.id));
+        reported.push_str(&format!(", and the most that any hypothesis allows is {allows} ({claim})"));
     }
     reported
 }

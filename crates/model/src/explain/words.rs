@@ -12,8 +12,8 @@ pub(super) fn resource(resource: Resource) -> &'static str {
         Resource::PublicEgress => "public link, sending",
         Resource::PrivateIngress => "private link, receiving",
         Resource::PrivateEgress => "private link, sending",
-        Resource::RackUp => "uplinks of racks, towards spines",
-        Resource::RackDown => "uplinks of racks, from spines",
+        Resource::RackUp => "rack uplinks, to the spines",
+        Resource::RackDown => "rack uplinks, from the spines",
         Resource::ClientIngress => "clients' NICs, receiving",
         Resource::ClientEgress => "clients' NICs, sending",
         Resource::EntryNode => "the one node that takes every connection",
@@ -66,5 +66,25 @@ pub(super) fn gives(
         (true, true) => "nothing: the site is faster than described".to_owned(),
         (true, false) => "nothing: the site is no worse than described".to_owned(),
         (false, _) => reported.join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::resource_name;
+
+    #[test]
+    fn explanations_call_links_as_findings_do() {
+        for of in [
+            Resource::PublicIngress,
+            Resource::PublicEgress,
+            Resource::PrivateIngress,
+            Resource::PrivateEgress,
+            Resource::RackUp,
+            Resource::RackDown,
+        ] {
+            assert_eq!(format!("the {}", resource(of)), resource_name(of));
+        }
     }
 }

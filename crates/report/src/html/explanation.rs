@@ -26,10 +26,12 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     if let Some(nodes) = &explanation.node_figures {
         facts.push(("Of single nodes", words::plural(nodes.figures, "figure")));
     }
-    let outcome = explained::outcome(&explanation.survivors, explanation.considered);
+    let outcome = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
     let survivors = &explanation.survivors;
     let kinds = &explanation.kinds;
     let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();
+    let weights = format!("<p class=\"hint\">{}</p>\n", escaped(model::WEIGHTS));
+    let weights = if survivors.is_empty() { "" } else { weights.as_str() };
     let is_first = |place: &usize| kinds.iter().any(|kind| kind.survivors.first() == Some(place));
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
     let first: String = of_run.chain(explanation.of_nodes.iter().map(|reported| named("Nodes", reported))).collect();
@@ -40,14 +42,14 @@ pub(crate) fn page(explanation: &Explanation) -> String {
             "survivors",
             "What is not refuted",
             format!(
-                "{}<p class=\"hint\">{}; {} for {}</p>\n<div class=\"cards\">{cards}</div>",
+                "{}<p class=\"hint\">{}; {} for {}</p>\n{weights}<div class=\"cards\">{cards}</div>",
                 first,
                 escaped(&outcome),
                 words::percent(explanation.none_of_these),
                 model::NONE_OF_THESE
             ),
         ),
-        ("unexplained", "What nothing fits", unexplained(&explanation.unexplained)),
+        ("unexplained", "What nothing fits", unexplained(&explanation.unexplained, survivors)),
         ("separator", "What to read next", separator(explanation.separator.as_ref(), survivors)),
         ("every", "Every hypothesis that is not refuted", every(survivors)),
         (
@@ -135,7 +137,7 @@ fn described(standings: &[FigureStanding]) -> String {
     if rows.is_empty() { rows } else { table("Measured, and what the site as described gives", &heads, &rows) }
 }
 
-fn unexplained(residuals: &[Residual]) -> String {
+fn unexplained(residuals: &[Residual], survivors: &[Hypothesis]) -> String {
     if residuals.is_empty() {
         return String::new();
     }
@@ -144,8 +146,8 @@ fn unexplained(residuals: &[Residual]) -> String {
         let _ = writeln!(
             html,
             "<li class=\"critical\"><p class=\"rank\"><span class=\"tag critical\">unexplained</span></p><div>\
-             <p class=\"claim\">{}</p><p>The nearest that any hypothesis comes.</p></div></li>",
-            escaped(&explained::residual(residual))
+             <p class=\"claim\">{}</p></div></li>",
+            escaped(&explained::unexplained(residual, survivors))
         );
     }
     html.push_str("</ul>\n");

@@ -14,6 +14,13 @@ pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
     hypothesis.deviations.iter().map(|d| d.claim.as_str()).collect::<Vec<_>>().join(", and ")
 }
 
+/// The same with what the site states that is not so under it: where this has no line of its own.
+pub(crate) fn marked(of: &Hypothesis) -> String {
+    let stated: Vec<&str> = of.deviations.iter().flat_map(|d| &d.contradicts).map(String::as_str).collect();
+    let reported = hypothesis(of);
+    if stated.is_empty() { reported } else { format!("{reported} ({})", against(&stated.join(", "))) }
+}
+
 /// A difference without its sign.
 fn size(share: f64) -> String {
     change(share).trim_start_matches(['+', '−']).to_owned()
@@ -64,11 +71,22 @@ pub(crate) fn row(of: &Hypothesis) -> String {
     if lacks.is_empty() { hypothesis(of) } else { format!("{}; {lacks}", hypothesis(of)) }
 }
 
-/// How far the answer goes: what remains of what was looked at.
-pub(crate) fn outcome(survivors: &[Hypothesis], considered: u32) -> String {
+/// Where a cause that was not enumerated has more than this, it outweighs all that was.
+const OUTWEIGHED: f64 = 0.5;
+
+/// How far the answer goes: what remains of what was looked at, with `none_of_these` as what weighs against all of it.
+pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: u32) -> String {
     let looked_at = grouped(u64::from(considered));
     let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
+    let outweighed = none_of_these > OUTWEIGHED;
     let explain = match (survivors.len(), whole) {
+        (1, 1) if outweighed => {
+            "it fits every figure, but a cause that the model does not know outweighs it".to_owned()
+        }
+        (_, n) if n > 0 && outweighed => {
+            let fit = if n == 1 { "one fits".to_owned() } else { format!("{n} fit") };
+            format!("{fit} every figure, but a cause that the model does not know outweighs all of them")
+        }
         (1, 0) => "it does not explain every figure".to_owned(),
         (1, _) => "it explains every figure".to_owned(),
         (_, 0) => "none explains every figure".to_owned(),
@@ -118,6 +136,16 @@ pub(crate) fn residual(residual: &Residual) -> String {
     )
 }
 
+/// A figure that nothing explains, with whose prediction it is held against.
+pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
+    let whose = if survivors.is_empty() {
+        "that is the site as described, since no hypothesis is left"
+    } else {
+        "that is the nearest of all hypotheses that no figure refutes"
+    };
+    format!("{}; {whose}", residual(of))
+}
+
 #[cfg(test)]
 mod tests {
     use linerate_record::explanation::{Quantity, Remedy};
@@ -163,10 +191,17 @@ mod tests {
             remedy,
         };
         assert_eq!(row(&described), "the site is as described; leaves PUT unexplained, 45.0 % below");
-        assert!(outcome(std::slice::from_ref(&described), 9).ends_with("it does not explain every figure"));
+        assert!(outcome(std::slice::from_ref(&described), 0.9, 9).ends_with("it does not explain every figure"));
         described.residuals[0].explained = true;
         assert_eq!(row(&described), "the site is as described");
-        assert!(outcome(&[described.clone(), described], 9).contains("2 explain every figure"));
+        assert!(outcome(&[described.clone(), described.clone()], 0.5, 9).contains("2 explain every figure"));
+        // Beside what outweighs it, nothing is said to explain anything.
+        assert!(outcome(std::slice::from_ref(&described), 0.5, 9).ends_with("it explains every figure"));
+        for hypotheses in [vec![described.clone()], vec![described.clone(), described]] {
+            let reported = outcome(&hypotheses, 0.97, 9);
+            assert!(reported.contains("every figure, but a cause that the model does not know"), "{reported}");
+            assert!(!reported.contains("explain"), "{reported}");
+        }
     }
 
     #[test]

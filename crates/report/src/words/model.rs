@@ -11,7 +11,7 @@ use linerate_record::site::{
 use linerate_record::units::{Bytes, Unit, bits_per_s, bytes_iec, bytes_per_s_iec, bytes_si, count, duration_ns};
 use serde_json::{Value, json};
 
-use super::explained::hypothesis;
+use super::explained::marked;
 use super::{ABSENT, decimal, grouped, percent, plural};
 
 /// A resource, as the first words of a row.
@@ -462,25 +462,23 @@ pub(crate) const fn of_site(quantity: &Quantity) -> bool {
     matches!(quantity, Quantity::Get | Quantity::Put)
 }
 
-/// The errors that figures are taken to have: `± 2 %`; with that of the curve where some are held against it.
+/// The errors that figures are taken to have: `± 2 %`; with the most of the curve where some are held against it.
 pub(crate) fn measuring_error(explanation: &Explanation) -> String {
     let Explanation { observations, curve_error_share, .. } = explanation;
     let is_own = observations.figures.iter().any(|figure| figure.error_share.is_some());
     let measured =
         format!("± {}{}", percent(observations.error_share), if is_own { " where none is stated" } else { "" });
-    match *curve_error_share {
-        None => measured,
-        Some(curve) if is_own => format!("{measured}, and ± {} of the curve over requests in flight", percent(curve)),
-        Some(curve) => {
-            // Rounded to whole percent, it would seem to be the curve's alone.
-            let both = 100.0 * observations.error_share.hypot(curve);
-            format!("± {both:.1} %: {measured} measured, ± {} of the curve over requests in flight", percent(curve))
-        }
-    }
+    let Some(curve) = *curve_error_share else { return measured };
+    let curve = percent(curve);
+    format!("{measured}, and up to ± {curve} of the curve over requests in flight, less near to its ceiling")
 }
 
 /// What is left beside the hypotheses.
 pub(crate) const NONE_OF_THESE: &str = "none of these: a cause that the model does not know";
+
+/// What a weight is, and is not.
+pub(crate) const WEIGHTS: &str = "weights compare these hypotheses, by how well they fit and by what each costs \
+                                  beforehand; they are not probabilities that a cause is real";
 
 /// Others of a kind that are named; the rest are counted.
 pub(crate) const ALIKE_SHOWN: usize = 3;
@@ -491,7 +489,7 @@ pub(crate) fn alike(kind: &Kind, survivors: &[Hypothesis]) -> String {
     let reported: Vec<String> = others
         .iter()
         .take(ALIKE_SHOWN)
-        .map(|&place| format!("({}) {}", place + 1, hypothesis(&survivors[place])))
+        .map(|&place| format!("({}) {}", place + 1, marked(&survivors[place])))
         .collect();
     let more = others.len().saturating_sub(ALIKE_SHOWN);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };

@@ -38,8 +38,8 @@ pub(super) fn clients(_: &Site, world: &World, moment: Moment) -> Option<Expecte
 }
 
 pub(super) fn rack_uplinks(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
-    let idle = Expected { figures: vec![0.0], words: "uplinks of racks not full".to_owned() };
-    Some(use_of(world, moment, &[Resource::RackUp, Resource::RackDown], "uplinks of racks").unwrap_or(idle))
+    let idle = Expected { figures: vec![0.0], words: "rack uplinks not full".to_owned() };
+    Some(use_of(world, moment, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
 }
 
 pub(super) fn layout(_: &Site, world: &World, _: Moment) -> Option<Expected> {

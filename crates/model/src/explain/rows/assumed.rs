@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bytes_iec;
 
 use super::cpu::scaled;
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{CORRECTION, Parts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// What another value of something that nobody stated costs.
@@ -99,7 +99,7 @@ fn scale(
             site.groups.iter_mut().filter(|group| group.name == name).for_each(|group| set(group, factor));
         })
         .shown_by(ReadingId::Inventory)
-        .cured_by(format!("state {path} in the site"), "none: it is a correction of the description")
+        .cured_by(format!("state {path} in the site"), CORRECTION)
     };
     factors.iter().map(of).collect()
 }
@@ -131,7 +131,7 @@ fn generations(site: &Site, path: &str, group: &str) -> Vec<Variant> {
             }
         })
         .shown_by(ReadingId::Inventory)
-        .cured_by(format!("state {path} in the site"), "none: it is a correction of the description")
+        .cured_by(format!("state {path} in the site"), CORRECTION)
     };
     vec![of(true), of(false)]
 }
@@ -144,7 +144,7 @@ fn objects(site: &Site) -> Vec<Variant> {
         let value = bytes_iec(size as f64);
         Variant::new("object-size", value, claim, COST, Parts::OBJECTS, move |site| site.data.object_bytes = size)
             .shown_by(ReadingId::Inventory)
-            .cured_by("state the size of the objects that were measured", "none: it is a correction of the description")
+            .cured_by("state the size of the objects that were measured", CORRECTION)
     };
     sizes.map(of).collect()
 }
@@ -158,15 +158,21 @@ fn timestamps(site: &Site, which: &str) -> Variant {
     let word = if on { "off" } else { "on" };
     let parts = if public { Parts::PUBLIC_MTU } else { Parts::PRIVATE_MTU };
     let claim = format!("TCP timestamps are {word} on the {which} plane");
-    Variant::new("timestamps", format!("{which}: {word}"), claim, COST, parts, move |site| {
+    let variant = Variant::new("timestamps", format!("{which}: {word}"), claim, COST, parts, move |site| {
         if public {
             site.planes.public.timestamps = !on;
         } else {
             site.planes.private.iter_mut().for_each(|plane| plane.timestamps = !on);
         }
     })
-    .shown_by(ReadingId::Mtu)
-    .cured_by("leave timestamps on: they cost 12 bytes a packet", "without them, fast links may mistake old segments")
+    .shown_by(ReadingId::Mtu);
+    if on {
+        return variant.corrected(&[(format!("planes.{which}.timestamps"), "false".to_owned())]);
+    }
+    variant.cured_by(
+        "leave timestamps on: they cost 12 bytes a packet",
+        "without them, fast links may mistake old segments",
+    )
 }
 
 #[cfg(test)]

@@ -29,9 +29,13 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             move |site| set(&mut site.engine, !on),
         );
         let variant = variant.instead_of(site, vec![(path.to_owned(), on.to_string())]);
-        let change = format!("see that {what} is as stated, and that processors offer AES to the engine");
-        found
-            .push(variant.shown_by(ReadingId::CpuUse).cured_by(change, "what is not encrypted can be read on its way"));
+        let variant = variant.shown_by(ReadingId::CpuUse);
+        found.push(if on {
+            variant.corrected(&[(path.to_owned(), "false".to_owned())])
+        } else {
+            let change = format!("see that {what} is as described, and that processors offer AES to the engine");
+            variant.cured_by(change, "what is not encrypted can be read on its way")
+        });
     }
     found
 }

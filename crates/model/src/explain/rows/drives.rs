@@ -68,10 +68,14 @@ pub(super) fn scale(drives: &mut Drives, factor: f64) {
 
 fn of(id: &'static str, verb: &str, factor: f64, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
     let claim = format!("drives {verb} at {} of what is stated", percent(factor));
-    let variant =
-        Variant::new(id, percent(factor), claim, cost, Parts::DRIVES, change).shown_by(ReadingId::DriveUse).cured_by(
+    let variant = Variant::new(id, percent(factor), claim, cost, Parts::DRIVES, change).shown_by(ReadingId::DriveUse);
+    let variant = if factor > 1.0 {
+        variant.corrected(&[(format!("nodes.*.drives.*.{verb}"), format!("{} of what was taken", percent(factor)))])
+    } else {
+        variant.cured_by(
             "measure one drive alone for minutes (fio, direct), look at its temperature and wear, then trim or replace",
             "fio on a device destroys what is on it: use a file",
-        );
+        )
+    };
     Variant { free: true, ..variant }
 }

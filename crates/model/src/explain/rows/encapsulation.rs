@@ -43,15 +43,22 @@ fn unheard_of(site: &Site, kind: Encapsulation) -> f64 {
 fn of(site: &Site, which: PlaneChoice, (kind, word): (Encapsulation, &str), cost: f64) -> Variant {
     let (planes, parts) = (which.reported(), which.parts(Parts::PUBLIC_WRAP, Parts::PRIVATE_WRAP));
     let stated = which.stated(site, "encapsulation", |plane| format!("{:?}", plane.encapsulation).to_lowercase());
-    let (claim, change) = if kind == Encapsulation::None {
-        (format!("packets of {planes} are routed natively"), "correct the site: packets are not wrapped")
+    let claim = if kind == Encapsulation::None {
+        format!("packets of {planes} are routed natively")
     } else {
-        (format!("packets of {planes} are wrapped by {word}"), "route natively (Cilium: routingMode: native)")
+        format!("packets of {planes} are wrapped by {word}")
     };
+    let native: Vec<(String, String)> = stated.iter().map(|(path, _)| (path.clone(), word.to_owned())).collect();
     let set = move |site: &mut Site| which.change(site, |plane| plane.encapsulation = kind);
-    Variant::new("encapsulation", format!("{}: {word}", which.name()), claim, cost, parts, set)
+    let variant = Variant::new("encapsulation", format!("{}: {word}", which.name()), claim, cost, parts, set)
         .instead_of(site, stated)
         .costing(unheard_of(site, kind))
-        .shown_by(ReadingId::Encapsulation)
-        .cured_by(change, "native routing needs routes to every node's pods: pods are cut off where one is missing")
+        .shown_by(ReadingId::Encapsulation);
+    if kind == Encapsulation::None {
+        return variant.corrected(&native);
+    }
+    variant.cured_by(
+        "route natively (Cilium: routingMode: native)",
+        "native routing needs routes to every node's pods: pods are cut off where one is missing",
+    )
 }

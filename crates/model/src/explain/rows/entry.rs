@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{CORRECTION, Parts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// Ways in that differ in what nodes carry, with what they cost.
@@ -37,7 +37,7 @@ const WAYS_ON_NODES: [(Entry, &str, &str, f64); 2] = [
 
 /// What puts a way in right.
 const CURE: (&str, &str) = (
-    "spread connections over all nodes as stated (client-side list, BGP with policy Local)",
+    "spread connections over all nodes (client-side list, BGP with policy Local)",
     "policy Local sends nothing to nodes without a pod, and clients see other addresses",
 );
 const CURE_ON_NODES: (&str, &str) = (
@@ -45,10 +45,24 @@ const CURE_ON_NODES: (&str, &str) = (
     "a load that differs from before",
 );
 /// What is to be done where clients ask less far than stated: that is faster.
-const STATE_LOCAL: (&str, &str) = (
-    "correct the site: entry: local, for that is how clients ask already, and it is the faster way",
-    "none: it is a correction of the description",
-);
+const STATE_LOCAL: (&str, &str) =
+    ("correct the site: entry: local, for that is how clients ask already, and it is the faster way", CORRECTION);
+
+/// The same of another way in than stated, by which nodes carry less.
+const STATE_SHORTER: (&str, &str) =
+    ("correct the entry in the site file: nodes carry less than by the way that it describes", CORRECTION);
+
+/// How much more than their own traffic nodes carry by a way in, in order.
+fn hops(entry: Entry) -> u32 {
+    match entry {
+        Entry::ClientSide | Entry::Local => 0,
+        Entry::Bgp { policy: TrafficPolicy::Local } | Entry::NodePort { policy: TrafficPolicy::Local } => 0,
+        Entry::Bgp { policy: TrafficPolicy::Cluster } | Entry::NodePort { policy: TrafficPolicy::Cluster } => 1,
+        Entry::ClusterMesh => 1,
+        Entry::L2Announcement { dsr: true, .. } => 2,
+        Entry::L2Announcement { dsr: false, .. } => 3,
+    }
+}
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let on_nodes = site.has_clients_on_nodes();
@@ -62,6 +76,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             let (change, risks) = match entry {
                 Entry::Local => STATE_LOCAL,
                 _ if on_nodes => CURE_ON_NODES,
+                _ if hops(entry) < hops(site.entry) => STATE_SHORTER,
                 _ => CURE,
             };
             let instead = keys.iter().map(|key| ((*key).to_owned(), word(site.entry).to_owned())).collect();

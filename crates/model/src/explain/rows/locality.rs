@@ -18,12 +18,13 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         ("ignored", "reads take shards wherever they lie")
     };
     let stated = vec![("engine.local_shards".to_owned(), site.engine.local_shards.to_string())];
-    vec![
-        Variant::new("local-shards", value, claim, 3.0, Parts::LOCALITY, move |site| {
-            site.engine.local_shards = local;
-        })
-        .instead_of(site, stated)
-        .shown_by(ReadingId::PlaneBytes)
-        .cured_by("set the engine's option for local shards as stated", "a restart of the engine"),
-    ]
+    let variant = Variant::new("local-shards", value, claim, 3.0, Parts::LOCALITY, move |site| {
+        site.engine.local_shards = local;
+    });
+    let variant = variant.instead_of(site, stated).shown_by(ReadingId::PlaneBytes);
+    vec![if local {
+        variant.corrected(&[("engine.local_shards".to_owned(), local.to_string())])
+    } else {
+        variant.cured_by("let the engine prefer local shards, as the site file has it", "a restart of the engine")
+    }]
 }

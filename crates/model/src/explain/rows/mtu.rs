@@ -26,11 +26,25 @@ fn of(site: &Site, which: PlaneChoice, size: u32) -> Variant {
     let (planes, parts) = (which.reported(), which.parts(Parts::PUBLIC_MTU, Parts::PRIVATE_MTU));
     let claim = format!("packets of {planes} are up to {size} bytes");
     let change = move |site: &mut Site| which.change(site, |plane| plane.mtu_bytes = size);
-    Variant::new("mtu", format!("{}: {size}", which.name()), claim, 2.5, parts, change)
-        .instead_of(site, which.stated(site, "mtu", |plane| plane.mtu_bytes.to_string()))
-        .shown_by(ReadingId::Mtu)
-        .cured_by(
-            format!("set the stated MTU of {planes} on nodes, pods, clients and switches"),
-            "where one device of a path is left behind, large packets vanish: prove the path with ping -M do -s first",
-        )
+    let described = which.stated(site, "mtu", |plane| plane.mtu_bytes.to_string());
+    let here: Vec<(String, String)> = described.iter().map(|(path, _)| (path.clone(), size.to_string())).collect();
+    let is_larger = described.iter().all(|(_, mtu)| mtu.parse::<u32>().is_ok_and(|mtu| mtu < size));
+    let is_stated = described.iter().any(|(path, _)| !site.is_assumed(path));
+    let variant = Variant::new("mtu", format!("{}: {size}", which.name()), claim, 2.5, parts, change)
+        .instead_of(site, described.clone())
+        .shown_by(ReadingId::Mtu);
+    if is_larger {
+        return variant.corrected(&here);
+    }
+    let everywhere = "on nodes, pods, clients and switches";
+    let change = if is_stated {
+        format!("set the stated MTU of {planes} {everywhere}")
+    } else {
+        let values: Vec<String> = here.iter().map(|(path, size)| format!("{path}: {size}")).collect();
+        format!("state {} in the site file, or set a larger MTU {everywhere}", values.join(", "))
+    };
+    variant.cured_by(
+        change,
+        "where one device of a path is left behind, large packets vanish: prove the path with ping -M do -s first",
+    )
 }

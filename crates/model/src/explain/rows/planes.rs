@@ -54,6 +54,5 @@ fn separate(site: &Site) -> Option<Variant> {
             site.planes.private = Some(plane);
         },
     );
-    let change = "correct the site: there is a private plane";
-    Some(variant.shown_by(ReadingId::PlaneBytes).cured_by(change, "none: it is a correction of the description"))
+    Some(variant.shown_by(ReadingId::PlaneBytes).corrected(&[("planes.private.link".to_owned(), link)]))
 }

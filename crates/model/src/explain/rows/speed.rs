@@ -22,26 +22,27 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         let assumed = ports.iter().all(|(path, _)| site.is_assumed(path));
         for (speed, steps) in lower(stated).into_iter().map(|speed| (speed, 0.0)).chain(higher(stated, assumed)) {
             let chosen = links.clone();
-            found.push(
-                Variant::new(
-                    "link-speed",
-                    format!("{name}: {}", bits_per_s(speed)),
-                    format!("ports of {name} run at {}, not {}", bits_per_s(speed), bits_per_s(stated)),
-                    4.0,
-                    parts,
-                    move |site| chosen.iter().for_each(|link| run_at(site, link, speed)),
-                )
-                .instead_of(site, ports.clone())
-                .costing(steps + more)
-                .shown_by(ReadingId::LinkSpeed)
-                .cured_by(
+            let variant = Variant::new(
+                "link-speed",
+                format!("{name}: {}", bits_per_s(speed)),
+                format!("ports of {name} run at {}, not {}", bits_per_s(speed), bits_per_s(stated)),
+                4.0,
+                parts,
+                move |site| chosen.iter().for_each(|link| run_at(site, link, speed)),
+            );
+            let variant = variant.instead_of(site, ports.clone()).costing(steps + more).shown_by(ReadingId::LinkSpeed);
+            let faster = ports.iter().map(|(path, _)| (path.clone(), bits_per_s(speed))).collect::<Vec<_>>();
+            found.push(if speed > stated {
+                variant.corrected(&faster)
+            } else {
+                variant.cured_by(
                     format!(
                         "find what holds the ports of {name} at {}: cable, optics, FEC, the switch",
                         bits_per_s(speed)
                     ),
                     "a forced speed that the other side does not take leaves the link down",
-                ),
-            );
+                )
+            });
         }
     }
     found
