@@ -156,7 +156,8 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let manifest = &records.manifest;
     let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
     let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
-    let ended = series.iter().flat_map(|s| &s.points).filter(|p| p.ended.is_some()).count();
+    let whole = |p: &&Point| p.ended.is_some_and(|ended| !ended.ends_the_run());
+    let ended = series.iter().flat_map(|s| &s.points).filter(whole).count();
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
     let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
     let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
@@ -200,6 +201,7 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let seconds = measured_ms as f64 / 1e3;
     let rows: Vec<&IntervalRow> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = summed(rows.iter().copied())?;
+    let of_warmup = summed(intervals.iter().filter(|i| i.warmup).flat_map(|i| i.whole_rows()))?;
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
@@ -229,6 +231,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
     let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
+    let slots_ns = measured_ms as f64 * 1e6 * f64::from(begin.spec.concurrency.max(1));
+    let of_slots = |ns: u64| (ns as f64 / slots_ns).min(1.0);
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
     Ok(Some(Point {
         point: begin.point,
@@ -242,8 +246,13 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
         requests: sum.requests,
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
+        warmup_requests: of_warmup.requests,
+        warmup_errors: of_warmup.errors,
         retries: sum.retries,
         throttled: sum.throttled,
+        retry_after_s: sum.retry_after_s,
+        rested_share: of_slots(measured.iter().map(|i| i.rested_ns).sum()),
+        paused_share: of_slots(measured.iter().map(|i| i.paused_ns).sum()),
         open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: tails(&sum.total, |row| Some(&row.total))?,

@@ -81,7 +81,7 @@ pub struct ArmRun {
     pub linerate_version: String,
     /// What was loaded.
     pub target: Target,
-    /// Whether every point asked for has ended.
+    /// Whether every point asked for was measured to its end.
     pub complete: bool,
 }
 

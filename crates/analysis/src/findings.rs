@@ -28,6 +28,7 @@ mod levels;
 mod littles_law;
 mod not_steady;
 mod packet_loss;
+mod rests;
 mod still_rising;
 mod stolen_time;
 mod stopped;
@@ -42,7 +43,7 @@ mod working_set;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 21] = [
+const OF_SERIES: [OfSeries; 22] = [
     disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
@@ -63,6 +64,7 @@ const OF_SERIES: [OfSeries; 21] = [
     few_stalls::of_series,
     uneven_curve::of_series,
     throttling::of_series,
+    rests::of_series,
     late_starts::of_series,
 ];
 
@@ -85,9 +87,10 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     for series in &view.series {
         let label = &format!("{} {}", series.workload, series.size);
         for point in &series.points {
-            all.extend(errors::of_point(label, point));
+            all.extend(errors::of_point(label, point, run));
+            all.extend(errors::in_warmup(label, point));
             all.extend(target_lost::of_point(label, point, run));
-            all.extend(ended_early::of_point(label, point));
+            all.extend(ended_early::of_point(label, point, run));
             all.extend(open_loop::findings(label, point));
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));

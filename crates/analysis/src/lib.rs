@@ -18,6 +18,7 @@ pub mod open_loop;
 pub mod precision;
 mod quantile;
 pub mod records;
+mod rests;
 pub mod slo;
 pub mod steady;
 pub mod student;

@@ -1,17 +1,18 @@
 //! Who bound a point.
 //!
-//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's own
-//! threads; a NIC of this machine; what disturbed the point; this machine's processors, where the target shares them;
-//! and only when none of these was full, and it was not lost for a while, the target.
+//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's
+//! rests after failures; its own threads; a NIC of this machine; what disturbed the point; this machine's processors,
+//! where the target shares them; and only when none of these was full, and it was not lost for a while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
 
 use crate::counters::samples_of;
 use crate::disturbance::{self, Others};
-use crate::lost::lost_ms;
+use crate::lost::{lost_ms, wrong_ms};
 use crate::open_loop;
 use crate::records::Records;
+use crate::rests;
 use crate::view::{Bottleneck, ClientCeiling, MachineSample, Measure, Point, Series, SeriesLimit};
 
 /// Share of its time from which an event-loop thread counts as full.
@@ -56,6 +57,7 @@ pub fn find(
     let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
     open_loop::limit(best)
         .or_else(|| rate_cap(best, &intervals, records))
+        .or_else(|| rests::limit(best))
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
@@ -63,10 +65,11 @@ pub fn find(
         .or_else(|| (!was_lost(best, &intervals)).then(|| target(best, ceiling, measure)))
 }
 
-/// Whether the target was lost for a part of the point: what it gave then is no limit of it.
+/// Whether the target was lost for a part of the point, or answered nothing but errors: what it gave then is no limit
+/// of it.
 fn was_lost(best: &Point, intervals: &[&Interval]) -> bool {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup).collect();
-    lost_ms(best, &measured) > 0
+    lost_ms(best, &measured) + wrong_ms(best, &measured) > 0
 }
 
 fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {

@@ -1,9 +1,12 @@
-//! Whether a target was lost while a point was measured, and for how long.
+//! Whether a target was lost while a point was measured, and for how long; and for how long it answered nothing but
+//! errors.
 //!
-//! Time in which requests failed and none succeeded, or nothing ended and nothing moved for longer than any request
-//! took: a handful of refused connections, or of requests that hang, may stand for minutes.
+//! Lost means that nobody answers: time in which connections failed or requests timed out and none succeeded, or
+//! nothing ended and nothing moved for longer than any request took. A handful of refused connections, or of requests
+//! that hang, may stand for minutes. A target that answers is there, whatever it answers, and so is one that asked for
+//! a pause and gets it.
 
-use linerate_record::run::Interval;
+use linerate_record::run::{Interval, is_answer};
 
 use crate::view::Point;
 
@@ -16,19 +19,51 @@ const LOST_MIN_MS: u64 = 200;
 
 /// For how long the target was lost, in the measured intervals of a point.
 pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval]) -> u64 {
+    // Where wrong answers are all there is, no request tells how long an answer takes.
+    let only_wrong = point.requests == 0 && of_point.iter().any(|i| answers_wrongly(i) > 0);
     let mut lost_ms = 0;
-    for stretch in of_point.chunk_by(|a, b| silent(a) == silent(b)).filter(|s| s.first().is_some_and(|i| silent(i))) {
-        let stretch_ms: u64 = stretch.iter().map(|i| i.to_ms - i.from_ms).sum();
+    for stretch in stretches(of_point, silent) {
+        let stretch_ms = length_ms(stretch);
         let failed = stretch.iter().flat_map(|i| &i.rows).any(|r| !r.errors.is_empty());
-        let hung = stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
+        let hung = !only_wrong && stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
     // In an open loop of a low rate there may have been nothing to answer, and a short point may just be too short.
     let nothing = point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0;
-    if point.open.is_none() && nothing && point.measured_ms >= HUNG_MIN_MS {
+    let alive = of_point.iter().any(|i| i.paused_ns > 0 || answers_wrongly(i) > 0);
+    if point.open.is_none() && nothing && !alive && point.measured_ms >= HUNG_MIN_MS {
         lost_ms = point.measured_ms;
     }
     lost_ms
+}
+
+/// For how long the target answered, and each answer was an error, in the measured intervals of a point: a second or
+/// more at a time, in which every slot had one.
+pub(crate) fn wrong_ms(point: &Point, of_point: &[&Interval]) -> u64 {
+    let none_succeeds = |i: &Interval| i.rows.iter().all(|r| r.requests == 0) && (answers_wrongly(i) > 0 || silent(i));
+    let wrong = stretches(of_point, none_succeeds).filter(|stretch| {
+        let answers: u64 = stretch.iter().map(|i| answers_wrongly(i)).sum();
+        length_ms(stretch) >= HUNG_MIN_MS && answers >= u64::from(point.concurrency)
+    });
+    wrong.map(length_ms).sum()
+}
+
+/// The longest stretches of intervals in which something holds.
+fn stretches<'s, 'i>(
+    of_point: &'s [&'i Interval],
+    holds: impl Fn(&Interval) -> bool + Copy + 's,
+) -> impl Iterator<Item = &'s [&'i Interval]> {
+    of_point.chunk_by(move |a, b| holds(a) == holds(b)).filter(move |s| s.first().is_some_and(|i| holds(i)))
+}
+
+fn length_ms(stretch: &[&Interval]) -> u64 {
+    stretch.iter().map(|i| i.to_ms - i.from_ms).sum()
+}
+
+/// Attempts in an interval that were answered with an error.
+fn answers_wrongly(i: &Interval) -> u64 {
+    let kinds = i.rows.iter().flat_map(|r| r.errors.iter().chain(&r.retries));
+    kinds.filter(|(kind, _)| is_answer(kind)).map(|(_, n)| n).sum()
 }
 
 /// Whether nothing happened in an interval, though there was something to wait for.
@@ -36,5 +71,59 @@ pub(crate) fn silent(i: &Interval) -> bool {
     let failed = i.rows.iter().any(|r| !r.errors.is_empty());
     // In an open loop there may be nothing to wait for.
     let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
-    (i.held_back == 0 && !idle || failed) && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+    let waits = (i.held_back == 0 && !idle || failed) && i.paused_ns == 0;
+    waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::finding::{Finding, FindingKind};
+
+    use crate::build::build;
+    use crate::build::tests::records;
+    use crate::records::Records;
+
+    /// Findings of a run that goes on for 30 intervals of 100 ms in which nothing succeeds.
+    fn findings(change: impl Fn(u64, &mut linerate_record::run::Interval)) -> (Vec<Finding>, bool) {
+        let mut records: Records = records(&[4], |_| 5);
+        let template = records.intervals.last().unwrap().clone();
+        for i in 0..30 {
+            let from_ms = template.to_ms + i * 100;
+            let mut one = linerate_record::run::Interval { from_ms, to_ms: from_ms + 100, ..template.clone() };
+            one.rows.truncate(1);
+            one.rows[0] = linerate_record::run::IntervalRow::none(0, linerate_record::run::Op::Get);
+            change(i, &mut one);
+            one.rows.retain(|row| !row.is_none());
+            records.intervals.push(one);
+        }
+        let view = build(&records).unwrap();
+        (view.findings.clone(), view.series[0].limit.is_some())
+    }
+
+    fn errors(interval: &mut linerate_record::run::Interval, kind: &str, n: u64) {
+        interval.rows[0].errors.extend((n > 0).then(|| (kind.to_owned(), n)));
+    }
+
+    #[test]
+    fn lost_is_a_target_that_nobody_answers_from() {
+        let lost = |findings: &[Finding]| findings.iter().any(|f| f.kind == FindingKind::TargetLost);
+        for kind in ["connect: refused", "timeout", "connection reset"] {
+            let (found, bound) = findings(|i, interval| errors(interval, kind, i % 2));
+            assert!(lost(&found) && !bound, "{kind}: {found:?}");
+        }
+        for kind in ["http 500", "http 503 SlowDown", "wrong body", "short body"] {
+            let (found, bound) = findings(|_, interval| errors(interval, kind, 2));
+            assert!(!lost(&found) && !bound, "{kind}: {found:?}");
+            let told = found.iter().find(|f| f.evidence.contains("for 3.00 s none succeeded"));
+            assert!(told.is_some_and(|f| f.evidence.contains(kind)), "{kind}: {found:?}");
+        }
+        // As it asked, and an answer that comes now and then.
+        let (found, _) = findings(|_, interval| interval.paused_ns = 400_000_000);
+        assert!(!lost(&found), "{found:?}");
+        let (found, _) = findings(|i, interval| errors(interval, "http 500", u64::from(i % 8 == 0)));
+        assert!(!lost(&found), "{found:?}");
+        // Silence of a second and more behind an answer is silence.
+        let (found, _) = findings(|i, interval| errors(interval, "http 500", u64::from(i < 5)));
+        assert!(found.iter().any(|f| f.kind == FindingKind::TargetLost && f.claim.contains("2.5 s")), "{found:?}");
+    }
 }

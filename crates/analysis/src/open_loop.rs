@@ -4,7 +4,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
-use linerate_record::units::count;
+use linerate_record::units::{count, percent};
 
 use crate::slo::{self, BoundVerdict, SloLimits, SloMeasurement, SloOutcome};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
@@ -218,9 +218,9 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
         let interval = b.share_95.map_or(String::new(), |[low, high]| {
             let is_around = (low..high).contains(&b.bound.share_over());
             let doubt = if is_around { ", in which what is allowed lies" } else { "" };
-            format!(" ({:.3} to {:.3} %{doubt})", 100.0 * low, 100.0 * high)
+            format!(" ({} to {}{doubt})", percent(low), percent(high))
         });
-        format!("{:.3} % over {}{interval}", 100.0 * b.over_share, b.bound)
+        format!("{} over {}{interval}", percent(b.over_share), b.bound)
     };
     let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
     let finding = |point: &Point, claim| Finding {
@@ -287,7 +287,7 @@ pub(crate) fn limit(best: &Point) -> Option<SeriesLimit> {
     (reached >= RATE_REACHED && !fell_behind(open)).then(|| SeriesLimit {
         bound: Bottleneck::AskedRate,
         claim: format!("the target kept up with the {} requests/s that were asked for", count(open.asked_per_s)),
-        evidence: format!("{:.1} % of them were answered, {} were waiting at the end", reached * 100.0, open.backlog),
+        evidence: format!("{} of them were answered, {} were waiting at the end", percent(reached), open.backlog),
         remedy: "raise --rate to find the limit, or let --slo find the highest rate under a bound".into(),
     })
 }

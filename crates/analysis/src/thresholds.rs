@@ -2,7 +2,7 @@
 
 use linerate_record::load::workload::kind_of;
 use linerate_record::threshold::{Fails, Threshold};
-use linerate_record::units::{Rate, bytes_per_s_iec, count};
+use linerate_record::units::{Rate, bytes_per_s_iec, count, percent};
 
 use crate::view::{Measure, Series, View};
 
@@ -65,13 +65,16 @@ fn of_series(series: &Series, fails: Fails) -> (bool, String) {
             (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
         }
         Fails::ErrorsAbove(bound) => {
-            let failed: u64 = series.points.iter().map(|p| p.error_count()).sum();
-            let all = failed + series.points.iter().map(|p| p.requests).sum::<u64>();
+            // Whoever wants no errors wants none in a warm-up either.
+            let of_warmup: u64 = series.points.iter().map(|p| p.warmup_error_count()).sum();
+            let failed = of_warmup + series.points.iter().map(|p| p.error_count()).sum::<u64>();
+            let all: u64 = series.points.iter().map(|p| p.ended_with_warmup()).sum();
             if all == 0 {
                 return (true, "no request was answered in the time measured".to_owned());
             }
             let share = failed as f64 / all as f64;
-            (share > bound, format!("{failed} of {all} requests failed, {:.3} %", share * 100.0))
+            let there = if of_warmup > 0 { format!(", {of_warmup} of them in the warm-up") } else { String::new() };
+            (share > bound, format!("{failed} of {all} requests failed, {}{there}", percent(share)))
         }
     }
 }
@@ -100,6 +103,12 @@ mod tests {
             let all = [text.parse::<Threshold>().unwrap()];
             let held = held(&view, &all).unwrap();
             assert!(held.len() == 1 && held[0].missed == missed, "{text}: {held:?}");
+        }
+        records.intervals[3].rows[0].errors.clear();
+        records.intervals[0].rows[0].errors.insert("http 503".into(), 3);
+        for (text, missed) in [("errors>0", true), ("errors>0.5%", true), ("errors>5%", false)] {
+            let held = held(&build(&records).unwrap(), &[text.parse().unwrap()]).unwrap();
+            assert!(held[0].missed == missed && held[0].reported.ends_with("3 of them in the warm-up"), "{held:?}");
         }
         let mut empty = view.clone();
         empty.series.clear();

@@ -60,7 +60,8 @@ pub struct RunSummary {
     pub started_unix_ms: u64,
     /// From the first point's begin to the last record, in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether every point that was asked for has ended.
+    /// Whether every point that was asked for was measured to its end: none was cut short by Ctrl-C, `--error-limit` or
+    /// `--abort-if`.
     pub complete: bool,
     /// Length of one interval in milliseconds.
     pub interval_ms: u64,
@@ -79,6 +80,11 @@ pub struct RunSummary {
     /// Processors of all clients' machines together.
     #[serde(default)]
     pub processors: u32,
+}
+
+/// Whether a figure is what most points have: it is left out of the JSON of each then.
+fn is_none_of_it<T: Default + PartialEq>(figure: &T) -> bool {
+    *figure == T::default()
 }
 
 /// The unit in which a series' throughput is told first.
@@ -159,6 +165,8 @@ pub enum Bottleneck {
     RateCap,
     /// `--rate`: the target kept up with it.
     AskedRate,
+    /// linerate rested after connections that failed, or paused because the target asked for it.
+    Rests,
     /// The target, or the way to it.
     Target,
 }
@@ -204,12 +212,27 @@ pub struct Point {
     pub moved_bytes: i64,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Requests that succeeded in the warm-up.
+    #[serde(default)]
+    pub warmup_requests: u64,
+    /// Requests that failed in the warm-up, by kind; they are in no other figure.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub warmup_errors: BTreeMap<String, u64>,
     /// Attempts that failed and were made again, by kind.
     #[serde(default)]
     pub retries: BTreeMap<String, u64>,
     /// Attempts that the target refused because it was asked too much.
     #[serde(default)]
     pub throttled: u64,
+    /// The longest pause that a reply asked for by `Retry-After`, in seconds.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub retry_after_s: u64,
+    /// Share of the time of all slots that they rested after connections that failed, from 0 to 1.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub rested_share: f64,
+    /// The same because the target asked for a pause.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub paused_share: f64,
     /// The open loop; absent in a closed one.
     #[serde(default)]
     pub open: Option<OpenLoop>,
@@ -267,6 +290,18 @@ impl Point {
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// Requests that failed in the warm-up.
+    #[must_use]
+    pub fn warmup_error_count(&self) -> u64 {
+        self.warmup_errors.values().sum()
+    }
+
+    /// Requests that ended, well or not, the warm-up included.
+    #[must_use]
+    pub fn ended_with_warmup(&self) -> u64 {
+        self.requests + self.error_count() + self.warmup_requests + self.warmup_error_count()
     }
 
     /// Attempts that failed and were made again.

@@ -112,10 +112,21 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     if ended.is_err() {
         // What was measured before is worth reading; that it could not be rendered matters less than why the load
         // ended.
-        let _ = views::view_of(&setup.folder).and_then(|view| views::write_html(&setup.folder, &view));
-        progress::say(&format!("what was measured until then: linerate report {}", setup.folder.display()));
+        let view = views::view_of(&setup.folder).ok();
+        view.iter().for_each(|view| drop(views::write_html(&setup.folder, view)));
+        let (has, run) = (view.as_ref().is_some_and(has_figures), setup.folder.display());
+        progress::say(&if has {
+            format!("what was measured until then: linerate report {run}")
+        } else {
+            format!("nothing was measured; the folder of the run is {run}")
+        });
     }
     ended
+}
+
+/// Whether a point has figures.
+fn has_figures(view: &View) -> bool {
+    view.series.iter().any(|series| !series.points.is_empty())
 }
 
 fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
@@ -137,7 +148,10 @@ fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode,
 fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
     let run = setup.folder.display();
     if interrupted {
-        let why = format!("interrupted; what was measured until then: linerate report {run}");
+        let why = match has_figures(view) {
+            true => format!("interrupted; what was measured until then: linerate report {run}"),
+            false => format!("interrupted; nothing was measured; the folder of the run is {run}"),
+        };
         return Some(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     let failed = requests_failed(view).map(|found| (found, code::REQUESTS));

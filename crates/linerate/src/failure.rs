@@ -62,8 +62,8 @@ pub(crate) enum Failure {
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
     Child { kind: &'static str, why: String },
-    #[error("failed to write {count} objects of {size} for reading: {kinds}")]
-    Prepare { count: u64, size: String, kinds: String },
+    #[error("failed to write {count} objects of {size} for reading: {kinds}{remedy}")]
+    Prepare { count: u64, size: String, kinds: String, remedy: String },
     #[error("failed to watch for Ctrl-C: {0}")]
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]

@@ -199,6 +199,8 @@ mod tests {
             thread_cpu_ns: vec![],
             target_cpu_ns: None,
             held_back: 0,
+            rested_ns: 0,
+            paused_ns: 0,
             open: None,
             rows: vec![row],
         };

@@ -227,7 +227,7 @@ fn interrupted_runs_clear_up_and_keep_what_was_measured() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let view = view(out.path());
     let point = points(&view)[0];
-    assert_eq!(point.ended, Some(StopReason::Interrupted));
+    assert_eq!((point.ended, view.run.complete), (Some(StopReason::Interrupted), false));
     assert!(point.requests > 0 && out.path().join("report.html").exists());
     assert_eq!(objects(&target), Vec::<String>::new());
 }

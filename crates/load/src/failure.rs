@@ -52,9 +52,11 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether there is no connection, or none any more.
+    /// Whether it cost a connection at once and brought no reply, so that to ask again at once could go on as fast as
+    /// the processor allows.
     pub(crate) const fn is_broken_connection(&self) -> bool {
-        matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Closed | Failure::Unanswered | Failure::Reset)
+        let lost = matches!(self, Failure::Closed | Failure::Unanswered | Failure::Reset);
+        lost || matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Malformed(_))
     }
 
     /// Whether the same request may succeed when it is made again. An answer that was wrong is not asked away.
@@ -171,6 +173,36 @@ mod tests {
         ] {
             assert_eq!(retry_after_ns(value), ns, "{value:?}");
         }
+    }
+
+    #[test]
+    fn the_kind_of_a_failure_says_whether_somebody_answered() {
+        use linerate_record::run::is_answer;
+        let answers = [
+            Failure::Malformed(Malformed::Syntax),
+            Failure::Status(503, Some("SlowDown".into())),
+            Failure::Redirect(307, "other".into()),
+            Failure::ShortBody,
+            Failure::LongBody,
+            Failure::WrongRange,
+            Failure::WrongBody,
+            Failure::WrongLength,
+            Failure::NotS3("<html>".into()),
+            Failure::Blanks,
+            Failure::Listing("of another bucket"),
+            Failure::Lacking("a length"),
+            Failure::EarlyReply,
+        ];
+        let none = [
+            Failure::Connect("refused"),
+            Failure::Tls("expired"),
+            Failure::Timeout,
+            Failure::Reset,
+            Failure::Unanswered,
+            Failure::Closed,
+        ];
+        assert!(answers.iter().all(|why| is_answer(&why.to_string())), "{answers:?}");
+        assert!(none.iter().all(|why| !is_answer(&why.to_string())), "{none:?}");
     }
 
     #[test]

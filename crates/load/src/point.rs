@@ -234,6 +234,8 @@ impl<'a> Merge<'a> {
             thread_cpu_ns: reports.iter().map(|r| r.cpu_ns).collect(),
             target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
             held_back: reports.iter().map(|r| r.held_back).sum(),
+            rested_ns: reports.iter().map(|r| r.rested.broken_ns).sum(),
+            paused_ns: reports.iter().map(|r| r.rested.asked_ns).sum(),
             open: merge_open(&reports),
             rows,
         };

@@ -65,9 +65,11 @@ impl Tally {
         add_kind(&mut self.row(host, op).retries, kind);
     }
 
-    /// Counts an attempt that the target refused because it was asked too much.
-    pub(crate) fn throttled(&mut self, host: u32, op: Op) {
-        self.row(host, op).throttled += 1;
+    /// Counts an attempt that the target refused because it was asked too much, with the pause that it asked for.
+    pub(crate) fn throttled(&mut self, host: u32, op: Op, retry_after_ns: Option<u64>) {
+        let row = self.row(host, op);
+        row.throttled += 1;
+        row.retry_after_s = row.retry_after_s.max(retry_after_ns.map_or(0, |ns| ns / 1_000_000_000));
     }
 
     /// Takes what was counted since the last call.

@@ -1,5 +1,6 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod resting;
 mod starting;
 mod uploads;
 
@@ -13,12 +14,13 @@ use linerate_wire::intervals::Ticks;
 use linerate_wire::latency::Sparse;
 use linerate_wire::pace::Pace;
 use linerate_wire::places::{Events, Places, events};
-use linerate_wire::rest::Rests;
+use linerate_wire::rest::{Failed, Rests};
 use linerate_wire::sys::wake_on_time;
 use linerate_wire::transport::low_water_share;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
+use self::resting::{Rested, RestingSlots};
 use crate::ask::{Ask, Subject};
 use crate::choice::Choice;
 use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress};
@@ -51,6 +53,7 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<IntervalRow<Sparse>>,
     pub(crate) cpu_ns: u64,
     pub(crate) held_back: u32,
+    pub(crate) rested: Rested,
     pub(crate) open: Option<OpenInterval<Sparse>>,
 }
 
@@ -107,6 +110,7 @@ struct Worker<'a> {
     /// In an open loop.
     open_loop: Option<OpenLoopThread>,
     rests: Rests,
+    resting: RestingSlots,
     retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
@@ -147,6 +151,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         pace: Pace::new(given.plan.rate, share),
         open_loop,
         rests: Rests::new(session.hosts.len()),
+        resting: RestingSlots::default(),
         retries: Retries::new(given.plan.retries),
         held_back: 0,
         exhausted: false,
@@ -382,10 +387,17 @@ impl Worker<'_> {
                 self.tally.failure(ask.host, ask.op, &kind);
             }
             if why.is_throttling(retry_after_ns.is_some()) {
-                self.tally.throttled(ask.host, ask.op);
+                self.tally.throttled(ask.host, ask.op, retry_after_ns);
             }
         }
-        self.rests.failed(ask.host as usize, why.is_broken_connection(), retry_after_ns, now_ns);
+        let how = match retry_after_ns {
+            Some(asked_ns) => Failed::Asked(asked_ns),
+            None if why.is_broken_connection() => Failed::Broken,
+            None => Failed::Answered,
+        };
+        self.count_rest(now_ns);
+        self.rests.failed(ask.host as usize, how, now_ns);
+        self.resting.begin(&self.rests, now_ns);
         if !again {
             self.upload_failed(ask, why);
             self.free_slot(now_ns);
@@ -393,6 +405,7 @@ impl Worker<'_> {
     }
 
     fn free_slot(&mut self, now_ns: u64) {
+        self.count_rest(now_ns);
         self.in_flight -= 1;
         self.open_slots += 1;
         if let Some(open_loop) = self.open_loop.as_mut().filter(|_| self.open_slots == 1) {
@@ -478,6 +491,7 @@ impl Worker<'_> {
             if self.time_is_up() {
                 return;
             }
+            self.count_rest(now_ns.min(ends_ns));
             let (interval, cpu_ns) = self.ticks.turn();
             let report = Report {
                 interval,
@@ -486,6 +500,7 @@ impl Worker<'_> {
                 rows: self.tally.drain(),
                 cpu_ns,
                 held_back: std::mem::take(&mut self.held_back),
+                rested: self.resting.take(),
                 open: self.open_report(now_ns.min(ends_ns)),
             };
             self.unix_base_ns = unix_base_ns(&self.given.clock);

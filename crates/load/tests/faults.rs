@@ -5,6 +5,8 @@ mod driving;
 mod paced;
 #[path = "faults/ranges.rs"]
 mod ranges;
+#[path = "faults/rests.rs"]
+mod rests;
 #[path = "faults/server.rs"]
 mod server;
 
@@ -37,6 +39,11 @@ struct Seen {
     errors: BTreeMap<String, u64>,
     retries: BTreeMap<String, u64>,
     throttled: u64,
+    retry_after_s: u64,
+    rested_ns: u64,
+    paused_ns: u64,
+    /// Time of the intervals so far.
+    elapsed_ns: u64,
     total: Latencies,
     total_intended: Latencies,
     ended: StopReason,
@@ -65,6 +72,10 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),
         throttled: 0,
+        retry_after_s: 0,
+        rested_ns: 0,
+        paused_ns: 0,
+        elapsed_ns: 0,
         total: empty(),
         total_intended: empty(),
         ended: StopReason::Duration,
@@ -73,7 +84,11 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl
     };
     let outcome = drive(&with, plan, |figures| {
         seen.due += figures.open.as_ref().map_or(0, |o| o.due);
+        seen.rested_ns += figures.rested_ns;
+        seen.paused_ns += figures.paused_ns;
+        seen.elapsed_ns += figures.length_ms() * 1_000_000;
         for row in figures.rows {
+            seen.retry_after_s = seen.retry_after_s.max(row.retry_after_s);
             seen.requests += row.requests;
             seen.moved_bytes += row.moved_bytes;
             seen.throttled += row.throttled;
@@ -469,24 +484,6 @@ fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
     let seen = driven(serve(Arc::new(refuses)), PATIENT, &plan, |s| s.failed() >= 4);
     let (errors, retries) = (seen.errors["http 500 InternalError"], seen.retries["http 500 InternalError"]);
     assert!(seen.requests == 0 && retries >= 2 * errors && retries <= 2 * errors + 4, "{seen:?}");
-}
-
-#[test]
-fn a_host_that_asks_to_be_left_alone_is() {
-    let instants = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&instants);
-    let throttle = move |a: &mut ReceivedRequest<'_>| {
-        noted.lock().unwrap().push(a.at);
-        a.take_body()?;
-        a.say(reply("503 Slow Down", "Retry-After: 1\r\n", &error("SlowDown")))?;
-        Ok(Then::Keep)
-    };
-    let plan = PointPlan { concurrency: 1, ..plan(PUT, 4096) };
-    let seen = driven(serve(Arc::new(throttle)), PATIENT, &plan, |s| s.failed() >= 3);
-    assert_eq!((seen.requests, seen.kinds()), (0, vec!["http 503 SlowDown"]));
-    assert_eq!(seen.throttled, seen.failed());
-    let instants = instants.lock().unwrap();
-    assert!(instants.windows(2).all(|w| w[1] - w[0] >= Duration::from_millis(999)), "{instants:?}");
 }
 
 #[test]

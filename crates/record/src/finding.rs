@@ -112,6 +112,8 @@ pub enum FindingKind {
     UnevenCurve,
     /// The target turned requests away as too many.
     Throttled,
+    /// linerate rested after connections that failed, or paused because the target asked for it.
+    RestedAfterFailures,
     /// Another tool measured; what it did not record is absent.
     Imported,
 }

@@ -16,6 +16,7 @@
 use std::fmt;
 
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
+pub use kind::is_answer;
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ use crate::slo::Slo;
 use crate::units::count;
 
 mod interval;
+mod kind;
 mod manifest;
 
 /// Version of the folder's schema. Readers refuse a larger one.
@@ -280,6 +282,14 @@ pub enum StopReason {
     ErrorLimit,
     /// The canary exceeded a bound of `--abort-if`.
     Canary,
+}
+
+impl StopReason {
+    /// Whether it ended the run with the point, which was not measured to its end then.
+    #[must_use]
+    pub const fn ends_the_run(self) -> bool {
+        matches!(self, StopReason::Interrupted | StopReason::ErrorLimit | StopReason::Canary)
+    }
 }
 
 /// A point has ended.

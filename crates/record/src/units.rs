@@ -190,6 +190,22 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// A share, from 0 to 1, in percent with three significant digits: `0.612 %`, `34.0 %`, `100 %`. What is below the
+/// whole does not read as the whole.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let value = 100.0 * without_sign_of_zero(share);
+    let value = if share < 1.0 { value.min(99.9) } else { value };
+    if value == 0.0 {
+        return "0 %".to_owned();
+    }
+    // Below a millionth of a percent, digits say nothing.
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
+    let rounded: f64 = format!("{value:.decimals$}").parse().unwrap_or(value);
+    let carried = rounded.abs().log10().floor() > value.abs().log10().floor();
+    format!("{value:.0$} %", if carried { decimals.saturating_sub(1) } else { decimals })
+}
+
 /// A duration in nanoseconds; more than 584 years are that many.
 #[must_use]
 pub fn whole_ns(time: Duration) -> u64 {
@@ -371,6 +387,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn shares_are_shown_with_three_digits_and_less_than_all_is_not_all() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (-0.0, "0 %"),
+            (1.0, "100 %"),
+            (0.99999, "99.9 %"),
+            (0.34, "34.0 %"),
+            (0.09996, "10.0 %"),
+            (0.006_123, "0.612 %"),
+            (0.009_999_9, "1.00 %"),
+            (0.000_012_34, "0.00123 %"),
+            (1e-12, "0.000000 %"),
+            (2.5, "250 %"),
+            (-0.05, "-5.00 %"),
+        ] {
+            assert_eq!(percent(share), text, "{share}");
+        }
+    }
 
     #[test]
     fn shares_read_as_percent_or_as_numbers() {

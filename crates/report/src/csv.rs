@@ -8,7 +8,7 @@ use linerate_analysis::view::{ClientCeiling, ClientFigures, Latency, OpFigures, 
 use crate::words;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 55] = [
+const COLUMNS: [&str; 58] = [
     "workload",
     "size",
     "concurrency",
@@ -64,6 +64,9 @@ const COLUMNS: [&str; 55] = [
     "op",
     "bound",
     "range_bytes",
+    "rested_share",
+    "paused_share",
+    "warmup_errors",
 ];
 
 /// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
@@ -130,6 +133,9 @@ impl Row<'_> {
         add(&mut figures, "steady", Some(point.steady));
         add(&mut figures, "retries", Some(point.retry_count()));
         add(&mut figures, "throttled", Some(point.throttled));
+        add(&mut figures, "rested_share", Some(point.rested_share));
+        add(&mut figures, "paused_share", Some(point.paused_share));
+        add(&mut figures, "warmup_errors", Some(point.warmup_error_count()));
         add_latencies(&mut figures, &point.ttfb, &point.total);
         let asked = point.requests > 0;
         for (cost, columns) in [

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_analysis::thresholds::Held;
-use linerate_analysis::view::{Series, View};
+use linerate_analysis::view::{Point, Series, View, too_many_failed};
 use linerate_record::run::StopReason;
+use linerate_record::units::percent;
 
 use crate::words;
 
@@ -58,11 +59,19 @@ fn unmeasured(view: &View) -> Option<String> {
     (!view.run.complete).then(|| why.to_owned())
 }
 
-/// What failed of the point of which most did, where that is too much.
+/// What failed of the point of which most did, where that is too much, or of a warm-up.
 fn failed(series: &Series) -> Option<String> {
-    let worst = series.summary.failures.filter(|failures| failures.too_many)?;
+    let Some(worst) = series.summary.failures.filter(|failures| failures.too_many) else {
+        return series.points.iter().find_map(failed_in_warmup);
+    };
     let (failed, all, point) = (worst.failed, worst.requests, worst.point);
-    Some(format!("{failed} of {all} requests of point {point} failed, {:.3} %", worst.share * 100.0))
+    Some(format!("{failed} of {all} requests of point {point} failed, {}", percent(worst.share)))
+}
+
+fn failed_in_warmup(point: &Point) -> Option<String> {
+    let (failed, all) = (point.warmup_error_count(), point.ended_with_warmup());
+    let told = || format!("{failed} of {all} requests of point {} failed in its warm-up", point.point);
+    too_many_failed(failed, all).then(told)
 }
 
 fn case(class: &str, name: &str, failure: Option<String>) -> String {

@@ -1,6 +1,6 @@
 //! A list of runs: when, what, against what, and what came of it.
 
-use linerate_analysis::view::{Bottleneck, Measure, Point, Series, View};
+use linerate_analysis::view::{Bottleneck, Measure, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count};
 
 use crate::terminal::{clean, cut};
@@ -58,7 +58,7 @@ fn headline(series: &Series) -> String {
         Some(bound) => format!(", bottleneck: {}", words::bound(bound)),
         None => String::new(),
     };
-    let failed = match series.points.iter().map(Point::error_count).sum::<u64>() {
+    let failed = match series.points.iter().map(|p| p.error_count() + p.warmup_error_count()).sum::<u64>() {
         0 => String::new(),
         1 => ", 1 request failed".to_owned(),
         n => format!(", {n} requests failed"),

@@ -5,11 +5,11 @@ use std::iter;
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{
-    BoundFigures, ClientCeiling, ClientFigures, Latency, Measure, OpFigures, Point, Series, SeriesLimit, View,
+    BoundFigures, ClientCeiling, ClientFigures, Measure, OpFigures, Point, Series, SeriesLimit, View,
 };
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::shown;
-use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns, percent};
 
 use crate::ink::Ink;
 use crate::words::{self, ABSENT};
@@ -93,7 +93,7 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
     if let Some(open) = &point.open {
         let bound = words::bounds(open);
         let asked = count(open.asked_per_s);
-        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| latency(from, ns));
+        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| words::latency(from, ns));
         return open_columns(&[label, &asked, &requests, &bytes, &p50, &p99, &p999, bound]);
     }
     let (first, second) = match measure {
@@ -106,8 +106,8 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         &first,
         &words::plus_minus(point.throughput(measure)),
         &second,
-        &latency(from, from.p50_ns),
-        &latency(from, from.p99_ns),
+        &words::latency(from, from.p50_ns),
+        &words::latency(from, from.p99_ns),
         &point.client_busy.map_or_else(|| ABSENT.to_owned(), words::percent),
     ])
 }
@@ -122,7 +122,8 @@ fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
     let row = |op: &OpFigures| {
         let label = format!("  {}", op.op.name().to_uppercase());
         let (requests, bytes) = (count(op.requests_per_s), moved(op.bytes_per_s));
-        let [p50, p99, p999] = [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| latency(&op.total, ns));
+        let [p50, p99, p999] =
+            [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| words::latency(&op.total, ns));
         let row = match (&point.open, measure) {
             (Some(_), _) => open_columns(&[&label, "", &requests, &bytes, &p50, &p99, &p999, ""]),
             (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, ""]),
@@ -156,20 +157,22 @@ fn client_lines(point: &Point, measure: Measure) -> String {
 }
 
 fn errors(point: &Point) -> String {
-    match point.error_count() {
-        0 => String::new(),
-        n => format!("  {} failed", count(n as f64)),
-    }
+    let told = |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
+    [told(point.error_count(), ""), told(point.warmup_error_count(), " in warm-up")].concat()
 }
 
 /// Attempts that a row of figures has no room for.
 fn attempts_line(point: &Point, look: TextStyle) -> String {
-    let retries = point.retry_count();
-    if retries == 0 && point.throttled == 0 {
-        return String::new();
+    let (retries, rests) = (point.retry_count(), point.rested_share + point.paused_share);
+    let mut parts = Vec::new();
+    if retries > 0 || point.throttled > 0 {
+        let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
+        parts.push(format!("{retries} attempts were made again, {throttled} were throttled"));
     }
-    let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
-    hanging("   also", 8, &format!("{retries} attempts were made again, {throttled} were throttled"), look)
+    if rests > 0.0 {
+        parts.push(format!("slots rested {} of their time after failures", percent(rests)));
+    }
+    hanging("   also", 8, &parts.join("; "), look)
 }
 
 /// What an open loop tells beside its row.
@@ -178,23 +181,19 @@ fn open_line(point: &Point, look: TextStyle) -> String {
     let reported = format!(
         "of {}/s asked for; from actual starts p50 {}, p99 {}; started late by p99 {}; backlog {}",
         count(open.asked_per_s),
-        latency(&point.total, point.total.p50_ns),
-        latency(&point.total, point.total.p99_ns),
-        latency(&open.late, open.late.p99_ns),
+        words::latency(&point.total, point.total.p50_ns),
+        words::latency(&point.total, point.total.p99_ns),
+        words::latency(&open.late, open.late.p99_ns),
         words::grouped(open.backlog)
     );
     let range = |b: &BoundFigures| {
-        b.share_95.map_or(String::new(), |[low, high]| format!(" ({:.3} to {:.3} %)", 100.0 * low, 100.0 * high))
+        b.share_95.map_or(String::new(), |[low, high]| format!(" ({} to {})", percent(low), percent(high)))
     };
     let bounds = open
         .bounds
         .iter()
-        .map(|b| format!("; {} {}: {:.3} %{} took longer", b.bound, words::outcome(b), 100.0 * b.over_share, range(b)));
+        .map(|b| format!("; {} {}: {}{} took longer", b.bound, words::outcome(b), percent(b.over_share), range(b)));
     hanging("   open", 8, &[reported, bounds.collect()].concat(), look)
-}
-
-fn latency(of: &Latency, ns: u64) -> String {
-    if of.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
 }
 
 fn open_columns(cells: &[&str; 8]) -> String {
@@ -213,7 +212,7 @@ fn columns(cells: &[&str; 8]) -> String {
 
 fn header(view: &View, look: TextStyle) -> String {
     let run = &view.run;
-    let elapsed = duration_ns(run.elapsed_ms as f64 * 1e6);
+    let elapsed = words::elapsed(run);
     let state = if run.complete { "" } else { ", incomplete" };
     let facts = [
         ("target", words::target(&run.target)),
@@ -422,6 +421,11 @@ mod tests {
             errors: [("timeout".to_owned(), 3)].into(),
             retries: Default::default(),
             throttled: 0,
+            warmup_requests: 0,
+            warmup_errors: Default::default(),
+            retry_after_s: 0,
+            rested_share: 0.0,
+            paused_share: 0.0,
             open: None,
             ttfb: Default::default(),
             total: Default::default(),

@@ -40,6 +40,16 @@ pub(crate) fn throughput(point: &Point, measure: Measure) -> String {
     }
 }
 
+/// A latency; absent where nothing was measured of it.
+pub(crate) fn latency(of: &Latency, ns: u64) -> String {
+    if of.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
+}
+
+/// How long a run took, where it got as far as to measure something.
+pub(crate) fn elapsed(run: &RunSummary) -> String {
+    if run.elapsed_ms == 0 { "nothing measured".to_owned() } else { duration_ns(run.elapsed_ms as f64 * 1e6) }
+}
+
 /// `1204 req/s`.
 pub(crate) fn requests_per_s(rate: f64) -> String {
     format!("{} req/s", count(rate))
@@ -106,6 +116,7 @@ pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
         Bottleneck::Nic => "NIC",
         Bottleneck::RateCap => "rate cap",
         Bottleneck::AskedRate => "rate asked for",
+        Bottleneck::Rests => "rests after failures",
         Bottleneck::Target => "target",
     }
 }

@@ -1,5 +1,7 @@
 //! What each output says of the same view.
 
+use std::collections::BTreeMap;
+
 use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{BoundFigures, ClientFigures, Latency, Measure, OpenLoop, TimelineSpan, View};
 use linerate_record::run::Client;
@@ -180,7 +182,10 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
         assert!(row(0).chars().nth(at - 1).is_some_and(|c| c != ' '), "{header}\n{}", row(0));
     }
     let csv = csv(&view);
-    assert!(csv.lines().nth(1).unwrap().ends_with(",held,") && csv.lines().nth(7).unwrap().ends_with(",missed,"));
+    assert!(
+        csv.lines().nth(1).unwrap().ends_with(",held,,0,0,0")
+            && csv.lines().nth(7).unwrap().ends_with(",missed,,0,0,0")
+    );
     let page = html(&view);
     assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
 }
@@ -206,8 +211,8 @@ fn a_range_that_is_read_in_place_of_objects_stands_in_text_csv_and_json() {
     assert_eq!(json.pointer("/series/0/range_bytes"), Some(&65_536.into()));
     let points = view.series[0].points.len();
     let rows = csv(&view);
-    let with_range = rows.lines().filter(|row| row.ends_with(",65536") && row.starts_with("get,")).count();
-    assert!(with_range >= points && rows.lines().nth(1).unwrap().ends_with(",65536"), "{rows}");
+    let with_range = rows.lines().filter(|row| row.ends_with(",65536,0,0,0") && row.starts_with("get,")).count();
+    assert!(with_range >= points && rows.lines().nth(1).unwrap().ends_with(",65536,0,0,0"), "{rows}");
 }
 
 #[test]
@@ -220,7 +225,8 @@ fn csv_columns_are_those_that_scripts_know() {
                    ttfb_intended_p99_ns,total_intended_p50_ns,total_intended_p90_ns,total_intended_p99_ns,\
                    total_intended_p999_ns,total_p99_low_ns,total_p99_high_ns,total_p999_low_ns,total_p999_high_ns,\
                    total_intended_p99_low_ns,total_intended_p99_high_ns,total_intended_p999_low_ns,\
-                   total_intended_p999_high_ns,run,host,start,op,bound,range_bytes";
+                   total_intended_p999_high_ns,run,host,start,op,bound,range_bytes,rested_share,paused_share,\
+                   warmup_errors";
     assert_eq!(csv(&fixture::usual()).lines().next(), Some(columns));
 }
 
@@ -414,6 +420,36 @@ fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed
     view.sum_up();
     let xml = measured(&view);
     assert!(xml.contains("name=\"requests succeed\"><failure message=\"1 of 100 requests of point "), "{xml}");
+    let point = &mut view.series[0].points[0];
+    (point.errors, point.warmup_requests) = (BTreeMap::new(), 0);
+    for (failed, told) in [(0, 0), (1, 1)] {
+        view.series[0].points[0].warmup_errors = [("http 503".to_owned(), failed)].into();
+        view.sum_up();
+        let xml = measured(&view);
+        assert_eq!(xml.matches("1 of 100 requests of point 0 failed in its warm-up").count(), told, "{xml}");
+        assert_eq!(render(&view, PLAIN).matches("1 failed in warm-up").count(), told);
+    }
+}
+
+#[test]
+fn slots_that_rested_are_told_beside_their_point_and_nothing_measured_is_no_latency() {
+    let mut view = fixture::usual();
+    assert!(!render(&view, PLAIN).contains("rested"));
+    let point = &mut view.series[0].points[0];
+    (point.rested_share, point.paused_share) = (0.012, 0.0004);
+    assert!(render(&view, PLAIN).contains("slots rested 1.24 % of their time after failures"));
+    // A point of which no request succeeded, on hosts that answered none.
+    for point in view.series.iter_mut().flat_map(|series| &mut series.points) {
+        (point.total, point.ttfb, point.warmup_ms, point.requests) = (Latency::default(), Latency::default(), 0, 0);
+        for host in &mut point.hosts {
+            (host.requests, host.total_p50_ns, host.total_p99_ns, host.ttfb_p50_ns) = (0, 0, 0, 0);
+        }
+    }
+    (view.series[0].knee, view.ceilings) = (None, Vec::new());
+    view.sum_up();
+    assert!(!html(&view).contains(">0 ns<") && !render(&view, PLAIN).contains(" 0 ns"), "{}", render(&view, PLAIN));
+    view.run.elapsed_ms = 0;
+    assert!(render(&view, PLAIN).contains(", nothing measured\n"), "{}", render(&view, PLAIN));
 }
 
 #[test]

@@ -118,6 +118,16 @@ impl OpenLoopThread {
         self.schedule.at_ns(self.start)
     }
 
+    /// Requests that are due at an instant and not started, up to so many.
+    #[must_use]
+    pub fn waiting(&self, now_ns: u64, most: u64) -> u64 {
+        let (mut cursor, mut waiting) = (self.start, 0);
+        while waiting < most && self.schedule.at_ns(cursor) <= now_ns {
+            (cursor, waiting) = (self.schedule.after(cursor), waiting + 1);
+        }
+        waiting
+    }
+
     /// Notes that the request due next starts now; returns when it was due. Before `resume_at_ns` no host was ready.
     pub fn start(&mut self, now_ns: u64, resume_at_ns: u64) -> u64 {
         let due_ns = self.due_at_ns();

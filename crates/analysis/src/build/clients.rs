@@ -142,6 +142,8 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
         thread_cpu_ns: same.iter().flat_map(|i| &i.thread_cpu_ns).copied().collect(),
         target_cpu_ns: of_target,
         held_back: same.iter().map(|i| i.held_back).fold(0, u32::saturating_add),
+        rested_ns: same.iter().map(|i| i.rested_ns).sum(),
+        paused_ns: same.iter().map(|i| i.paused_ns).sum(),
         open,
         rows: summed(same.iter().flat_map(|i| &i.rows), add_encoded)?,
     };
@@ -152,7 +154,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
 /// together show.
 pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
     match of_all.as_ref().map(|limit| limit.bound) {
-        Some(Bottleneck::AskedRate | Bottleneck::RateCap) => of_all,
+        Some(Bottleneck::AskedRate | Bottleneck::RateCap | Bottleneck::Rests) => of_all,
         _ => own_limit(series, parts).or(of_all),
     }
 }

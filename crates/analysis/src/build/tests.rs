@@ -32,6 +32,11 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),
         throttled: 0,
+        warmup_requests: 0,
+        warmup_errors: Default::default(),
+        retry_after_s: 0,
+        rested_share: 0.0,
+        paused_share: 0.0,
         open: None,
         ttfb: Latency::default(),
         total: Latency::default(),
@@ -115,6 +120,8 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
                 held_back: 0,
+                rested_ns: 0,
+                paused_ns: 0,
                 open: None,
                 rows: vec![row(0, rate(c), 1 << 20, fast_ns), row(1, rate(c), 1 << 20, fast_ns * 4 / 3)],
             });
@@ -223,6 +230,30 @@ fn a_run_cut_off_keeps_its_figures_and_says_so() {
     records.intervals.clear();
     let empty = build(&records).unwrap();
     assert!(empty.series.is_empty() && !empty.run.complete);
+}
+
+#[test]
+fn a_run_whose_last_point_was_cut_short_is_not_complete() {
+    for (ended, complete) in [
+        (StopReason::Duration, true),
+        (StopReason::Precise, true),
+        (StopReason::ObjectsExhausted, true),
+        (StopReason::NoSuccess, true),
+        (StopReason::Interrupted, false),
+        (StopReason::ErrorLimit, false),
+        (StopReason::Canary, false),
+    ] {
+        let mut records = records(&[1, 2], |_| 5);
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.ended = ended;
+        let view = build(&records).unwrap();
+        let reported = view.findings.iter().find(|f| f.kind == FindingKind::Incomplete);
+        assert_eq!((view.run.complete, reported.is_none()), (complete, complete), "{ended:?}");
+        assert!(
+            reported.is_none_or(|f| f.evidence == "2 of 2 points have figures, 1 of them cut short"),
+            "{reported:?}"
+        );
+    }
 }
 
 #[test]
@@ -385,7 +416,7 @@ fn errors_are_counted_apart_and_graded() {
     let point = &view.series[0].points[0];
     assert_eq!((point.error_count(), point.requests, point.total.count), (1, 1000, 1000));
     let finding = view.findings.iter().find(|f| f.kind == FindingKind::RequestErrors).unwrap();
-    assert!(finding.claim.contains("0.100 %") && finding.evidence.contains("http 503: 1"), "{finding:?}");
+    assert!(finding.claim.contains("0.0999 %") && finding.evidence.contains("http 503: 1"), "{finding:?}");
     records.intervals[3].rows[0].errors.insert("wrong body".into(), 1);
     assert!(kinds(&build(&records).unwrap()).contains(&FindingKind::WrongBody));
 }

@@ -12,7 +12,9 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
         Bottleneck::Client => FindingKind::ClientBound,
         Bottleneck::Nic => FindingKind::NicBound,
         Bottleneck::RateCap => FindingKind::RateCapped,
-        Bottleneck::AskedRate | Bottleneck::Disturbed | Bottleneck::Machine | Bottleneck::Target => return None,
+        // Each has a finding of its own, or is none.
+        Bottleneck::AskedRate | Bottleneck::Disturbed | Bottleneck::Machine => return None,
+        Bottleneck::Rests | Bottleneck::Target => return None,
     };
     Some(Finding {
         kind,

@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{PointLine, StopReason};
 
+use super::errors::all_answers;
 use super::{Run, kinds_of};
 use crate::view::Point;
 
-pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
+pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
         Some(StopReason::NoSuccess) => (
             Severity::Serious,
-            "requests failed, and none succeeded for ten seconds",
+            "requests failed, and none succeeded for ten seconds or more",
             "check credentials, bucket and the target's log, then run again",
         ),
         Some(StopReason::ErrorLimit) => (
             Severity::Serious,
             "more requests failed than --error-limit allows",
-            "see the kinds of errors of this point, and the target's log",
+            "see in the target's log what it says of these errors",
         ),
         Some(StopReason::ObjectsExhausted) => {
             (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
@@ -35,7 +36,7 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(point)),
+        evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(run, point.point)),
         remedy: remedy.into(),
     })
 }
@@ -59,25 +60,54 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         claim: if ended == StopReason::ErrorLimit {
             format!("point {point} was ended in its warm-up: more requests failed than --error-limit allows")
         } else {
-            format!("point {point} was given up in its warm-up: requests failed, and none succeeded")
+            format!("point {point} was given up in its warm-up: {}", none_succeeded(run, point))
         },
-        evidence: errors_of(run, point),
+        evidence: kinds_of(&errors_of(run, point)),
         remedy: "check credentials, bucket and the target's log, then run again".into(),
     };
     given_up.map(finding).collect()
 }
 
-/// What failed in a point, to go on with.
-fn failed(point: &Point) -> String {
-    if point.errors.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&point.errors)) }
+/// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.
+fn failed(run: &Run<'_>, point: u32) -> String {
+    let errors = errors_of(run, point);
+    if errors.is_empty() { String::new() } else { format!("; failed, warm-up included: {}", kinds_of(&errors)) }
+}
+
+/// In which way no request of a point succeeded.
+fn none_succeeded(run: &Run<'_>, point: u32) -> String {
+    let of_point = run.records.intervals.iter().filter(|i| i.point == point);
+    let retry_after_s = of_point.flat_map(|i| &i.rows).map(|row| row.retry_after_s).max().unwrap_or(0);
+    let answers = all_answers(&errors_of(run, point), retry_after_s);
+    answers.unwrap_or_else(|| "requests failed, and none succeeded".to_owned())
 }
 
 /// Every kind of error of a point, its warm-up included.
-fn errors_of(run: &Run<'_>, point: u32) -> String {
+fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
     let mut kinds = BTreeMap::<String, u64>::new();
     let rows = run.records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows());
     for (kind, n) in rows.flat_map(|r| &r.errors) {
         *kinds.entry(kind.clone()).or_default() += n;
     }
-    kinds_of(&kinds)
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+
+    #[test]
+    fn the_end_by_an_error_limit_names_what_failed_in_the_warm_up_too() {
+        let mut records = records(&[1, 2], |_| 5_000);
+        records.intervals[11].rows[0].errors.insert("http 503".into(), 12);
+        records.intervals[13].rows[0].errors.insert("timeout".into(), 3);
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.ended = StopReason::ErrorLimit;
+        let findings = build(&records).unwrap().findings;
+        let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+        assert!(early.claim.contains("--error-limit") && early.points == [1], "{early:?}");
+        assert!(early.evidence.ends_with("failed, warm-up included: http 503: 12, timeout: 3"), "{early:?}");
+    }
 }

@@ -3,9 +3,14 @@
 //! Any failure is worth a warning: it costs the target work that no figure counts. From one percent on, or with a
 //! single wrong body, figures should not be used.
 
+use std::collections::BTreeMap;
+
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::is_answer;
+use linerate_record::units::{duration_ns, percent};
 
 use super::{Run, kinds_of};
+use crate::lost::wrong_ms;
 use crate::view::{Point, too_many_failed};
 
 /// How a body that differs is counted.
@@ -13,21 +18,29 @@ const WRONG_BODY: &str = "wrong body";
 
 const DISTRUST: &str = "do not trust this target with data: read its logs and check its drives and memory";
 
-pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
+pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let errors = point.error_count();
     if errors == 0 {
         return None;
     }
     let all = errors + point.requests;
     let share = errors as f64 / all as f64;
+    let answers = (point.requests == 0).then(|| all_answers(&point.errors, point.retry_after_s)).flatten();
+    let failed = answers.unwrap_or_else(|| format!("{} of requests failed", percent(share)));
+    // Where none succeeded at all, that is said already.
+    let wrong_ms = if point.requests > 0 { wrong_ms(point, &run.measured(point.point)) } else { 0 };
+    let meanwhile = match wrong_ms {
+        0 => String::new(),
+        ms => format!("; for {} none succeeded, though the target answered", duration_ns(ms as f64 * 1e6)),
+    };
     let wrong = point.errors.keys().any(|k| k == WRONG_BODY);
     Some(Finding {
         kind: if wrong { FindingKind::WrongBody } else { FindingKind::RequestErrors },
         severity: if wrong || too_many_failed(errors, all) { Severity::Serious } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("{:.3} % of requests failed ({label}, {} in flight)", share * 100.0, point.concurrency),
-        evidence: kinds_of(&point.errors),
+        claim: format!("{failed} ({label}, {} in flight)", point.concurrency),
+        evidence: format!("{}{meanwhile}", kinds_of(&point.errors)),
         remedy: if wrong {
             DISTRUST.into()
         } else {
@@ -35,6 +48,47 @@ pub(super) fn of_point(label: &str, point: &Point) -> Option<Finding> {
                 .into()
         },
     })
+}
+
+/// Requests of a point that failed in its warm-up are in none of its figures, and no less for that.
+pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
+    let failed = point.warmup_error_count();
+    let all = point.ended_with_warmup();
+    let share = failed as f64 / (failed + point.warmup_requests).max(1) as f64;
+    let requests = if failed == 1 { "1 request".to_owned() } else { format!("{failed} requests") };
+    (failed > 0).then(|| Finding {
+        kind: FindingKind::RequestErrors,
+        severity: if too_many_failed(failed, all) { Severity::Serious } else { Severity::Warning },
+        confidence: Confidence::Certain,
+        points: vec![point.point],
+        claim: format!(
+            "{requests} failed in the warm-up, {} of those that ended there ({label}, {} in flight)",
+            percent(share),
+            point.concurrency
+        ),
+        evidence: kinds_of(&point.warmup_errors),
+        remedy: "find out why the target failed when the load began; figures are of the time after that".into(),
+    })
+}
+
+/// What a target did that answered every request, and each with an error; `None` where some were not answered.
+pub(super) fn all_answers(errors: &BTreeMap<String, u64>, retry_after_s: u64) -> Option<String> {
+    if errors.is_empty() || !errors.keys().all(|kind| is_answer(kind)) {
+        return None;
+    }
+    let mut kinds = errors.keys();
+    let answered = match (kinds.next().map_or("", String::as_str), kinds.next()) {
+        (_, Some(_)) => "the target answered every request with an error".to_owned(),
+        ("wrong body", None) => "every answer had the wrong body".to_owned(),
+        ("short body", None) => "every answer had a body that was too short".to_owned(),
+        ("long body", None) => "every answer had a body that was too long".to_owned(),
+        (kind, None) => match kind.strip_prefix("http ") {
+            Some(status) => format!("the target answered HTTP {status} to every request"),
+            None => format!("every answer was wrong: {kind}"),
+        },
+    };
+    let pause = if retry_after_s > 0 { format!(" and asked for a pause of {retry_after_s} s") } else { String::new() };
+    Some(format!("{answered}{pause}"))
 }
 
 /// A body that differs is as grave in the warm-up as later.
@@ -73,5 +127,48 @@ mod tests {
             );
         }
         assert!(!kinds(&build(&records(&[1, 2], |_| 50)).unwrap()).contains(&FindingKind::RequestErrors));
+    }
+
+    #[test]
+    fn failures_in_the_warm_up_are_told_apart_and_graded_among_all_requests() {
+        for (failed, severity) in [(1, Severity::Warning), (2_000, Severity::Serious)] {
+            let mut records = records(&[1, 2], |_| 50);
+            records.intervals[0].rows[0].errors.insert("http 503".into(), failed);
+            let view = build(&records).unwrap();
+            let point = &view.series[0].points[0];
+            assert_eq!((point.error_count(), point.warmup_error_count(), point.warmup_requests), (0, failed, 100));
+            let all: Vec<_> = view.findings.iter().filter(|f| f.kind == FindingKind::RequestErrors).collect();
+            assert!(all.len() == 1 && all[0].severity == severity, "{all:?}");
+            assert!(all[0].claim.contains("failed in the warm-up") && all[0].points == [0], "{all:?}");
+            assert_eq!(all[0].evidence, format!("http 503: {failed}"));
+            assert_eq!(crate::findings::requests_failed(&view).is_some(), severity == Severity::Serious);
+        }
+    }
+
+    #[test]
+    fn a_target_that_answers_nothing_but_errors_is_said_to() {
+        for (kinds, retry_after_s, claim) in [
+            (
+                &["http 503 SlowDown"][..],
+                7,
+                "the target answered HTTP 503 SlowDown to every request and asked for a pause of 7 s (",
+            ),
+            (&["http 500"], 0, "the target answered HTTP 500 to every request ("),
+            (&["wrong body"], 0, "every answer had the wrong body ("),
+            (&["reply without a length"], 0, "every answer was wrong: reply without a length ("),
+            (&["http 500", "short body"], 0, "the target answered every request with an error ("),
+            (&["http 500", "timeout"], 0, "100 % of requests failed ("),
+        ] {
+            let mut records = records(&[2], |_| 50);
+            for interval in &mut records.intervals {
+                interval.rows = vec![linerate_record::run::IntervalRow::none(0, linerate_record::run::Op::Get)];
+                interval.rows[0].retry_after_s = retry_after_s;
+                interval.rows[0].errors = kinds.iter().map(|kind| ((*kind).to_owned(), 3)).collect();
+            }
+            let view = build(&records).unwrap();
+            let failed = crate::findings::requests_failed(&view).unwrap();
+            assert!(failed.claim.starts_with(claim), "{kinds:?}: {failed:?}");
+            assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "{kinds:?}: {:?}", view.findings);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let again = point.error_count() > 0 || !point.retries.is_empty();
-    let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0);
+    let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0 || i.rested_ns + i.paused_ns > 0);
     // An open loop keeps no number in flight.
     if point.open.is_some()
         || point.requests < REQUESTS_MIN
@@ -115,6 +115,7 @@ mod tests {
     #[test]
     fn slots_that_rest_on_purpose_are_no_finding() {
         assert_eq!(reported(0.5, |records| records.intervals.iter_mut().for_each(|i| i.held_back = 1)), None);
+        assert_eq!(reported(0.5, |records| records.intervals.iter_mut().for_each(|i| i.paused_ns = 1)), None);
         assert_eq!(
             reported(0.5, |records| {
                 for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {

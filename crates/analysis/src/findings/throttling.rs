@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
+use linerate_record::units::percent;
+
 use super::{Run, Told, kinds_of, worst};
 use crate::view::{Point, Series};
 
@@ -32,7 +34,7 @@ fn of_point(point: &Point) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share,
-        claim: format!("the target turned requests away as too many, {:.2} in a hundred", share * 100.0),
+        claim: format!("the target turned requests away as too many, {} of them", percent(share)),
         evidence: format!("{count} attempts{failed}"),
     })
 }

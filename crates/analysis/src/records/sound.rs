@@ -129,12 +129,15 @@ fn of_interval(interval: &Interval) -> Option<&'static str> {
 fn all_counts(interval: &Interval) -> impl Iterator<Item = u64> {
     let times = interval.thread_cpu_ns.iter().chain(&interval.target_cpu_ns).chain([&interval.client_cpu_ns]);
     let open = interval.open.iter().flat_map(|open| [open.due, open.backlog]);
-    times.copied().chain(open).chain(interval.rows.iter().flat_map(counts))
+    let rests = [interval.rested_ns, interval.paused_ns];
+    times.copied().chain(rests).chain(open).chain(interval.rows.iter().flat_map(counts))
 }
 
 fn counts(row: &IntervalRow) -> impl Iterator<Item = u64> {
     let of_kinds = row.errors.values().chain(row.retries.values()).copied();
-    [row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled].into_iter().chain(of_kinds)
+    [row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled, row.retry_after_s]
+        .into_iter()
+        .chain(of_kinds)
 }
 
 fn of_reading(reading: &Reading) -> Option<&'static str> {

@@ -182,7 +182,12 @@ fn write_object(setup: &Setup<'_>, sizes: &Sizes, set: u32, interrupted: &Atomic
         ControlFlow::Continue(())
     })?;
     if written == 0 && !interrupt::came(interrupted) {
-        return Err(Failure::Prepare { count: 1, size: OBJECT_BYTES.to_owned(), kinds: kinds.join(", ") });
+        return Err(Failure::Prepare {
+            count: 1,
+            size: OBJECT_BYTES.to_owned(),
+            kinds: kinds.join(", "),
+            remedy: String::new(),
+        });
     }
     Ok(())
 }

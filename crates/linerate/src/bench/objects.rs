@@ -8,7 +8,7 @@ use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
-use linerate_record::units::{Bytes, Rate};
+use linerate_record::units::{Rate, bytes_iec};
 
 use super::setup::Setup;
 use super::{kept, stored};
@@ -271,7 +271,7 @@ fn shown(left: &Left) -> String {
     let more = if *more { " or more" } else { "" };
     let objects = if *objects == 1 { "1 object".to_owned() } else { format!("{objects}{more} objects") };
     let why = why.as_ref().map_or_else(|| "a listing still shows them".into(), ToString::to_string);
-    format!("{objects} of {}{more} together could not be deleted: {why}", Bytes(*bytes))
+    format!("{objects} of {}{more} together could not be deleted: {why}", bytes_iec(*bytes as f64))
 }
 
 fn kept(setup: &Setup<'_>) -> Finding {
@@ -307,4 +307,19 @@ pub(super) fn cleaning(setup: &Setup<'_>) -> String {
 
 pub(super) fn place(setup: &Setup<'_>) -> String {
     format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_summed_as_it_was_when_it_was_written() {
+        let left = Left { objects: 1_000, bytes: 4_096_000, more: false, why: None };
+        assert!(
+            shown(&left).starts_with("1000 objects of 3.91 MiB together could not be deleted: "),
+            "{}",
+            shown(&left)
+        );
+    }
 }

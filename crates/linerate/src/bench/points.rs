@@ -22,6 +22,7 @@ use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{
     Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec, StopReason,
+    is_answer,
 };
 use linerate_record::units::bytes_iec;
 use linerate_wire::clock::Clock;
@@ -172,6 +173,21 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
 fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
     let all = bytes_iec(count as f64 * sizes.mean());
     format!("writing {count} objects of {size}, {all} in all")
+}
+
+/// What helps where some objects could not be written, of failures that may pass.
+fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
+    let broken = |kind: &str| !is_answer(kind) && !kind.starts_with("tls");
+    let passes = |kind: &str| ["http 5", "http 429", "http 408"].iter().any(|start| kind.starts_with(start));
+    if done == 0 || !errors.keys().all(|kind| broken(kind) || passes(kind)) {
+        return String::new();
+    }
+    match retries {
+        0 => format!("; {done} were written: give --retries 3, so that what failed so is tried again"),
+        n => {
+            format!("; {done} were written: raise --retries, which is {n}, so that what failed so is tried more often")
+        }
+    }
 }
 
 /// Bytes of all objects that a plan reads from.
@@ -487,6 +503,7 @@ impl SeriesRun<'_> {
             errors.insert("no answer".into(), count - done.min(count));
         }
         let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
-        Err(Failure::Prepare { count, size: self.size.to_owned(), kinds: kinds.join(", ") })
+        let remedy = again(&errors, done, plan.retries);
+        Err(Failure::Prepare { count, size: self.size.to_owned(), kinds: kinds.join(", "), remedy })
     }
 }

@@ -53,6 +53,8 @@ struct Done {
     bucket_removed: bool,
     /// Why the bucket could not be removed.
     bucket_kept: Option<BucketError>,
+    /// What is in it that is not the run's, in words.
+    others: String,
 }
 
 impl Done {
@@ -101,7 +103,25 @@ impl<'a> Cleaning<'a> {
             Err(error) if error.is_an_answer() => self.done.bucket_kept = Some(error),
             other => self.done.bucket_removed = other?,
         }
+        if !self.done.bucket_removed && self.done.bucket_kept.is_none() {
+            self.done.others = self.others()?;
+        }
         Ok(self.done.bucket_removed)
+    }
+
+    /// What is in a bucket that is not empty, as far as one page of a listing tells.
+    fn others(&mut self) -> Result<String, Failure> {
+        let page = self.bucket.objects("", None)?;
+        let Some(first) = page.entries.first() else {
+            return Ok(
+                "a listing shows no object in it, so that uploads that were not completed are, or versions".into()
+            );
+        };
+        let (first, more) = (in_line(&first.key).into_owned(), if page.next.is_some() { " or more" } else { "" });
+        Ok(match page.entries.len() {
+            1 if more.is_empty() => format!("1 object that is not of this run is in it, {first:?}"),
+            n => format!("{n}{more} objects that are not of this run are in it, the first is {first:?}"),
+        })
     }
 
     /// What is still there, as the command's end.
@@ -285,7 +305,11 @@ impl<'a> Cleaning<'a> {
             (true, true, _) => format!("removed bucket {name:?}\n"),
             (true, false, true) => format!("would remove bucket {name:?}, if nothing else is in it\n"),
             (true, false, false) if done.bucket_kept.is_some() => String::new(),
-            (true, false, false) => format!("kept bucket {name:?}: something else is in it\n"),
+            (true, false, false) => format!(
+                "kept bucket {name:?}: {}; delete that with a tool of your own where nobody needs it, then clean \
+                 again, or let the bucket stay\n",
+                done.others
+            ),
             (false, ..) => String::new(),
         };
         said

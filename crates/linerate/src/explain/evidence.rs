@@ -239,6 +239,7 @@ fn no_evidence(series: &Series, best: &Estimate, site: &Site) -> Option<String> 
         Some(Bottleneck::Disturbed) => Some("what else ran beside it disturbed it: measure again when that has ended"),
         Some(Bottleneck::RateCap) => Some("--max-rate was the limit, and not the site"),
         Some(Bottleneck::AskedRate) => Some("it kept up with --rate, and was not asked for more"),
+        Some(Bottleneck::Rests) => Some("linerate rested after failures, and asked the site for less meanwhile"),
         Some(Bottleneck::Nic | Bottleneck::Target) | None => None,
     };
     let point = series.typical()?;
@@ -297,6 +298,7 @@ mod tests {
             (Some(Bottleneck::Machine), "shared the processors"),
             (Some(Bottleneck::RateCap), "--max-rate"),
             (Some(Bottleneck::AskedRate), "--rate"),
+            (Some(Bottleneck::Rests), "rested after failures"),
             (None, "50.0 % of its requests failed"),
         ] {
             let mut view = view.clone();

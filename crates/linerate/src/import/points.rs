@@ -239,6 +239,8 @@ impl<'a> Recorded<'a> {
             thread_cpu_ns: Vec::new(),
             target_cpu_ns: None,
             held_back: 0,
+            rested_ns: 0,
+            paused_ns: 0,
             open: None,
             rows: rows.into_values().map(IntervalRow::encoded).collect(),
         }

@@ -49,7 +49,7 @@ pub(crate) struct ReportFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// End with code 5 where this holds: `[OPERATION.]throughput<RATE` of the best throughput of each size, or
-    /// `[OPERATION.]errors>SHARE` of all its requests. May be given several times.
+    /// `[OPERATION.]errors>SHARE` of all its requests, those of warm-ups included. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]
     pub(crate) fail_if: Vec<Threshold>,
 }

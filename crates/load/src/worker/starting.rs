@@ -20,6 +20,7 @@ impl Worker<'_> {
         if !self.counts() {
             return;
         }
+        self.count_rest(now_ns);
         while self.rests.resume_at_ns() <= now_ns
             && let Some((ask, since)) = self.retries.next()
         {

@@ -35,6 +35,13 @@ pub struct Interval<H = EncodedHistogram> {
     /// Most requests that waited for `--max-rate` at one time.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub held_back: u32,
+    /// For how long slots stood open after connections that failed, because linerate waits before it asks again: in
+    /// nanoseconds, added up over slots. None is counted in folders of versions that did not record it.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub rested_ns: u64,
+    /// The same because the target asked for a pause, by `Retry-After`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub paused_ns: u64,
     /// What the schedule of an open loop asked for; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenInterval<H>>,
@@ -69,6 +76,8 @@ impl Interval<Latencies> {
             thread_cpu_ns: self.thread_cpu_ns,
             target_cpu_ns: self.target_cpu_ns,
             held_back: self.held_back,
+            rested_ns: self.rested_ns,
+            paused_ns: self.paused_ns,
             open: self.open.map(|open| open.map(|late| encode(&late))),
             rows: self.rows.into_iter().map(IntervalRow::encoded).collect(),
         }
@@ -160,6 +169,9 @@ pub struct IntervalRow<H = EncodedHistogram> {
     /// Attempts that the target refused because it was asked too much: 429, and 503 with `SlowDown` or `Retry-After`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub throttled: u64,
+    /// The longest pause that a reply asked for by `Retry-After`, in seconds.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub retry_after_s: u64,
     /// Time from the start of a request, that of its first attempt, to the first byte of its response.
     pub ttfb: H,
     /// Time from the start of a request, that of its first attempt, to the last byte of its response.
@@ -192,6 +204,7 @@ impl<H> IntervalRow<H> {
             errors: BTreeMap::new(),
             retries: BTreeMap::new(),
             throttled: 0,
+            retry_after_s: 0,
             ttfb,
             total,
             ttfb_intended: None,
@@ -217,6 +230,7 @@ impl<H> IntervalRow<H> {
             errors: std::mem::take(&mut self.errors),
             retries: std::mem::take(&mut self.retries),
             throttled: std::mem::take(&mut self.throttled),
+            retry_after_s: std::mem::take(&mut self.retry_after_s),
             ttfb: histogram(&mut self.ttfb),
             total: histogram(&mut self.total),
             ttfb_intended: self.ttfb_intended.as_mut().map(&mut histogram),
@@ -245,6 +259,7 @@ impl IntervalRow<Latencies> {
         self.bytes += other.bytes;
         self.moved_bytes += other.moved_bytes;
         self.throttled += other.throttled;
+        self.retry_after_s = self.retry_after_s.max(other.retry_after_s);
         add_kinds(&mut self.errors, &other.errors);
         add_kinds(&mut self.retries, &other.retries);
         add(&mut self.ttfb, &other.ttfb)?;

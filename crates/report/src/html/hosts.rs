@@ -64,6 +64,8 @@ fn host_table(label: &str, point: &Point, exact: Exact) -> String {
     let rows = point.hosts.iter().enumerate().map(|(i, host)| {
         let path = |field: &str| format!("hosts.{i}.{field}");
         let mut cells = Cells::of(point.point, exact);
+        // Of a host that answered nothing, no latency is known.
+        let latency = |ns: u64| if host.requests == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) };
         let (requests, bytes, p99) = (host.requests_per_s, host.bytes_per_s, host.total_p99_ns);
         cells
             .name(&host.host)
@@ -71,9 +73,9 @@ fn host_table(label: &str, point: &Point, exact: Exact) -> String {
             .bar(&path("bytes_per_s"), bytes, bytes / bytes_largest, &bytes_per_s_iec(bytes))
             .figure(&path("requests"), host.requests, &words::grouped(host.requests))
             .figure(&path("errors"), host.errors, &words::grouped(host.errors))
-            .figure(&path("total_p50_ns"), host.total_p50_ns, &duration_ns(host.total_p50_ns as f64))
-            .bar(&path("total_p99_ns"), p99, p99 as f64 / p99_largest, &duration_ns(p99 as f64))
-            .figure(&path("ttfb_p50_ns"), host.ttfb_p50_ns, &duration_ns(host.ttfb_p50_ns as f64));
+            .figure(&path("total_p50_ns"), host.total_p50_ns, &latency(host.total_p50_ns))
+            .bar(&path("total_p99_ns"), p99, p99 as f64 / p99_largest, &latency(p99))
+            .figure(&path("ttfb_p50_ns"), host.ttfb_p50_ns, &latency(host.ttfb_p50_ns));
         cells.into_row()
     });
     table(&format!("Hosts at {label}"), &HEADS, &rows.collect::<String>())

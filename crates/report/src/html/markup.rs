@@ -88,6 +88,11 @@ impl Cells {
         self.push("td", " class=\"l\"", html)
     }
 
+    /// The same where there is something to tell, as a rule there is not: a plain 0 takes less room on a large page.
+    pub(super) fn markup_or_none(&mut self, html: &str) -> &mut Self {
+        if html == "0" { self.push("td", "", html) } else { self.markup(html) }
+    }
+
     /// The cell that names the row.
     pub(super) fn name(&mut self, text: &str) -> &mut Self {
         self.push("th", "", &escaped(text))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use linerate_analysis::view::{BoundFigures, CpuCost, Estimate, Latency, Point, View};
-use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
 use super::markup::{Cells, Exact, escaped, table};
 use crate::words;
@@ -68,7 +68,7 @@ fn begun(named: &Named<'_>, exact: Exact) -> Cells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 18] = [
+const THROUGHPUT_HEADS: [&str; 20] = [
     "Series",
     "Load|requests in flight, or those asked for per second in an open loop",
     "Point|its number in the run",
@@ -85,8 +85,10 @@ const THROUGHPUT_HEADS: [&str; 18] = [
     "Measured",
     "Stop reason",
     "Failed",
+    "Failed in warm-up|these are in no other figure",
     "Made again|attempts that failed and were made again",
     "Throttled|attempts that the target refused because it was asked too much",
+    "Rested|share of the slots' time: after connections that failed, and because the target asked for it (Retry-After)",
 ];
 
 fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
@@ -105,17 +107,35 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
         .figure("requests", point.requests, &words::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
-        .figure("warmup_ms", point.warmup_ms, &duration_ns(point.warmup_ms as f64 * 1e6))
+        .figure("warmup_ms", point.warmup_ms, &warmup(point.warmup_ms))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
         .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
+        .markup_or_none(&kinds(&Cells::of(point.point, exact), "warmup_errors", &point.warmup_errors))
         .markup(&kinds(&Cells::of(point.point, exact), "retries", &point.retries))
-        .figure("throttled", point.throttled, &words::grouped(point.throttled));
+        .figure("throttled", point.throttled, &words::grouped(point.throttled))
+        .markup_or_none(&rests(&Cells::of(point.point, exact), point));
     cells.into_row()
+}
+
+/// How much was cut off as warm-up.
+fn warmup(ms: u64) -> String {
+    if ms == 0 { "none".to_owned() } else { duration_ns(ms as f64 * 1e6) }
 }
 
 fn half_width(cells: &mut Cells, field: &str, estimate: &Estimate) {
     cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
+}
+
+/// Rests, of which there are none as a rule.
+fn rests(cells: &Cells, point: &Point) -> String {
+    let shares = [("rested_share", point.rested_share, ""), ("paused_share", point.paused_share, " as asked")];
+    let shares = shares
+        .into_iter()
+        .filter(|(_, share, _)| *share > 0.0)
+        .map(|(field, share, why)| format!("<span{}>{}</span>{why}", cells.attributes(field, &share), percent(share)));
+    let shares: Vec<String> = shares.collect();
+    if shares.is_empty() { "0".to_owned() } else { shares.join(", ") }
 }
 
 /// Failures by kind: `12 timeout, 3 http 503`.
@@ -156,7 +176,7 @@ fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
 }
 
 fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
-    let ns = |value: u64| time(latency, value);
+    let ns = |value: u64| words::latency(latency, value);
     let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
     // A table of thousands of rows goes without intervals too.
     let is_exact = cells.is_exact();
@@ -169,11 +189,6 @@ fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
         .figure(&format!("{path}.p99_ns"), latency.p99_ns, &tail(ns(latency.p99_ns), shown(latency.p99_95_ns)))
         .figure(&format!("{path}.p999_ns"), latency.p999_ns, &tail(ns(latency.p999_ns), shown(latency.p999_95_ns)))
         .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
-}
-
-/// A latency of these; `–` where nothing was measured.
-fn time(latency: &Latency, ns: u64) -> String {
-    if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) }
 }
 
 /// A quantile of the tail with its 95 % interval, where there is one.
@@ -198,7 +213,7 @@ const BOUND_HEADS: [&str; 7] = [
 fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
     let Some(open) = &named.point.open else { return String::new() };
     let row = |(i, bound): (usize, &BoundFigures)| {
-        let share = |share: f64| format!("{:.3} %", 100.0 * share);
+        let share = percent;
         let mut cells = begun(named, exact).opening_series(i == 0);
         cells
             .words(&bound.bound.to_string())
@@ -240,15 +255,15 @@ fn open_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("open.due", open.due, &words::grouped(open.due))
         .figure("open.backlog", open.backlog, &words::grouped(open.backlog))
         .figure("open.backlog_max", open.backlog_max, &words::grouped(open.backlog_max))
-        .figure("open.late.p99_ns", open.late.p99_ns, &time(&open.late, open.late.p99_ns));
+        .figure("open.late.p99_ns", open.late.p99_ns, &words::latency(&open.late, open.late.p99_ns));
     let total = &open.total_intended;
     cells.figure("open.total_intended.count", total.count, &words::grouped(total.count));
     latency_cells(&mut cells, "open.total_intended", total);
     let ttfb = &open.ttfb_intended;
-    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &time(ttfb, ttfb.p50_ns)).figure(
+    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &words::latency(ttfb, ttfb.p50_ns)).figure(
         "open.ttfb_intended.p99_ns",
         ttfb.p99_ns,
-        &time(ttfb, ttfb.p99_ns),
+        &words::latency(ttfb, ttfb.p99_ns),
     );
     cells.into_row()
 }
@@ -316,7 +331,7 @@ fn op_rows(named: &Named<'_>, exact: Exact) -> String {
             .figure(&path("requests_per_s"), figures.requests_per_s, &count(figures.requests_per_s))
             .figure(&path("bytes_per_s"), figures.bytes_per_s, &bytes_per_s_iec(figures.bytes_per_s));
         latency_cells(&mut cells, &path("total"), &figures.total);
-        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &time(&figures.ttfb, figures.ttfb.p50_ns));
+        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &words::latency(&figures.ttfb, figures.ttfb.p50_ns));
         cells.into_row()
     });
     rows.collect()

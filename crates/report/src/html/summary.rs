@@ -23,7 +23,7 @@ pub(super) fn header(run: &RunSummary) -> String {
         ("Target", words::target(&run.target)),
         ("Client", words::clients(run)),
         ("Started", words::utc(run.started_unix_ms)),
-        ("Took", duration_ns(run.elapsed_ms as f64 * 1e6)),
+        ("Took", words::elapsed(run)),
         ("Version", format!("linerate {}", run.linerate_version)),
     ] {
         let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
@@ -119,9 +119,9 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
         words::plus_minus(estimate),
         words::load(point),
         cells.attributes(&format!("{path}.p50_ns"), &latency.p50_ns),
-        duration_ns(latency.p50_ns as f64),
+        words::latency(latency, latency.p50_ns),
         cells.attributes(&format!("{path}.p99_ns"), &latency.p99_ns),
-        duration_ns(latency.p99_ns as f64),
+        words::latency(latency, latency.p99_ns),
     )
 }
 

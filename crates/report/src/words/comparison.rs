@@ -25,6 +25,8 @@ pub(crate) fn value(side: &SideEstimate, metric: Metric, measure: Measure) -> St
     match (metric, measure) {
         (Metric::Throughput, Measure::Bytes) => bytes_per_s_iec(side.value),
         (Metric::Throughput, Measure::Requests) => words::requests_per_s(side.value),
+        // No request takes no time.
+        (Metric::P50 | Metric::P99, _) if side.value == 0.0 => words::ABSENT.to_owned(),
         (Metric::P50 | Metric::P99, _) => duration_ns(side.value),
     }
 }

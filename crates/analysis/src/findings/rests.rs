@@ -1,0 +1,68 @@
+//! Slots that rested after failures.
+//!
+//! A host to which connections fail rests, so that it is not asked as fast as the processor allows, and one that asks
+//! for a pause gets it. Neither is time that the target was at work: throughput is less for it, through linerate. From
+//! a twentieth of the slots' time on that is more than what a steady point varies by.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+
+use super::{Run, Told, kinds_of, worst};
+use crate::rests;
+use crate::view::{Point, Series};
+
+pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    let asked = series.points.iter().filter_map(rests::of_point).any(|of| of.asked);
+    worst(FindingKind::RestedAfterFailures, rests::remedy(asked), label, series, of_point)
+}
+
+fn of_point(point: &Point) -> Option<Told> {
+    let of = rests::of_point(point)?;
+    let failed = if point.errors.is_empty() { &point.retries } else { &point.errors };
+    let kinds = if failed.is_empty() { "the failures were in the warm-up".to_owned() } else { kinds_of(failed) };
+    Some(Told {
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        badness: of.share,
+        claim: of.claim,
+        evidence: format!("{}; {kinds}", of.evidence),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+    use crate::records::Records;
+    use crate::view::Bottleneck;
+
+    /// Two slots for 100 ms: the shares of the second point.
+    fn told(change: impl Fn(&mut Records)) -> (Option<Finding>, Bottleneck, String) {
+        let mut records = records(&[1, 2], |c| 50 * u64::from(c));
+        change(&mut records);
+        let view = build(&records).unwrap();
+        let found = view.findings.iter().find(|f| f.kind == FindingKind::RestedAfterFailures);
+        let limit = view.series[0].limit.as_ref().unwrap();
+        (found.cloned(), limit.bound, limit.claim.clone())
+    }
+
+    #[test]
+    fn rests_of_more_than_a_twentieth_are_told_and_are_what_bound() {
+        let of_second = |records: &mut Records, rested_ns, paused_ns| {
+            for interval in records.intervals.iter_mut().filter(|i| i.point == 1) {
+                (interval.rested_ns, interval.paused_ns) = (rested_ns, paused_ns);
+                interval.rows[0].errors.insert("connection reset".into(), 1);
+            }
+        };
+        let (found, bound, claim) = told(|r| of_second(r, 68_000_000, 0));
+        let found = found.unwrap();
+        assert_eq!(claim, "linerate rested after failures: 34.0 % of the slots' time");
+        assert_eq!((bound, found.severity, &*found.points), (Bottleneck::Rests, Severity::Warning, &[1][..]));
+        assert!(found.claim.starts_with(&claim) && found.evidence.contains("connection reset: 10"), "{found:?}");
+        let (found, bound, claim) = told(|r| of_second(r, 10_000_000, 90_000_000));
+        assert_eq!((bound, claim.contains("45.0 %"), claim.contains("Retry-After")), (Bottleneck::Rests, true, true));
+        assert!(found.unwrap().remedy.contains("--concurrent"), "{claim}");
+        let (found, bound, _) = told(|r| of_second(r, 5_000_000, 4_000_000));
+        assert_eq!((found, bound), (None, Bottleneck::Target));
+    }
+}

@@ -1,0 +1,56 @@
+//! For how long linerate rested after failures, as a share of the slots' time.
+
+use linerate_record::units::percent;
+
+use crate::view::{Bottleneck, Point, SeriesLimit};
+
+/// Share of the slots' time from which rests are told, and are what bound a point.
+const TOLD: f64 = 0.05;
+
+/// The rests of a point.
+pub(crate) struct PointRests {
+    /// Share of the slots' time, for the reason that took most of it.
+    pub(crate) share: f64,
+    /// Whether that is that the target asked for pauses.
+    pub(crate) asked: bool,
+    pub(crate) claim: String,
+    pub(crate) evidence: String,
+}
+
+/// The rests of a point, where they are long enough to tell.
+pub(crate) fn of_point(point: &Point) -> Option<PointRests> {
+    let (rested, paused) = (point.rested_share, point.paused_share);
+    if rested + paused <= TOLD {
+        return None;
+    }
+    let asked = paused > rested;
+    let share = rested.max(paused);
+    let told = percent(share);
+    let claim = match asked {
+        true => format!("linerate paused as the target asked (Retry-After): {told} of the slots' time"),
+        false => format!("linerate rested after failures: {told} of the slots' time"),
+    };
+    let longest = point.retry_after_s;
+    let longest = if longest > 0 { format!(", {longest} s at the longest") } else { String::new() };
+    let evidence = format!(
+        "of the slots' time, {} after connections that failed and {} as replies asked for{longest}",
+        percent(rested),
+        percent(paused)
+    );
+    Some(PointRests { share, asked, claim, evidence })
+}
+
+/// What to do, by whether the target asked for pauses.
+pub(crate) const fn remedy(asked: bool) -> &'static str {
+    if asked {
+        "ask less at a time (--concurrent, --max-rate), or raise the target's own limit on requests"
+    } else {
+        "find out what breaks connections (the target's log, a proxy between); throughput is what the other slots gave"
+    }
+}
+
+/// That rests bound a point, where they did.
+pub(crate) fn limit(best: &Point) -> Option<SeriesLimit> {
+    let PointRests { asked, claim, evidence, .. } = of_point(best)?;
+    Some(SeriesLimit { bound: Bottleneck::Rests, claim, evidence, remedy: remedy(asked).to_owned() })
+}
