@@ -21,7 +21,7 @@ use crate::journal::{Journal, Told};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
-use crate::setting::{self, Before, Gone, Target};
+use crate::setting::{self, Before, Built, Gone, Target};
 use crate::waiting;
 pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
 pub use refusal::{readable, refusal};
@@ -112,7 +112,8 @@ pub fn apply(
     let begin = begin(ground.root, set, terms)?;
     none_pending(ground, &begin.boot)?;
     waiting::require_none(ground, &begin)?;
-    all_can_be_made(ground, set)?;
+    let built = Built::of(ground.root);
+    all_can_be_made(ground, &built, set)?;
     let mut journal = Journal::begin(ground.state, &begin)?;
     step(ApplyStep::Begun);
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
@@ -123,7 +124,7 @@ pub fn apply(
     })?;
     step(ApplyStep::Armed);
     let deadline_ms = begin.deadline_since_boot_ms;
-    let mut applying = Applying { ground, set, journal, deadline_ms, moved: Vec::new(), step };
+    let mut applying = Applying { ground, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
         applying.journal.append(&Line::Watched { by })?;
@@ -152,9 +153,9 @@ pub fn apply(
 
 /// Refuses changes of which one cannot be made, as far as that can be known before the first is: all of them, and tells
 /// of each why.
-fn all_can_be_made(ground: &Ground<'_>, set: &ChangeSet) -> Result<(), TuneError> {
+fn all_can_be_made(ground: &Ground<'_>, built: &Built<'_>, set: &ChangeSet) -> Result<(), TuneError> {
     let refused = |change: &Change| {
-        let why = known(ground, set, change, &mut |_, _, _| false).err()?;
+        let why = known(ground, built, set, change, &mut |_, _, _| false).err()?;
         Some((change.place.clone(), why))
     };
     let refused: Vec<(SettingPlace, String)> = set.changes.iter().filter_map(refused).collect();
@@ -174,12 +175,13 @@ struct Known {
 /// an earlier change has left there.
 fn known(
     ground: &Ground<'_>,
+    built: &Built<'_>,
     set: &ChangeSet,
     change: &Change,
     is_moved: &mut dyn FnMut(&Knob, Option<u64>, &str) -> bool,
 ) -> Result<Known, String> {
     let (root, place) = (ground.root, &change.place);
-    let knob = refusal(root, ground.find, place, &change.new)?;
+    let knob = refusal(built, ground.find, place, &change.new)?;
     let read = setting::identity_as_meant(root, &place.space, &set.spaces)
         .and_then(|net| Ok((net, setting::read_with_beside(root, knob, place, net)?)));
     let (net, before) = read.map_err(|error| format!("it cannot be read: {error}"))?;
@@ -194,6 +196,7 @@ fn known(
 /// What is carried from change to change.
 struct Applying<'a, 's> {
     ground: &'a Ground<'a>,
+    built: &'a Built<'a>,
     set: &'a ChangeSet,
     journal: Journal,
     /// When its watch acts, in milliseconds since the machine booted.
@@ -217,7 +220,8 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     require_time(applying)?;
     let root = applying.ground.root;
     let place = &change.place;
-    let known = known(applying.ground, applying.set, change, &mut |knob, net, now| has_moved(applying, knob, net, now));
+    let mut is_moved = |knob: &Knob, net: Option<u64>, now: &str| has_moved(applying, knob, net, now);
+    let known = known(applying.ground, applying.built, applying.set, change, &mut is_moved);
     let Known { knob, net, before, is_so } = match known {
         Ok(known) => known,
         Err(why) => {

@@ -36,6 +36,7 @@ use linerate_record::knob::{
 use crate::machine;
 use crate::root::Root;
 pub use beside::reported as reported_beside;
+pub use built::Built;
 pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
@@ -103,7 +104,12 @@ pub fn moves_others(locator: &Locator) -> bool {
 /// Reads one setting. Where that does not work, the value is missing and the reason stands beside it.
 #[must_use]
 pub fn read(root: &Root, knob: &Knob, place: &SettingPlace) -> Setting {
-    setting(place, within(root, &place.space, None, |inside| read_inside(inside, knob, place)))
+    read_of(&Built::of(root), knob, place)
+}
+
+/// The same where what the kernel was built with may be asked for again.
+fn read_of(built: &Built<'_>, knob: &Knob, place: &SettingPlace) -> Setting {
+    setting(place, within(built.root, &place.space, None, |inside| read_inside(inside, built, knob, place)))
 }
 
 /// Reads the settings of many knobs in the same namespaces, each of every device of its class.
@@ -112,12 +118,13 @@ pub fn read_all<'k>(root: &Root, space: &Space, knobs: impl IntoIterator<Item = 
     let knobs: Vec<&Knob> = knobs.into_iter().collect();
     let place =
         |knob: &Knob, device: Option<String>| SettingPlace { knob: knob.id.to_owned(), device, space: space.clone() };
+    let built = Built::of(root);
     let all = within(root, space, None, |inside| {
         let mut all = Vec::new();
         for knob in &knobs {
             for device in places_of(inside, &knob.locator) {
                 let place = place(knob, device);
-                let found = read_inside(inside, knob, &place);
+                let found = read_inside(inside, &built, knob, &place);
                 all.push(setting(&place, found));
             }
         }
@@ -162,10 +169,10 @@ fn missing(error: &io::Error) -> Missing {
     }
 }
 
-fn read_inside(inside: &Inside<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Found> {
+fn read_inside(inside: &Inside<'_>, built: &Built<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Found> {
     let (value, choices) = spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)?;
     let choices = match (knob.locator, knob.takes) {
-        (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words)) => qdisc::offered(inside.root, words, &value),
+        (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words)) => qdisc::offered(built, words, &value),
         _ => choices,
     };
     Ok((value, choices))
@@ -296,21 +303,21 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
 
 /// What cannot be a value of this setting, and why: by its domain, and by what this machine has. What the kernel takes
 /// of the rest, only it knows.
-pub(crate) fn fitting_value(root: &Root, knob: &Knob, place: &SettingPlace, value: &str) -> Result<(), String> {
-    let Setting { value: now, choices, .. } = read(root, knob, place);
-    let processors = machine::possible_processors(root);
-    let choices = bounds::most(root, &knob.locator).map_or(choices, |most| vec![most.to_string()]);
+pub(crate) fn fitting_value(built: &Built<'_>, knob: &Knob, place: &SettingPlace, value: &str) -> Result<(), String> {
+    let Setting { value: now, choices, .. } = read_of(built, knob, place);
+    let processors = machine::possible_processors(built.root);
+    let choices = bounds::most(built, &knob.locator).map_or(choices, |most| vec![most.to_string()]);
     let seen = AsRead { now: now.as_deref(), choices: &choices, processors };
     match (knob.locator, knob.takes) {
         (Locator::Sysctl { name: congestion::NAME }, _) => {
             fits(knob, &seen, value)?;
-            congestion::offered(root, &place.space, value.trim())
+            congestion::offered(built, &place.space, value.trim())
         }
         // Why it is none of those that there are, before that it is none.
         (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words))
             if words.contains(&value.trim()) && now.as_deref() != Some(value.trim()) =>
         {
-            qdisc::require(root, value.trim())
+            qdisc::require(built, value.trim())
         }
         _ => fits(knob, &seen, value),
     }
@@ -318,9 +325,9 @@ pub(crate) fn fitting_value(root: &Root, knob: &Knob, place: &SettingPlace, valu
 
 /// What is said of a value of which this machine does not tell whether its kernel takes it; `None` where it does.
 #[must_use]
-pub fn doubt(root: &Root, knob: &Knob, value: &str) -> Option<String> {
+pub fn doubt(built: &Built<'_>, knob: &Knob, value: &str) -> Option<String> {
     match knob.locator {
-        Locator::Sysctl { name: qdisc::NAME } => qdisc::doubt(root, value.trim()),
+        Locator::Sysctl { name: qdisc::NAME } => qdisc::doubt(built, value.trim()),
         _ => None,
     }
 }

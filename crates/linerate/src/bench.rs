@@ -139,7 +139,7 @@ fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode,
     }
     let html = views::write_html(&setup.folder, &view)?;
     if !output.json && !output.quiet {
-        printing::print(&format!("\n report  {}\n", html.display()))?;
+        printing::print(&linerate_report::terminal::page_written(&html))?;
     }
     outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use linerate_host::apply::refusal;
+use linerate_host::setting::Built;
 use linerate_host::{Root, SnapshotRequest, setting};
 use linerate_record::knob::{
     Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity,
@@ -34,6 +35,12 @@ pub(crate) struct ByHand {
     pub(crate) value: String,
     /// The change that leads to it, absent where it is so already.
     pub(crate) change: Option<Change>,
+}
+
+/// The space of `--pid` or else of `--netns`, where one is given.
+pub(crate) fn space_named(pid: Option<u32>, netns: Option<&str>) -> Space {
+    let named = || netns.map(|name| Space::Netns(name.to_owned()));
+    pid.map(Space::Pid).or_else(named).unwrap_or_default()
 }
 
 /// What stands behind the spaces of changes: apply refuses where it is something else. A setting that the whole machine
@@ -67,7 +74,8 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
     let space = if is_machines { Space::Host } else { space.clone() };
     let place = SettingPlace { knob: id.to_owned(), device, space };
     device_of(root, &row.knob, &place).map_err(|why| usage(&why))?;
-    refusal(root, &find, &place, new).map_err(|why| usage(&why))?;
+    let built = Built::of(root);
+    refusal(&built, &find, &place, new).map_err(|why| usage(&why))?;
     let read = setting::read(root, &row.knob, &place);
     let Some(prior) = read.value else {
         let why = unread(&place, read.missing.as_ref());
@@ -79,7 +87,7 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
         let there = class.map(|class| format!("; {}", devices_text(root, &place.space, class))).unwrap_or_default();
         return Err(usage(&format!("{why}{there}")));
     };
-    let doubt = setting::doubt(root, &row.knob, new).map(|doubt| format!("; {doubt}")).unwrap_or_default();
+    let doubt = setting::doubt(&built, &row.knob, new).map(|doubt| format!("; {doubt}")).unwrap_or_default();
     let change = change(&row.knob, &place, &prior, new, &format!("set by hand{doubt}"));
     Ok(ByHand { place, value: new.to_owned(), change })
 }
@@ -170,6 +178,7 @@ const OF_PROFILE: &str = "the profile says so";
 pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
     let snapshot = snapshot(root, space);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
+    let built = Built::of(root);
     let mut differing = changes(&snapshot, &site, profile);
     differing.sort_by_key(|differing| profile.position(differing.row.knob.id));
     for Differing { row, setting, present, wanted, effect } in differing {
@@ -187,7 +196,7 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
             found.left_out.push((place.clone(), why));
             continue;
         }
-        match refusal(root, &find, place, new) {
+        match refusal(&built, &find, place, new) {
             Ok(knob) => {
                 found.changes.extend(change(knob, place, present, new, wanted.why.as_deref().unwrap_or(OF_PROFILE)))
             }

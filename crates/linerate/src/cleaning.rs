@@ -18,6 +18,7 @@ use linerate_load::tls::Tls;
 use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
 use linerate_record::run::Manifest;
 use linerate_record::units::{Rate, whole_ns};
+use linerate_report::cleaned::{BucketEnd, no_bucket};
 
 use crate::failure::Failure;
 use crate::progress::say;
@@ -78,7 +79,7 @@ pub(crate) fn clean(
     let (made, note) = (manifest.target.bucket_made, aim::bucket_note(&manifest));
     if !bucket.exists()?.0 {
         state::forget(Note::Bucket, &note);
-        return Ok((format!("nothing is left: there is no bucket {:?}\n", session.bucket), None));
+        return Ok((no_bucket(&session.bucket), None));
     }
     let mut cleaning = Cleaning::new(bucket, &session, order.dry_run, cap(&manifest));
     cleaning.all()?;
@@ -87,15 +88,8 @@ pub(crate) fn clean(
     if removes && !order.dry_run && cleaning.remove_bucket()? {
         state::forget(Note::Bucket, &note);
     }
-    let mut said = cleaning.said(removes);
-    if made && !removes {
-        let name = &session.bucket;
-        said += &format!(
-            "kept bucket {name:?}: run.json says that the run made it, and this machine has no note of that; \
-             --remove-bucket removes it if nothing is in it\n"
-        );
-    }
-    Ok((said, cleaning.left()))
+    let stays = (!removes).then_some(if made { BucketEnd::NotNoted } else { BucketEnd::Stays });
+    Ok((cleaning.said(stays), cleaning.left()))
 }
 
 /// The session of a run, as far as cleaning needs it: with consent for its hosts.

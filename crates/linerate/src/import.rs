@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let view = views::view_of(&path)?;
     let html = views::write_html(&path, &view)?;
     printing::print(&linerate_report::terminal::render(&view, printing::look()))?;
-    printing::print(&format!("\n report  {}\n", html.display()))?;
+    printing::print(&linerate_report::terminal::page_written(&html))?;
     Ok(ExitCode::SUCCESS)
 }
 

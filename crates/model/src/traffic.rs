@@ -128,7 +128,7 @@ impl Strain {
 /// What is asked of the nodes of a site.
 struct Question<'a> {
     site: &'a Site,
-    costs: Costs,
+    costs: Costs<'a>,
     path: Path,
     reads: bool,
 }

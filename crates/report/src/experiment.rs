@@ -1,6 +1,7 @@
 //! What an experiment says, and what a table of runs supports, as text for a terminal, as JSON and as a page.
 
 mod forest;
+mod planned;
 mod progress;
 mod run;
 
@@ -11,6 +12,7 @@ use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
 use crate::words::{self, experiment as reported};
 
+pub use self::planned::{PlannedExperiment, PlannedRounds, interrupted_again, run_deeds, run_planned};
 pub use self::progress::progress_line;
 pub use self::run::{run_html, run_json, run_text};
 

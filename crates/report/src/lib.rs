@@ -7,10 +7,12 @@
 //! each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
 pub mod audit;
+pub mod cleaned;
 pub mod comparison;
 mod csv;
 pub mod experiment;
 pub mod explanation;
+pub mod foretold;
 mod html;
 mod ink;
 mod json;

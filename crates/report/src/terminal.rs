@@ -1,6 +1,7 @@
 //! A view as text for a terminal.
 
 use std::iter;
+use std::path::Path;
 
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
@@ -47,6 +48,12 @@ pub fn render(view: &View, look: TextStyle) -> String {
     text.push_str(&canary(view, look));
     text.push_str(&findings(&view.findings, look));
     text
+}
+
+/// Where the page of what was rendered is.
+#[must_use]
+pub fn page_written(page: &Path) -> String {
+    format!("\n report  {}\n", page.display())
 }
 
 /// What the canary showed before the load and under it.

@@ -1,7 +1,9 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is taken back.
 
+pub mod export;
+
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{ChangeSet, SettingPlace};
@@ -225,6 +227,57 @@ pub fn lost(of: &Lost) -> String {
     }
 }
 
+/// What is said where a command stays to watch changes itself.
+pub const STAYING: &str = "staying as their watch: Ctrl-C and SIGTERM take them back at once";
+
+/// What is said beside [`STAYING`] where nothing outlives the command.
+#[must_use]
+pub fn staying_in_container(id: &str) -> String {
+    format!("a container that is killed takes nothing back: linerate tune rollback {id} does then")
+}
+
+/// What is said where changes were confirmed from elsewhere.
+pub const CONFIRMED: &str = "confirmed: they stay until the machine boots\n";
+
+/// What is said where so many changes of an application were confirmed.
+#[must_use]
+pub fn confirmed(id: &str, changes: usize) -> String {
+    format!(
+        "{} of {id} kept until the machine boots; linerate tune rollback {id} restores what was there, linerate tune \
+         export keeps what is set over a boot\n",
+        counted(changes, "setting"),
+    )
+}
+
+/// What is said of changes that were to be taken back before, without a line feed.
+#[must_use]
+pub fn overdue(of: TakenBack<'_>) -> String {
+    let reported = rolled(of);
+    let late = "was not confirmed in time, and no watch lived to take it back";
+    format!("{} {late}: {}", of.id, reported.trim_end())
+}
+
+/// The same where that fails now.
+#[must_use]
+pub fn overdue_still(id: &str, why: &str) -> String {
+    format!("{id} was not confirmed in time, and cannot be taken back now: {why}")
+}
+
+/// An application whose journal cannot be read, in a line.
+#[must_use]
+pub fn unreadable(id: &str, why: &str) -> String {
+    format!("{id}  {why}\n")
+}
+
+/// Where planned changes are written to, and what makes them.
+#[must_use]
+pub fn written(file: Option<&Path>) -> String {
+    match file {
+        Some(path) => format!("written to {}; linerate tune apply makes the changes\n", path.display()),
+        None => "nothing is written: name a file with -o\n".to_owned(),
+    }
+}
+
 /// What is said where nothing is applied.
 pub const NOTHING_IS: &str = "nothing is applied: every change was taken back, or none was made\n";
 
@@ -428,6 +481,32 @@ mod tests {
         assert!(text.starts_with("1 of 3 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
         assert!(text.contains("  c: not restored: it is not there"), "{text}");
         assert!(rolled(TakenBack { after_reboot: true, ..of }).starts_with("the machine has booted since x"));
+    }
+
+    #[test]
+    fn what_was_confirmed_written_or_taken_back_late_is_said_with_what_to_do() {
+        let (undone, id) = ([(place("a"), Undo::Restored)], "x");
+        let back = TakenBack { id, undone: &undone, after_reboot: false, has_given_up: false, unrecorded: None };
+        let late = "x was not confirmed in time, and";
+        for (text, expected) in [
+            (
+                confirmed(id, 2),
+                "2 settings of x kept until the machine boots; linerate tune rollback x restores what was there, \
+                 linerate tune export keeps what is set over a boot\n",
+            ),
+            (overdue(back), &format!("{late} no watch lived to take it back: 1 of 1 setting of x is as before")),
+            (overdue_still(id, "why"), &format!("{late} cannot be taken back now: why")),
+            (unreadable(id, "why"), "x  why\n"),
+            (written(Some(Path::new("f"))), "written to f; linerate tune apply makes the changes\n"),
+            (written(None), "nothing is written: name a file with -o\n"),
+            (
+                staying_in_container(id),
+                "a container that is killed takes nothing back: linerate tune rollback x does then",
+            ),
+        ] {
+            assert_eq!(text, expected);
+        }
+        assert!(confirmed(id, 1).starts_with("1 setting of x kept"));
     }
 
     #[test]

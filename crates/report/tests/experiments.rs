@@ -1,7 +1,12 @@
 //! What each output says of the same experiment.
 
+use std::path::Path;
+
 use linerate_record::experiment::{ArmVerdict, Decision, ExperimentReport, ExperimentStopReason};
-use linerate_report::experiment::{progress_line, run_html, run_json, run_text};
+use linerate_report::experiment::{
+    PlannedExperiment, PlannedRounds, interrupted_again, progress_line, run_deeds, run_html, run_json, run_planned,
+    run_text,
+};
 use linerate_report::terminal::TextStyle;
 
 mod golden_file;
@@ -26,6 +31,46 @@ fn texts_are_those_that_were_read_over() {
     same_as_golden("experiment-narrow.txt", &run_text(&tried::experiment(), TextStyle { width: 60, ..PLAIN }));
     same_as_golden("experiment-begun.txt", &run_text(&tried::begun(), PLAIN));
     same_as_golden("experiment-empty.txt", &run_text(&tried::empty(), PLAIN));
+}
+
+#[test]
+fn what_would_be_done_is_told_whole() {
+    let mut reported = tried::experiment().experiment;
+    reported.design.arms[5].name = "scripted".to_owned();
+    reported.means[5].command = Some("set-it --to 5".to_owned());
+    let arms = reported.design.arms.iter().zip(&reported.means).map(|(arm, means)| (arm.name.as_str(), means));
+    let planned = PlannedExperiment {
+        load: &reported.load,
+        arms: arms.collect(),
+        notes: &reported.notes,
+        design: &reported.design,
+        cells: 168,
+        expected_ns: 2_587_200_000_000.0,
+        held: Some("--budget 1800s holds about 16 of the 24 blocks of --blocks".to_owned()),
+        rounds: Some(PlannedRounds { least: 3, most: 6, cell_ns: 105e9 }),
+    };
+    same_as_golden("experiment-planned.txt", &run_planned(&planned));
+    let bare = run_planned(&PlannedExperiment { arms: Vec::new(), notes: &[], held: None, rounds: None, ..planned });
+    assert_eq!(
+        bare,
+        "get:4MiB@16 for each cell; the arms, the baseline first:\n\
+         at most 24 blocks of 7 cells, 168 in all: 43 min 07 s, but for restarts\nnothing was touched\n"
+    );
+}
+
+#[test]
+fn what_to_go_on_does_is_told_once_each() {
+    let mut reported = tried::experiment().experiment;
+    reported.means.truncate(3);
+    reported.means[0].command = Some("undo".to_owned());
+    reported.means[1].command = Some("undo".to_owned());
+    assert_eq!(
+        run_deeds(&reported),
+        "run \"undo\", run \"systemctl restart minio\", set net.ipv4.tcp_rmem to \"4096 131072 16777216\", \
+         run linerate bench with \"--op get --size 4MiB\""
+    );
+    let left = interrupted_again(Path::new("runs/x"));
+    assert!(left.ends_with("; linerate experiment resume runs/x puts them back and goes on"), "{left}");
 }
 
 #[test]

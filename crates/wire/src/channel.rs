@@ -6,6 +6,7 @@
 //! records are opened and sealed without rustls's connection (`records.rs`), which would copy their data once more.
 
 use std::io::IoSlice;
+use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::slice;
 
@@ -13,8 +14,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
-use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
-use rustls::{CommonState, Error, ProtocolVersion};
+use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus};
+use rustls::{Error, ProtocolVersion};
 
 use crate::records::{Opened, TlsRecords};
 use crate::tls::fault;
@@ -66,15 +67,12 @@ pub struct Sent {
 }
 
 /// One end of a TLS connection: rustls has a type for each.
-pub trait TlsSide: Sized {
+pub trait TlsSide: Deref<Target = UnbufferedConnectionCommon<<Self as TlsSide>::Data>> + Sized {
     /// What rustls keeps of it.
     type Data;
 
     /// Works off records, and tells what is next.
     fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
-
-    /// What both ends have in common.
-    fn state(&self) -> &CommonState;
 
     /// Goes on without rustls's connection.
     ///
@@ -89,10 +87,6 @@ impl TlsSide for UnbufferedClientConnection {
         self.process_tls_records(incoming)
     }
 
-    fn state(&self) -> &CommonState {
-        self
-    }
-
     fn into_records(self) -> Result<TlsRecords<ClientConnectionData>, Error> {
         let (secrets, kernel) = self.dangerous_into_kernel_connection()?;
         TlsRecords::new(secrets, kernel, |kernel, ticket| kernel.handle_new_session_ticket(ticket))
@@ -103,10 +97,6 @@ impl TlsSide for UnbufferedServerConnection {
     type Data = ServerConnectionData;
     fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
         self.process_tls_records(incoming)
-    }
-
-    fn state(&self) -> &CommonState {
-        self
     }
 
     fn into_records(self) -> Result<TlsRecords<ServerConnectionData>, Error> {
@@ -277,7 +267,7 @@ impl<S: TlsSide> Channel<S> {
     /// a message then, since it was not shown what is behind the handshake.
     fn leave_rustls(&mut self) -> Result<(), Errno> {
         let Keeper::Rustls(side) = &self.keeper else { return Ok(()) };
-        let is_current = side.state().protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        let is_current = side.protocol_version() == Some(ProtocolVersion::TLSv1_3);
         if !self.ready || !is_current || self.closed || self.has_unsent() {
             return Ok(());
         }

@@ -321,6 +321,25 @@ struct IssuedOrGiven {
     given: Vec<CertificateDer<'static>>,
 }
 
+impl Believed {
+    /// Verifies the signature of a handshake of TLS 1.2 or 1.3, by rustls where it reads the certificate.
+    fn verify_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+        is_tls13: bool,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        let held = match ParsedCertificate::try_from(certificate) {
+            Ok(_) if is_tls13 => verify_tls13_signature(message, certificate, signature, algorithms),
+            Ok(_) => verify_tls12_signature(message, certificate, signature, algorithms),
+            Err(_) => verify_by_key(message, certificate, signature, is_tls13, algorithms),
+        };
+        held.map_err(|error| Flaw::of_handshake(certificate, &error).map_or(error, Error::from))
+    }
+}
+
 impl ServerCertVerifier for Believed {
     fn verify_server_cert(
         &self,
@@ -347,12 +366,7 @@ impl ServerCertVerifier for Believed {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        let held = match ParsedCertificate::try_from(certificate) {
-            Ok(_) => verify_tls12_signature(message, certificate, signature, algorithms),
-            Err(_) => verify_by_key(message, certificate, signature, false, algorithms),
-        };
-        held.map_err(|error| Flaw::of_handshake(certificate, &error).map_or(error, Error::from))
+        self.verify_signature(message, certificate, signature, false)
     }
 
     fn verify_tls13_signature(
@@ -361,12 +375,7 @@ impl ServerCertVerifier for Believed {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        let held = match ParsedCertificate::try_from(certificate) {
-            Ok(_) => verify_tls13_signature(message, certificate, signature, algorithms),
-            Err(_) => verify_by_key(message, certificate, signature, true, algorithms),
-        };
-        held.map_err(|error| Flaw::of_handshake(certificate, &error).map_or(error, Error::from))
+        self.verify_signature(message, certificate, signature, true)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

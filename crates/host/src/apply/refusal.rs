@@ -7,7 +7,7 @@ use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingPlace, Space
 use super::{TuneError, machine_hash};
 use crate::root::Root;
 use crate::setting::{
-    Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, out_of_reach, owner,
+    Built, Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, out_of_reach, owner,
 };
 
 /// More settings than a machine of 1,024 processors and 256 disks has knobs for.
@@ -19,11 +19,12 @@ const CHANGES_MAX: usize = 20_000;
 /// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, the
 /// value can be none, or undoing could not bring back what is there.
 pub fn refusal(
-    root: &Root,
+    built: &Built<'_>,
     find: &dyn Fn(&str) -> Option<&'static Knob>,
     place: &SettingPlace,
     value: &str,
 ) -> Result<&'static Knob, String> {
+    let root = built.root;
     let knob = find(&place.knob).ok_or_else(|| format!("no knob is called {:?}: see linerate knobs", place.knob))?;
     if let Changeable::No(why) = changeable(&knob.locator) {
         return Err(format!("it cannot be changed while the machine runs: {why}"));
@@ -35,7 +36,7 @@ pub fn refusal(
         return Err(format!("{owner}, and linerate leaves it alone"));
     }
     allowed_value(value)?;
-    fitting_value(root, knob, place, value)?;
+    fitting_value(built, knob, place, value)?;
     irreversible(root, knob, place, value).map_or(Ok(knob), Err)
 }
 

@@ -1,6 +1,7 @@
 //! What the running kernel was built with, as far as its files say.
 
 use std::io::Read as _;
+use std::sync::OnceLock;
 
 use crate::root::{Root, bytes_of, text};
 
@@ -18,28 +19,118 @@ pub(super) enum Part {
     Unknown(String),
 }
 
+/// A machine, and what its running kernel was built with. A file is read when it is first asked for, and once: it
+/// changes with the kernel.
+pub struct Built<'r> {
+    pub(crate) root: &'r Root,
+    /// The kernel's release, which names the folder of its modules.
+    release: OnceLock<Option<String>>,
+    configuration: OnceLock<Option<Configuration>>,
+    /// The list of modules on the disk.
+    on_disk: OnceLock<Option<String>>,
+    /// The list of what could have been modules and is built in.
+    built_in: OnceLock<Option<String>>,
+}
+
 /// The kernel's configuration.
-pub(super) struct Configuration {
+struct Configuration {
     /// The file.
     path: String,
     text: String,
 }
 
 impl Configuration {
-    /// That of the running kernel: its own, or else the one that was installed with it.
-    pub(super) fn of(root: &Root) -> Option<Configuration> {
-        let packed = "proc/config.gz";
-        if let Some(text) = bytes_of(root, packed).ok().and_then(|bytes| unpacked(&bytes)) {
-            return Some(Configuration { path: packed.to_owned(), text });
+    /// What a symbol is set to; `None` where it is not set, or unknown to this kernel.
+    fn value(&self, symbol: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(symbol)?.strip_prefix('='))
+    }
+}
+
+impl<'r> Built<'r> {
+    /// Of a machine; nothing is read yet.
+    #[must_use]
+    pub fn of(root: &'r Root) -> Self {
+        Built {
+            root,
+            release: OnceLock::new(),
+            configuration: OnceLock::new(),
+            on_disk: OnceLock::new(),
+            built_in: OnceLock::new(),
         }
-        let path = format!("boot/config-{}", release(root)?);
-        let text = text(root, &path, &mut Vec::new()).ok()?.into_owned();
-        Some(Configuration { path, text })
     }
 
-    /// What a symbol is set to; `None` where it is not set, or unknown to this kernel.
+    fn release(&self) -> Option<&str> {
+        let read = || {
+            let release = text(self.root, "proc/sys/kernel/osrelease", &mut Vec::new()).ok()?.trim().to_owned();
+            (!release.is_empty() && !release.contains('/')).then_some(release)
+        };
+        self.release.get_or_init(read).as_deref()
+    }
+
+    /// The running kernel's configuration: its own, or else the one that was installed with it.
+    fn configuration(&self) -> Option<&Configuration> {
+        let read = || {
+            let packed = "proc/config.gz";
+            if let Some(text) = bytes_of(self.root, packed).ok().and_then(|bytes| unpacked(&bytes)) {
+                return Some(Configuration { path: packed.to_owned(), text });
+            }
+            let path = format!("boot/config-{}", self.release()?);
+            let text = text(self.root, &path, &mut Vec::new()).ok()?.into_owned();
+            Some(Configuration { path, text })
+        };
+        self.configuration.get_or_init(read).as_ref()
+    }
+
+    /// A list of the running kernel's modules.
+    fn list(&self, name: &str) -> Option<String> {
+        let path = format!("lib/modules/{}/{name}", self.release()?);
+        Some(text(self.root, &path, &mut Vec::new()).ok()?.into_owned())
+    }
+
+    /// Whether a module is on the disk; `None` where that list cannot be read.
+    fn is_on_disk(&self, module: &str) -> Option<bool> {
+        Some(is_listed(self.on_disk.get_or_init(|| self.list("modules.dep")).as_deref()?, module))
+    }
+
+    /// Whether a module is built in; `None` where that list cannot be read.
+    fn is_built_in(&self, module: &str) -> Option<bool> {
+        Some(is_listed(self.built_in.get_or_init(|| self.list("modules.builtin")).as_deref()?, module))
+    }
+
+    /// What a symbol of the kernel's configuration is set to; `None` where it is not set, or nothing says so.
     pub(super) fn value(&self, symbol: &str) -> Option<&str> {
-        self.text.lines().find_map(|line| line.strip_prefix(symbol)?.strip_prefix('='))
+        self.configuration()?.value(symbol)
+    }
+
+    /// Whether a module of the running kernel is on its disk.
+    pub(super) fn has_module(&self, module: &str) -> bool {
+        self.is_on_disk(module) == Some(true)
+    }
+
+    /// Whether the kernel has a part, by the symbol that builds it and by its module.
+    pub(super) fn part(&self, symbol: &str, module: &str) -> Part {
+        let (on_disk, built_in) = (self.is_on_disk(module), self.is_built_in(module));
+        // A module can be loaded at any time.
+        let is_loaded = self.root.0.join(format!("sys/module/{module}")).exists();
+        if is_loaded || on_disk == Some(true) || built_in == Some(true) {
+            return Part::There;
+        }
+        let configuration = self.configuration();
+        let value = configuration.map(|of| of.value(symbol));
+        match (configuration, value, on_disk) {
+            (_, Some(Some("y")), _) => Part::There,
+            (Some(of), Some(None), _) => Part::Missing(format!("{symbol} is not set in /{}", of.path)),
+            (_, Some(Some(_)), Some(false)) => {
+                Part::Missing(format!("it is a module, {module}, which is not among those on the disk"))
+            }
+            (_, Some(Some(_)), None) => {
+                Part::Unknown(format!("it is a module, {module}, and no modules.dep is readable"))
+            }
+            (_, None, Some(false)) if built_in == Some(false) => {
+                Part::Missing(format!("{module} is neither built in nor a module on the disk"))
+            }
+            _ => Part::Unknown("neither its configuration nor its lists of modules are readable".to_owned()),
+        }
     }
 }
 
@@ -49,48 +140,11 @@ fn unpacked(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// The kernel's release, which names the folder of its modules.
-fn release(root: &Root) -> Option<String> {
-    let release = text(root, "proc/sys/kernel/osrelease", &mut Vec::new()).ok()?.trim().to_owned();
-    (!release.is_empty() && !release.contains('/')).then_some(release)
-}
-
-/// Whether a list of modules has one; `None` where the list cannot be read.
-fn is_listed(root: &Root, list: &str, module: &str) -> Option<bool> {
-    let path = format!("lib/modules/{}/{list}", release(root)?);
-    let mut bytes = Vec::new();
-    let listed = text(root, &path, &mut bytes).ok()?;
+/// Whether a list of modules has one.
+fn is_listed(list: &str, module: &str) -> bool {
     // `kernel/net/ipv4/tcp_bbr.ko.xz: …`
     let is_it = |path: &str| path.rsplit('/').next().is_some_and(|file| file.split('.').next() == Some(module));
-    Some(listed.lines().any(|line| line.split(':').next().is_some_and(is_it)))
-}
-
-/// Whether a module of the running kernel is on its disk.
-pub(super) fn has_module(root: &Root, module: &str) -> bool {
-    is_listed(root, "modules.dep", module) == Some(true)
-}
-
-/// Whether the kernel has a part, by the symbol that builds it and by its module.
-pub(super) fn part(root: &Root, symbol: &str, module: &str) -> Part {
-    let (on_disk, built_in) = (is_listed(root, "modules.dep", module), is_listed(root, "modules.builtin", module));
-    let is_loaded = root.0.join(format!("sys/module/{module}")).exists();
-    if is_loaded || on_disk == Some(true) || built_in == Some(true) {
-        return Part::There;
-    }
-    let configuration = Configuration::of(root);
-    let value = configuration.as_ref().map(|of| of.value(symbol));
-    match (&configuration, value, on_disk) {
-        (_, Some(Some("y")), _) => Part::There,
-        (Some(of), Some(None), _) => Part::Missing(format!("{symbol} is not set in /{}", of.path)),
-        (_, Some(Some(_)), Some(false)) => {
-            Part::Missing(format!("it is a module, {module}, which is not among those on the disk"))
-        }
-        (_, Some(Some(_)), None) => Part::Unknown(format!("it is a module, {module}, and no modules.dep is readable")),
-        (_, None, Some(false)) if built_in == Some(false) => {
-            Part::Missing(format!("{module} is neither built in nor a module on the disk"))
-        }
-        _ => Part::Unknown("neither its configuration nor its lists of modules are readable".to_owned()),
-    }
+    list.lines().any(|line| line.split(':').next().is_some_and(is_it))
 }
 
 #[cfg(test)]
@@ -117,7 +171,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "proc/sys/kernel/osrelease", b"6.18.0\n");
         files.iter().for_each(|(path, bytes)| write(folder.path(), path, bytes));
-        part(&Root::captured(folder.path()), "CONFIG_NET_SCH_FQ", "sch_fq")
+        Built::of(&Root::captured(folder.path())).part("CONFIG_NET_SCH_FQ", "sch_fq")
     }
 
     #[test]
@@ -154,5 +208,36 @@ pub(super) mod tests {
         ] {
             assert!(matches!(found, Part::Unknown(_)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn what_the_kernel_was_built_with_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in [
+            ("proc/sys/kernel/osrelease", b"6.18.0\n".as_slice()),
+            ("proc/config.gz", &packed("CONFIG_HZ=250\n# CONFIG_NET_SCH_FQ is not set\n")),
+            ("lib/modules/6.18.0/modules.dep", b"kernel/net/sched/sch_cake.ko:\n"),
+            ("lib/modules/6.18.0/modules.builtin", b"kernel/net/sched/sch_fq_codel.ko\n"),
+        ] {
+            write(folder.path(), path, bytes);
+        }
+        let root = Root::captured(folder.path());
+        let read = |built: &Built<'_>| {
+            let parts = ["fq", "cake", "fq_codel"]
+                .map(|name| built.part(&format!("CONFIG_NET_SCH_{}", name.to_uppercase()), &format!("sch_{name}")));
+            (parts, built.value("CONFIG_HZ").map(str::to_owned), built.has_module("sch_cake"))
+        };
+        let (built, late) = (Built::of(&root), Built::of(&root));
+        let first = read(&built);
+        let missing = Part::Missing("CONFIG_NET_SCH_FQ is not set in /proc/config.gz".to_owned());
+        assert_eq!(first, ([missing, Part::There, Part::There], Some("250".to_owned()), true));
+        // What is read again is not there any more.
+        for gone in ["proc", "lib"] {
+            std::fs::remove_dir_all(folder.path().join(gone)).unwrap();
+        }
+        assert_eq!(read(&built), first);
+        let ([fq, ..], ticks, cake) = read(&late);
+        assert!(matches!(fq, Part::Unknown(_)), "nothing is read before it is asked for: {fq:?}");
+        assert_eq!((ticks, cake), (None, false));
     }
 }

@@ -2,21 +2,20 @@
 
 use linerate_record::knob::Space;
 
-use super::built::has_module;
+use super::built::Built;
 use super::space::within;
 use super::spot::{self, Spot};
-use crate::root::Root;
 
 /// The sysctl of the one that new connections take.
 pub(super) const NAME: &str = "net.ipv4.tcp_congestion_control";
 
 /// Refuses one that this kernel has neither loaded nor as a module, which it would load (`net/ipv4/tcp_cong.c:
 /// tcp_ca_find_autoload`). What is not told is for the kernel to refuse.
-pub(super) fn offered(root: &Root, space: &Space, name: &str) -> Result<(), String> {
+pub(super) fn offered(built: &Built<'_>, space: &Space, name: &str) -> Result<(), String> {
     let list = Spot::Sysctl("net/ipv4/tcp_available_congestion_control".to_owned());
-    let Ok((there, _)) = within(root, space, None, |inside| spot::read(inside, &list)) else { return Ok(()) };
+    let Ok((there, _)) = within(built.root, space, None, |inside| spot::read(inside, &list)) else { return Ok(()) };
     let there: Vec<&str> = there.split_whitespace().collect();
-    if there.is_empty() || there.contains(&name) || has_module(root, &format!("tcp_{name}")) {
+    if there.is_empty() || there.contains(&name) || built.has_module(&format!("tcp_{name}")) {
         return Ok(());
     }
     Err(format!(
@@ -30,6 +29,7 @@ pub(super) fn offered(root: &Root, space: &Space, name: &str) -> Result<(), Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::root::Root;
 
     #[test]
     fn a_congestion_control_that_the_kernel_does_not_have_is_refused_with_those_that_it_has() {
@@ -41,7 +41,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write("proc/sys/kernel/osrelease", "6.18.0\n");
-        let offered = |name: &str| offered(&root, &Space::Host, name);
+        let offered = |name: &str| offered(&Built::of(&root), &Space::Host, name);
         assert_eq!(offered("no-such"), Ok(()), "nobody says what there is");
         write("proc/sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n");
         assert_eq!(offered("cubic"), Ok(()));

@@ -1,7 +1,6 @@
 //! Which queueing disciplines this kernel has.
 
-use super::built::{Part, part};
-use crate::root::Root;
+use super::built::{Built, Part};
 
 /// The sysctl of the one that new interfaces get.
 pub(super) const NAME: &str = "net.core.default_qdisc";
@@ -10,32 +9,32 @@ pub(super) const NAME: &str = "net.core.default_qdisc";
 const ALWAYS: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "noqueue"];
 
 /// What is known of a discipline. A module is loaded when it is asked for (`net/sched/sch_api.c: qdisc_set_default`).
-fn known(root: &Root, name: &str) -> Part {
+fn known(built: &Built<'_>, name: &str) -> Part {
     if ALWAYS.contains(&name) {
         return Part::There;
     }
-    part(root, &format!("CONFIG_NET_SCH_{}", name.to_ascii_uppercase()), &format!("sch_{name}"))
+    built.part(&format!("CONFIG_NET_SCH_{}", name.to_ascii_uppercase()), &format!("sch_{name}"))
 }
 
 /// The disciplines of a list that this kernel has or may have; none where it is not known to lack one. What is set is
 /// there.
-pub(super) fn offered(root: &Root, names: &[&str], now: &str) -> Vec<String> {
-    let is_missing = |name: &&str| *name != now && matches!(known(root, name), Part::Missing(_));
+pub(super) fn offered(built: &Built<'_>, names: &[&str], now: &str) -> Vec<String> {
+    let is_missing = |name: &&str| *name != now && matches!(known(built, name), Part::Missing(_));
     let offered: Vec<String> = names.iter().filter(|name| !is_missing(name)).map(|&name| name.to_owned()).collect();
     if offered.len() == names.len() { Vec::new() } else { offered }
 }
 
 /// Refuses a discipline that this kernel does not have.
-pub(super) fn require(root: &Root, name: &str) -> Result<(), String> {
-    match known(root, name) {
+pub(super) fn require(built: &Built<'_>, name: &str) -> Result<(), String> {
+    match known(built, name) {
         Part::Missing(why) => Err(format!("this kernel has no {name}: {why}")),
         Part::There | Part::Unknown(_) => Ok(()),
     }
 }
 
 /// What is said of a discipline of which nothing says whether this kernel has it.
-pub(super) fn doubt(root: &Root, name: &str) -> Option<String> {
-    match known(root, name) {
+pub(super) fn doubt(built: &Built<'_>, name: &str) -> Option<String> {
+    match known(built, name) {
         Part::Unknown(why) => Some(format!("whether this kernel has {name} is not known: {why}")),
         Part::There | Part::Missing(_) => None,
     }
@@ -45,22 +44,25 @@ pub(super) fn doubt(root: &Root, name: &str) -> Option<String> {
 mod tests {
     use super::super::built::tests::{packed, write};
     use super::*;
+    use crate::root::Root;
 
     #[test]
     fn a_queueing_discipline_that_the_kernel_lacks_is_refused_and_one_that_may_be_there_is_doubted() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
         let names = ["pfifo_fast", "fq", "fq_codel", "cake"];
-        assert_eq!((require(&root, "fq"), offered(&root, &names, "fq")), (Ok(()), Vec::new()));
-        assert!(doubt(&root, "fq").unwrap().starts_with("whether this kernel has fq is not known: neither"));
-        assert_eq!(doubt(&root, "pfifo"), None);
+        assert_eq!((require(&Built::of(&root), "fq"), offered(&Built::of(&root), &names, "fq")), (Ok(()), Vec::new()));
+        assert!(
+            doubt(&Built::of(&root), "fq").unwrap().starts_with("whether this kernel has fq is not known: neither")
+        );
+        assert_eq!(doubt(&Built::of(&root), "pfifo"), None);
 
         write(folder.path(), "proc/config.gz", &packed("CONFIG_NET_SCH_FQ_CODEL=y\n# CONFIG_NET_SCH_FQ is not set\n"));
-        let why = require(&root, "fq").unwrap_err();
+        let why = require(&Built::of(&root), "fq").unwrap_err();
         assert_eq!(why, "this kernel has no fq: CONFIG_NET_SCH_FQ is not set in /proc/config.gz");
-        assert!(require(&root, "cake").is_err());
-        assert_eq!((require(&root, "fq_codel"), doubt(&root, "fq_codel")), (Ok(()), None));
-        assert_eq!(offered(&root, &names, "fq_codel"), ["pfifo_fast", "fq_codel"]);
-        assert_eq!(offered(&root, &names, "fq"), ["pfifo_fast", "fq", "fq_codel"], "what is set is there");
+        assert!(require(&Built::of(&root), "cake").is_err());
+        assert_eq!((require(&Built::of(&root), "fq_codel"), doubt(&Built::of(&root), "fq_codel")), (Ok(()), None));
+        assert_eq!(offered(&Built::of(&root), &names, "fq_codel"), ["pfifo_fast", "fq_codel"]);
+        assert_eq!(offered(&Built::of(&root), &names, "fq"), ["pfifo_fast", "fq", "fq_codel"], "what is set is there");
     }
 }

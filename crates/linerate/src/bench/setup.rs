@@ -19,6 +19,7 @@ use linerate_record::run::{
     Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
 };
 use linerate_record::units::Bytes;
+use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
 use linerate_wire::clock::Clock;
 use linerate_wire::patience::Heed;
@@ -479,7 +480,7 @@ fn aim(load: &Load, yes_load: bool, trust: Option<Trust>, credentials: Option<Cr
     };
     let within = Duration::from_nanos(load.stops.timeout_ns);
     let hosts = endpoint::resolved(authorities, every_address, within)?;
-    consent::obtain(&hosts, yes_load, &beforehand::in_words(load))?;
+    consent::obtain(&hosts, yes_load, &in_words(load, beforehand::beforehand(load)))?;
     Ok(Aim { hosts, trust, credentials, process: None })
 }
 

@@ -6,6 +6,7 @@ use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Leftover, Page
 use linerate_load::listing::Marker;
 use linerate_load::session::Session;
 use linerate_record::shown::in_line;
+use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
 use crate::failure::Failure;
 use crate::printing;
@@ -48,8 +49,8 @@ struct Done {
     uploads: Count,
     /// What the target said last of a deletion that it did not make.
     why: Option<String>,
-    /// What this target does not list.
-    unlisted: Vec<String>,
+    /// What could not be looked for, and why; no reason where this target does not list such.
+    unlisted: Vec<(&'static str, Option<String>)>,
     bucket_removed: bool,
     /// Why the bucket could not be removed.
     bucket_kept: Option<BucketError>,
@@ -67,9 +68,8 @@ impl Done {
     }
 
     /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
-    fn not_looked(&mut self, what: &str, denied: Option<&BucketError>) {
-        let why = denied.map_or_else(|| "this target does not list them".to_owned(), ToString::to_string);
-        self.unlisted.push(format!("{what} were not looked for: {why}"));
+    fn not_looked(&mut self, what: &'static str, denied: Option<&BucketError>) {
+        self.unlisted.push((what, denied.map(ToString::to_string)));
     }
 
     fn left(&self) -> usize {
@@ -278,41 +278,28 @@ impl<'a> Cleaning<'a> {
         }
     }
 
-    /// What was done, in words.
-    pub(super) fn said(&self, bucket_goes: bool) -> String {
+    /// What was done, in words. The bucket was to be removed, or stays for a reason.
+    pub(super) fn said(&self, stays: Option<BucketEnd>) -> String {
         let done = &self.done;
         let found = |count: &Count| if self.dry_run { count.shown } else { count.deleted };
-        let parts: Vec<String> = [
-            (found(&done.objects), "object", "objects"),
-            (found(&done.versions), "version or delete marker", "versions and delete markers"),
-            (found(&done.uploads), "unfinished upload", "unfinished uploads"),
-        ]
-        .into_iter()
-        .filter(|(n, ..)| *n > 0)
-        .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
-        .collect();
-        let (place, name) = (place(self.session), &self.session.bucket);
-        let mut said = match (parts.is_empty(), self.dry_run) {
-            (true, false) if done.left() > 0 => format!("nothing could be deleted below {place}\n"),
-            (true, _) => format!("nothing is left below {place}\n"),
-            (false, true) => format!("would delete {} below {place}\n", parts.join(", ")),
-            (false, false) => format!("deleted {} below {place}\n", parts.join(", ")),
-        };
-        for unlisted in &done.unlisted {
-            said += &format!("{unlisted}\n");
-        }
-        said += &match (bucket_goes, done.bucket_removed, self.dry_run) {
-            (true, true, _) => format!("removed bucket {name:?}\n"),
-            (true, false, true) => format!("would remove bucket {name:?}, if nothing else is in it\n"),
-            (true, false, false) if done.bucket_kept.is_some() => String::new(),
-            (true, false, false) => format!(
-                "kept bucket {name:?}: {}; delete that with a tool of your own where nobody needs it, then clean \
-                 again, or let the bucket stay\n",
-                done.others
-            ),
-            (false, ..) => String::new(),
-        };
-        said
+        let bucket_end = stays.unwrap_or(match (done.bucket_removed, self.dry_run) {
+            (true, _) => BucketEnd::Removed,
+            (false, true) => BucketEnd::WouldBeRemoved,
+            (false, false) if done.bucket_kept.is_some() => BucketEnd::Refused,
+            (false, false) => BucketEnd::InUse,
+        });
+        cleaned(&Cleaned {
+            place: &place(self.session),
+            bucket: &self.session.bucket,
+            dry_run: self.dry_run,
+            objects: found(&done.objects),
+            versions: found(&done.versions),
+            uploads: found(&done.uploads),
+            left: done.left(),
+            unlisted: &done.unlisted,
+            bucket_end,
+            others: &done.others,
+        })
     }
 }
 

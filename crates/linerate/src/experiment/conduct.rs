@@ -1,6 +1,5 @@
 //! Conducting an experiment: a small loop that acts around the statistician, which decides.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +11,8 @@ use linerate_experiment::steps;
 use linerate_host::Root;
 use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
 use linerate_record::load::Load;
-use linerate_record::units::{duration_ns, whole_ns};
+use linerate_record::units::whole_ns;
+use linerate_report::experiment::{PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
 use super::aim::{self, Aim, NamedBy};
 use super::arms::{self, Planned};
@@ -82,7 +82,7 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
     crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
-    let interrupt = interrupt::watch(shown::interrupted_again(&path))?;
+    let interrupt = interrupt::watch(interrupted_again(&path))?;
     let (load, space, clock) = (flags.load.clone(), flags.arms.space(), Clock::start(0));
     let mut scene = Scene { ground, load, aims, space, interrupt, folder: path, clock };
     let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
@@ -117,40 +117,23 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
 }
 
-/// What would be done.
+/// What would be done, in words.
 fn planned(lineup: &arms::Lineup, design: &Design, flags: &ConductFlags) -> String {
-    let mut text = format!("{} for each cell; the arms, the baseline first:\n", flags.load.in_flag());
-    for arm in &lineup.arms {
-        let _ = writeln!(text, "  {}", arm.name);
-        for change in &arm.means.changes {
-            let (place, scope, when) = (&change.place, change.scope, change.takes_effect);
-            let _ = writeln!(text, "      {place}: {:?} → {:?} ({scope}, {when})", change.prior, change.new);
-        }
-        if !arm.means.flags.is_empty() {
-            let _ = writeln!(text, "      linerate bench {}", arm.means.flags.join(" "));
-        }
-        arm.means.command.iter().for_each(|command| text.push_str(&format!("      {command}\n")));
-    }
-    lineup.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
-    let cells = design.blocks_max as usize * design.arms.len();
-    let _ = writeln!(
-        text,
-        "at most {} blocks of {} cells, {} in all: {}, but for restarts",
-        design.blocks_max,
-        design.arms.len(),
-        cells,
-        duration_ns(expected(design).as_nanos() as f64)
-    );
-    held(design).iter().for_each(|(_, words)| text.push_str(&format!("{words}\n")));
-    if design.lasting_ns > 0 {
-        let _ = writeln!(
-            text,
-            "where an effect is shown: {ROUNDS_MIN} to {ROUNDS_MAX} rounds of it and the baseline, {} a cell",
-            duration_ns((design.settle_first_ns + design.lasting_ns) as f64)
-        );
-    }
-    text.push_str("nothing was touched\n");
-    text
+    let load = flags.load.in_flag();
+    run_planned(&PlannedExperiment {
+        load: &load,
+        arms: lineup.arms.iter().map(|arm| (arm.name.as_str(), &arm.means)).collect(),
+        notes: &lineup.notes,
+        design,
+        cells: design.blocks_max as usize * design.arms.len(),
+        expected_ns: expected(design).as_nanos() as f64,
+        held: held(design).map(|(_, words)| words),
+        rounds: (design.lasting_ns > 0).then(|| PlannedRounds {
+            least: ROUNDS_MIN,
+            most: ROUNDS_MAX,
+            cell_ns: (design.settle_first_ns + design.lasting_ns) as f64,
+        }),
+    })
 }
 
 /// Rehearses the arms; what was put in place for that is put back in any case.
@@ -200,7 +183,7 @@ pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Fail
     })?;
     let (means, meant) = (&experiment.means, &experiment.spaces);
     let ground = Ground::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
-    let interrupt = interrupt::watch(shown::interrupted_again(&folder))?;
+    let interrupt = interrupt::watch(interrupted_again(&folder))?;
     cells::await_others(&folder)?;
     // The pause counts as no time: neither as spent nor as between two cells.
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();

@@ -8,6 +8,7 @@ use linerate_record::knob::Space;
 use linerate_record::units::{BitRate, Share, parse_duration};
 
 use super::load::LoadFlag;
+use crate::changes::space_named;
 use crate::output::SiteFormat;
 
 const HELP: &str = "\
@@ -274,10 +275,6 @@ fn alpha(text: &str) -> Result<Share, String> {
 
 impl ArmFlags {
     pub(super) fn space(&self) -> Space {
-        match (self.pid, &self.netns) {
-            (Some(pid), _) => Space::Pid(pid),
-            (None, Some(name)) => Space::Netns(name.clone()),
-            (None, None) => Space::Host,
-        }
+        space_named(self.pid, self.netns.as_deref())
     }
 }

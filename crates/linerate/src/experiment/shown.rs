@@ -11,6 +11,7 @@ use linerate_host::apply::machine_hash;
 use linerate_record::experiment::{Experiment, ExperimentReport};
 use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet};
 use linerate_report::experiment::{run_html, run_json, run_text};
+use linerate_report::terminal::page_written;
 
 use super::flags::ReportFlags;
 use super::folder;
@@ -48,7 +49,7 @@ pub(super) fn finish(
         std::fs::remove_file(&changes).map_err(|source| Failure::File { what: "remove", path: changes, source })?;
     }
     if !quiet && format == SiteFormat::Text {
-        printing::print(&format!("\n report  {}\n", path.join("report.html").display()))?;
+        printing::print(&page_written(&path.join("report.html")))?;
     }
     Ok(())
 }
@@ -84,13 +85,4 @@ pub(super) fn discard(path: &Path) {
     // What stays does no harm, and why it did not begin is what should be told.
     let _ = std::fs::remove_file(path.join("command.log"));
     let _ = std::fs::remove_dir(path);
-}
-
-/// What a second signal leaves behind.
-pub(super) fn interrupted_again(folder: &Path) -> String {
-    let folder = folder.display();
-    format!(
-        "error: interrupted again: settings may be those of an arm, and objects of the last cell may remain at the \
-         target; linerate experiment resume {folder} puts them back and goes on"
-    )
 }

@@ -86,13 +86,10 @@ pub(super) fn take_back_overdue() -> Result<(), Failure> {
     let machine = root(reported.begin.root.as_deref());
     let id = &reported.begin.id;
     match watch::overdue(&ground(&machine, &state), &reported) {
-        Ok(Some(rolled)) => {
-            let said = undone(&rolled);
-            say(&format!("{id} was not confirmed in time, and no watch lived to take it back: {}", said.trim_end()));
-        }
+        Ok(Some(rolled)) => say(&report::overdue(taken_back(&rolled))),
         Ok(None) => {}
         // The command itself may say more.
-        Err(error) => say(&format!("{id} was not confirmed in time, and cannot be taken back now: {error}")),
+        Err(error) => say(&report::overdue_still(id, &error.to_string())),
     }
     Ok(())
 }
@@ -104,13 +101,7 @@ pub(super) fn confirm() -> Result<ExitCode, Failure> {
     if watch::systemd_runs() {
         watch::stop_timer(&reported.begin.id);
     }
-    let id = &reported.begin.id;
-    let text = format!(
-        "{} of {id} kept until the machine boots; linerate tune rollback {id} restores what was there, linerate tune \
-         export keeps what is set over a boot\n",
-        report::counted(reported.made.len(), "setting"),
-    );
-    printing::print(&text)?;
+    printing::print(&report::confirmed(&reported.begin.id, reported.made.len()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -153,11 +144,15 @@ fn unknown(id: &str, error: TuneError) -> Failure {
 }
 
 pub(super) fn undone(rolled: &Rolled) -> String {
-    report::rolled(report::TakenBack {
+    report::rolled(taken_back(rolled))
+}
+
+fn taken_back(rolled: &Rolled) -> report::TakenBack<'_> {
+    report::TakenBack {
         id: &rolled.id,
         undone: &rolled.undone,
         after_reboot: rolled.after_reboot,
         has_given_up: rolled.has_given_up,
         unrecorded: rolled.unrecorded.as_deref(),
-    })
+    }
 }

@@ -1,13 +1,12 @@
 //! The changes that lead to a profile, or to values given.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use linerate_host::apply::machine_hash;
 use linerate_host::{Root, setting};
 use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Space, SpaceIdentity};
 use linerate_record::site::Site;
-use linerate_report::tune::{Followers, planned};
+use linerate_report::tune::{Followers, planned, written};
 use linerate_settings::profiles::Profile;
 
 use super::flags::DiffFlags;
@@ -71,13 +70,10 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let machine = machine_hash(&root)?;
     let set = ChangeSet { schema: CHANGES_SCHEMA, machine, profile: name.to_owned(), changes: found.changes, spaces };
     let mut text = planned(&set, &followers(&root, &set), &found.left_out);
-    match &flags.output {
-        Some(path) => {
-            write(path, &set)?;
-            let _ = writeln!(text, "written to {}; linerate tune apply makes the changes", path.display());
-        }
-        None => text.push_str("nothing is written: name a file with -o\n"),
+    if let Some(path) = &flags.output {
+        write(path, &set)?;
     }
+    text.push_str(&written(flags.output.as_deref()));
     printing::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use linerate_record::knob::Space;
 use linerate_record::units::parse_duration;
 
+use crate::changes::space_named;
+
 const HELP: &str = "\
 A change is never made before the journal says on the disk what was there, and never without a watch that takes it
 back unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the
@@ -186,11 +188,7 @@ pub(super) struct WatchFlags {
 
 impl PlaceFlags {
     pub(super) fn space(&self) -> Space {
-        match (self.pid, &self.netns) {
-            (Some(pid), _) => Space::Pid(pid),
-            (None, Some(name)) => Space::Netns(name.clone()),
-            (None, None) => Space::Host,
-        }
+        space_named(self.pid, self.netns.as_deref())
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use linerate_host::apply::{self, Ground, Rolled, TuneError, since_boot_ms};
 use linerate_host::{container, watch};
 use linerate_record::journal::By;
+use linerate_report::tune as report;
 
 use super::acting::undone;
 use crate::failure::{Failure, code};
@@ -22,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Stays until changes are confirmed, or taken back, which is an error. Ctrl-C and SIGTERM take them back.
 pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Result<(), Failure> {
-    say("staying as their watch: Ctrl-C and SIGTERM take them back at once");
+    say(report::STAYING);
     if container::confined().is_some() {
-        say(&format!("a container that is killed takes nothing back: linerate tune rollback {id} does then"));
+        say(&report::staying_in_container(id));
     }
     loop {
         // What cannot be read for a moment is read by the watch when the time is over.
         if let Ok(reported) = ground.state.read(id) {
             if reported.confirmed_ms.is_some() {
-                printing::print("confirmed: they stay until the machine boots\n")?;
+                printing::print(report::CONFIRMED)?;
                 return Ok(());
             }
             if let Some((by, _, _)) = reported.closed {

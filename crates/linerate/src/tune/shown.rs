@@ -85,7 +85,7 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
                 Ok(reported) => {
                     text.push_str(&report::application(&application(&reported, &root(reported.begin.root.as_deref()))))
                 }
-                Err(error) => text.push_str(&format!("{id}  {error}\n")),
+                Err(error) => text.push_str(&report::unreadable(id, &error.to_string())),
             }
         }
         if text.is_empty() {

@@ -7,10 +7,10 @@ use crate::layout::Geometries;
 use crate::layout::objects::{Footprint, footprint, shards_read};
 
 /// What reads or writes of objects of a size cost, per client byte.
-pub(super) struct Costs {
+pub(super) struct Costs<'a> {
+    /// Of the same pools, with the pool of each group.
+    geometries: &'a Geometries,
     pools: Vec<PoolCost>,
-    /// The pool of each group, in the site's order.
-    of_groups: Vec<usize>,
     /// From clients, and to them: the same whichever pool an object is on.
     pub(super) request_bytes: f64,
     pub(super) response_bytes: f64,
@@ -35,17 +35,16 @@ pub(super) struct PoolCost {
     sent_bytes: f64,
 }
 
-impl Costs {
+impl<'a> Costs<'a> {
     /// `object_bytes` and data shards are not 0.
-    pub(super) fn of(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool, strain: Strain) -> Self {
-        let of_groups: Vec<usize> = (0..site.groups.len()).map(|place| geometries.pool_of(place)).collect();
+    pub(super) fn of(site: &Site, geometries: &'a Geometries, object_bytes: u64, reads: bool, strain: Strain) -> Self {
         let mut shares = vec![0.0; geometries.pools().len()];
-        for ((group, holds), &pool) in site.groups.iter().zip(placement(site)).zip(&of_groups) {
-            shares[pool] += f64::from(group.count) * holds;
+        for (place, (group, holds)) in site.groups.iter().zip(placement(site)).enumerate() {
+            shares[geometries.pool_of(place)] += f64::from(group.count) * holds;
         }
         let mut costs = Costs {
+            geometries,
             pools: Vec::with_capacity(shares.len()),
-            of_groups,
             request_bytes: 0.0,
             response_bytes: 0.0,
             moved_bytes: 0.0,
@@ -80,7 +79,7 @@ impl Costs {
     }
 
     pub(super) fn pool_of(&self, group: usize) -> usize {
-        self.of_groups.get(group).copied().unwrap_or(0)
+        self.geometries.pool_of(group)
     }
 
     /// Share of the site's objects that a pool has, by bytes.

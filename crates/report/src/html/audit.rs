@@ -6,7 +6,7 @@ use linerate_record::audit::{Audit, AuditFinding};
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, Row, Section, exact, named};
+use super::sheet::{self, FindingRow, Row, Section, exact, named};
 use crate::words::{self, audit as reported};
 
 /// The page: findings, what never reaches an engine, every difference, what could not be read, what was assumed.
@@ -26,24 +26,12 @@ pub(crate) fn page(audit: &Audit) -> String {
 }
 
 fn findings(findings: &[AuditFinding]) -> String {
-    if findings.is_empty() {
-        return "<p class=\"none\">None.</p>\n".to_owned();
-    }
-    let mut html = String::from("<ul class=\"findings\">\n");
-    for finding in findings {
-        let severity = words::severity(finding.severity);
-        let _ = writeln!(
-            html,
-            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span> {}</p>\
-             <div><p class=\"claim\">{}</p>{}{}</div></li>",
-            words::confidence(finding.confidence),
-            escaped(&finding.claim),
-            named("Evidence", &finding.evidence),
-            named("Remedy", &finding.remedy),
-        );
-    }
-    html.push_str("</ul>\n");
-    html
+    sheet::findings(findings.iter().map(|finding| FindingRow {
+        severity: finding.severity,
+        beside: format!(" {}", words::confidence(finding.confidence)),
+        claim: &finding.claim,
+        below: [named("Evidence", &finding.evidence), named("Remedy", &finding.remedy)].concat(),
+    }))
 }
 
 fn unreached(audit: &Audit) -> String {

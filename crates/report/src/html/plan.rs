@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::PLAN_SCRIPT;
 use super::markup::{self, escaped, table};
-use super::sheet::{self, ASSUMED, Row, Section, exact, named};
+use super::sheet::{self, ASSUMED, FindingRow, Row, Section, exact, named};
 use crate::words::{self, model};
 
 /// The page: a verdict per work, findings, every ceiling with its formula, the curves over requests
@@ -122,24 +122,19 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
 }
 
 fn findings(findings: &[PlanFinding]) -> String {
-    if findings.is_empty() {
-        return "<p class=\"none\">None.</p>\n".to_owned();
-    }
-    let mut html = String::from("<ul class=\"findings\">\n");
-    for finding in findings {
-        let severity = words::severity(finding.severity);
-        let _ = writeln!(
-            html,
-            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span></p>\
-             <div><p class=\"claim\">{}</p>{}{}{}</div></li>",
-            escaped(&finding.claim),
-            named("Evidence", &finding.evidence),
-            named("Remedy", &finding.remedy),
-            named("Source", &finding.source),
-        );
-    }
-    html.push_str("</ul>\n");
-    html
+    sheet::findings(findings.iter().map(|finding| {
+        FindingRow {
+            severity: finding.severity,
+            beside: String::new(),
+            claim: &finding.claim,
+            below: [
+                named("Evidence", &finding.evidence),
+                named("Remedy", &finding.remedy),
+                named("Source", &finding.source),
+            ]
+            .concat(),
+        }
+    }))
 }
 
 const CEILING_HEADS: [&str; 7] = [

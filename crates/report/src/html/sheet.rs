@@ -3,8 +3,11 @@
 
 use std::fmt::{Display, Write as _};
 
+use linerate_record::finding::Severity;
+
 use super::markup::{escaped, json_in_script};
 use super::{PAGE_SCRIPT, STYLE, UPLOT, UPLOT_LICENSE, UPLOT_STYLE, filled};
+use crate::words;
 
 const FRAME: &str = include_str!("../../assets/frame.html");
 
@@ -61,6 +64,34 @@ pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str,
         view,
         script,
     })
+}
+
+/// A finding in a list of them.
+pub(super) struct FindingRow<'f> {
+    pub(super) severity: Severity,
+    /// What stands beside the severity: as HTML, with a blank before it.
+    pub(super) beside: String,
+    pub(super) claim: &'f str,
+    /// What is below the claim, as HTML.
+    pub(super) below: String,
+}
+
+/// A list of findings; a word where there is none.
+pub(super) fn findings<'f>(all: impl ExactSizeIterator<Item = FindingRow<'f>>) -> String {
+    if all.len() == 0 {
+        return "<p class=\"none\">None.</p>\n".to_owned();
+    }
+    let mut html = String::from("<ul class=\"findings\">\n");
+    for FindingRow { severity, beside, claim, below } in all {
+        let (severity, claim) = (words::severity(severity), escaped(claim));
+        let _ = writeln!(
+            html,
+            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span>{beside}</p>\
+             <div><p class=\"claim\">{claim}</p>{below}</div></li>",
+        );
+    }
+    html.push_str("</ul>\n");
+    html
 }
 
 /// A heading with facts below it.

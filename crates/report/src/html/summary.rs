@@ -9,6 +9,7 @@ use linerate_record::run::LoadRequest;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
 use super::markup::{Cells, Exact, escaped};
+use super::sheet::{self, FindingRow};
 use crate::words;
 
 /// The run's name, state and circumstances.
@@ -165,26 +166,17 @@ fn knee_line(knee: &Knee) -> String {
 
 /// What there is to say, most severe first, as the view has it.
 pub(super) fn findings(findings: &[Finding]) -> String {
-    if findings.is_empty() {
-        return "<p class=\"none\">None.</p>\n".to_owned();
-    }
-    let mut html = String::from("<ul class=\"findings\">\n");
-    for finding in findings {
-        let severity = words::severity(finding.severity);
+    sheet::findings(findings.iter().map(|finding| {
         let about = words::points(finding);
         let about = if about.is_empty() { about } else { format!(" · {about}") };
-        let _ = writeln!(
-            html,
-            "<li class=\"{severity}\"><p class=\"rank\"><span class=\"tag {severity}\">{severity}</span> {}{about}</p>\
-             <div><p class=\"claim\">{}</p>{}{}</div></li>",
-            words::confidence(finding.confidence),
-            escaped(&finding.claim),
-            reported_if_any("Evidence", &finding.evidence),
-            reported_if_any("Remedy", &finding.remedy),
-        );
-    }
-    html.push_str("</ul>\n");
-    html
+        FindingRow {
+            severity: finding.severity,
+            beside: format!(" {}{about}", words::confidence(finding.confidence)),
+            claim: &finding.claim,
+            below: [reported_if_any("Evidence", &finding.evidence), reported_if_any("Remedy", &finding.remedy)]
+                .concat(),
+        }
+    }))
 }
 
 fn reported_if_any(name: &str, text: &str) -> String {

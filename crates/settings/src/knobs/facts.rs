@@ -23,6 +23,22 @@ pub(crate) fn advice(value: impl Display, why: impl Into<String>) -> Option<Advi
     Some(Advice { value: value.to_string(), why: why.into() })
 }
 
+/// No advice: a row that is told, and left alone.
+pub(crate) fn nothing(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+    None
+}
+
+/// What a NIC can do itself.
+pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<Advice> {
+    nic(snapshot, place)?;
+    advice("on", "work for the NIC and not for each byte or packet here")
+}
+
+/// A bound on requests to the API server: one value from 100 nodes on, another below.
+pub(crate) fn of_large_cluster(site: &Site, large: u32, small: u32) -> Option<Advice> {
+    advice(if site.nodes() >= 100 { large } else { small }, "pods of large clusters come in thousands")
+}
+
 /// At least a value: what is there already stays where it is more. For bounds that cost nothing until reached.
 pub(crate) fn at_least(
     snapshot: &Snapshot,

@@ -157,14 +157,8 @@ fn finer(site: &Site) -> Vec<Fault> {
             _ => &EVERY_LINK,
         };
         FACTORS.map(|share| Fault {
-            id: "slow-node-link",
-            what: format!("{name} carries {} of what it should", percent(share)),
             cost: of_factors(3.5),
-            parts: Parts::NODE.and(link),
-            shown_by: ReadingId::EachWay,
-            befall: |_, _| {},
-            wound: Wound::default(),
-            hold: Some(Hold::Links { resources, share }),
+            ..slow_link(format!("{name} carries {} of what it should", percent(share)), link, resources, share)
         })
     });
     let processors = FACTORS.iter().filter(|share| !PROCESSORS.contains(share)).map(|&share| processors(share));
@@ -185,16 +179,23 @@ fn one_way(name: &str, link: Parts) -> impl Iterator<Item = Fault> {
         _ => (way, both),
     });
     let name = name.to_owned();
-    ways.into_iter().flat_map(|way| [0.5, 0.25].map(|share| (way, share))).map(move |((way, resources), share)| Fault {
+    ways.into_iter().flat_map(|way| [0.5, 0.25].map(|share| (way, share))).map(move |((way, resources), share)| {
+        slow_link(format!("{name} {way} at {}", percent(share)), link, resources, share)
+    })
+}
+
+/// Links of a node of which a share is left.
+fn slow_link(what: String, link: Parts, resources: &'static [Resource], share: f64) -> Fault {
+    Fault {
         id: "slow-node-link",
-        what: format!("{name} {way} at {}", percent(share)),
+        what,
         cost: 3.5,
         parts: Parts::NODE.and(link),
         shown_by: ReadingId::EachWay,
         befall: |_, _| {},
         wound: Wound::default(),
         hold: Some(Hold::Links { resources, share }),
-    })
+    }
 }
 
 /// One drive of the first kind becomes a kind of its own.

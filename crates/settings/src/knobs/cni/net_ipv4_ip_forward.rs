@@ -1,9 +1,8 @@
 //! `net.ipv4.ip_forward`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
-use linerate_record::site::Site;
+use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
 
-use crate::knobs::KnobRow;
+use crate::knobs::{KnobRow, facts};
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -26,9 +25,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: Some("the CNI"),
     },
-    advise,
+    advise: facts::nothing,
 };
-
-fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    None
-}

@@ -1,9 +1,8 @@
 //! `dns.endpoint_slices`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
-use linerate_record::site::Site;
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
 
-use crate::knobs::KnobRow;
+use crate::knobs::{KnobRow, facts};
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -25,9 +24,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["EndpointSlice"],
         owned_by: None,
     },
-    advise,
+    advise: facts::nothing,
 };
-
-fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    None
-}

@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(if site.nodes() >= 100 { 300 } else { 100 }, "pods of large clusters come in thousands")
+    facts::of_large_cluster(site, 300, 100)
 }

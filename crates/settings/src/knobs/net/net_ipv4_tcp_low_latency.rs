@@ -1,9 +1,8 @@
 //! `net.ipv4.tcp_low_latency`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
-use linerate_record::site::Site;
+use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
 
-use crate::knobs::KnobRow;
+use crate::knobs::{KnobRow, facts};
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -33,12 +32,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: None,
     },
-    advise,
+    advise: facts::nothing,
 };
-
-fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    None
-}
 
 #[cfg(test)]
 mod tests {

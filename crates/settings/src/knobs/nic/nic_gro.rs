@@ -33,6 +33,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::nic(snapshot, place)?;
-    facts::advice("on", "work for the NIC and not for each byte or packet here")
+    facts::left_to_nic(snapshot, place)
 }

@@ -1,9 +1,8 @@
 //! `nic.xps_cpus`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
-use linerate_record::site::Site;
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
 
-use crate::knobs::KnobRow;
+use crate::knobs::{KnobRow, facts};
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -27,9 +26,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["XPS"],
         owned_by: None,
     },
-    advise,
+    advise: facts::nothing,
 };
-
-fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    None
-}

@@ -1,0 +1,232 @@
+//! A load in words, before it begins: for whoever must consent to it, and for a dry run.
+
+use std::fmt::Write as _;
+
+use linerate_record::load::{Levels, Load, Server};
+use linerate_record::units::{Bytes, bytes_iec, count, duration_ns};
+
+/// What a load writes before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WrittenBefore {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: f64,
+}
+
+/// A run that is not begun.
+#[derive(Clone, Copy, Debug)]
+pub struct ForetoldRun<'r> {
+    /// What it would do.
+    pub load: &'r Load,
+    /// Its name.
+    pub id: &'r str,
+    /// What it would write before.
+    pub before: WrittenBefore,
+    /// The longest that its points take.
+    pub most_ms: u64,
+    /// What consent it will want, if any.
+    pub consent: Option<&'r str>,
+    /// What must be said of it.
+    pub notes: &'r [String],
+}
+
+/// What a run would do.
+#[must_use]
+pub fn dry_run(of: &ForetoldRun<'_>) -> String {
+    let (load, id) = (of.load, of.id);
+    let target = target_in_words(load);
+    let (bucket, prefix) = (&load.endpoint.bucket, &load.endpoint.prefix);
+    let place = if load.objects.list_existing {
+        format!("s3://{bucket}/{prefix}, what is there")
+    } else {
+        format!("s3://{bucket}/{prefix}linerate-{id}-xxxxxxxx/, with random digits for each x")
+    };
+    let mut text = format!("target   {target}\nobjects  {place}\nload     {}\n", load_in_words(load, of.before));
+    for work in &load.work {
+        for size in &work.sizes {
+            let _ = writeln!(text, "           {} {size}", work.workload);
+        }
+    }
+    let _ = writeln!(text, "writes   {}", written_in_words(load, of.before).trim_start_matches("written: "));
+    let time = duration_ns(of.most_ms as f64 * 1e6);
+    let _ = writeln!(text, "time     at most {time}, beside what is written before, deleted after, and ceilings");
+    if let Some(why) = of.consent {
+        let _ = writeln!(text, "consent  {why}");
+    }
+    for note in of.notes {
+        let _ = writeln!(text, "note     {note}");
+    }
+    text.push_str("nothing was reached, written or deleted\n");
+    text
+}
+
+/// The load and what it writes in words, for whoever must consent to it.
+#[must_use]
+pub fn in_words(load: &Load, before: WrittenBefore) -> String {
+    let (what, cap, written) = (what_in_words(load), cap_in_words(load, before), written_in_words(load, before));
+    format!("{what} would load it {cap}; {written}")
+}
+
+/// The target in words.
+fn target_in_words(load: &Load) -> String {
+    match &load.endpoint.server {
+        Server::Hosts { authorities, .. } => authorities.join(", "),
+        Server::Own { kind, .. } => format!("linerate's own {kind} target, started for the run"),
+    }
+}
+
+fn load_in_words(load: &Load, before: WrittenBefore) -> String {
+    format!("{}, {}", what_in_words(load), cap_in_words(load, before))
+}
+
+fn cap_in_words(load: &Load, before: WrittenBefore) -> String {
+    match &load.levels {
+        Levels::Rates { per_s, .. } => {
+            let rate = count(per_s.last().copied().unwrap_or(0.0));
+            let beside = if before.objects > 0 { ", and as fast as it can before and after" } else { "" };
+            format!("with up to {rate} requests per second{beside}")
+        }
+        _ if load.max_rate.is_some() => "capped by --max-rate".to_owned(),
+        _ => "as fast as it can".to_owned(),
+    }
+}
+
+fn what_in_words(load: &Load) -> String {
+    let names: Vec<String> = load.work.iter().map(|work| work.workload.to_string()).collect();
+    let (names, most) = (names.join(", "), load.levels.highest());
+    let (series, largest) = (load.series(), Bytes(load.largest_bytes()));
+    let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let points = |n: usize| many(n, "point", "points");
+    let searches = many(series, "search", "searches");
+    let what = match &load.levels {
+        Levels::Given(all) => format!("{} of {names}", points(series * all.len())),
+        Levels::Rates { per_s, .. } => format!("{} of {names}", points(series * per_s.len())),
+        Levels::HighestRate { .. } => format!("{searches} for the highest rate of {names}"),
+        Levels::Searched { .. } => format!("{searches} for the knee of {names}"),
+    };
+    let in_flight = many(most as usize, "request", "requests");
+    format!("{what} with up to {in_flight} in flight and objects up to {largest}")
+}
+
+/// What would be written, in words.
+fn written_in_words(load: &Load, before: WrittenBefore) -> String {
+    let WrittenBefore { objects, bytes } = before;
+    let before = (objects > 0).then(|| {
+        let deletes = load.work.iter().any(|work| work.workload.deletes_only());
+        let again = if deletes { ", those to delete anew for each point" } else { "" };
+        format!("{} in {objects} objects beforehand{again}", bytes_iec(bytes))
+    });
+    let writing = load.work.iter().filter(|work| work.workload.writes());
+    let writing: Vec<String> = writing.map(|work| work.workload.to_string()).collect();
+    let by_load = (!writing.is_empty()).then(|| format!("by {} what the target takes in its time", writing.join(", ")));
+    let all: Vec<String> = before.into_iter().chain(by_load).collect();
+    let end = if load.objects.noclear { "which stays" } else { "which is deleted again" };
+    if all.is_empty() {
+        "nothing would be written".to_owned()
+    } else {
+        format!("written: {}, {end}", all.join(" and "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::load::{
+        BodyOptions, Endpoint, HostSelect, Lookup, Objects, OwnTarget, Payload, Precision, Spacing, Stops, Time,
+        Unique, WarmUp, WorkloadSizes, Write,
+    };
+
+    use super::*;
+
+    /// A load of these operations on objects of these sizes.
+    fn load(ops: &[&str], sizes: &[&str], levels: Levels) -> Load {
+        let sizes: Vec<_> = sizes.iter().map(|size| size.parse().unwrap()).collect();
+        let work = |op: &&str| WorkloadSizes { workload: op.parse().unwrap(), sizes: sizes.clone() };
+        Load {
+            endpoint: Endpoint {
+                server: Server::Hosts { authorities: vec!["a:9000".into(), "b:9000".into()], every_address: false },
+                tls: None,
+                anonymous: false,
+                region: String::new(),
+                bucket: "bucket".into(),
+                prefix: "under/".into(),
+                lookup: Lookup::Path,
+                host_select: HostSelect::RoundRobin,
+                source: None,
+                pid: None,
+                memory_bytes: None,
+            },
+            work: ops.iter().map(work).collect(),
+            objects: Objects { count: None, write: Write::Put, list_existing: false, noclear: false },
+            bodies: BodyOptions {
+                payload: Payload::Unsigned,
+                unique: Unique::Tail,
+                part_bytes: 8 << 20,
+                part_concurrent: 4,
+                range_bytes: None,
+                verify: false,
+            },
+            levels,
+            max_rate: None,
+            threads: None,
+            time: Time { duration_ns: 1, warmup_ns: WarmUp(None), precision: Precision(None) },
+            stops: Stops { timeout_ns: 1, retries: 0, error_limit: None, canary: None },
+        }
+    }
+
+    const NOTHING: WrittenBefore = WrittenBefore { objects: 0, bytes: 0.0 };
+
+    #[test]
+    fn a_dry_run_says_what_would_be_reached_and_written_and_that_nothing_was() {
+        let load = load(&["get", "put"], &["1MiB", "4KiB"], Levels::Searched { highest: 256 });
+        let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0 };
+        let notes = ["what is odd of it".to_owned()];
+        let of =
+            ForetoldRun { load: &load, id: "x", before, most_ms: 480_000, consent: Some("it asks"), notes: &notes };
+        assert_eq!(
+            dry_run(&of),
+            "target   a:9000, b:9000\n\
+             objects  s3://bucket/under/linerate-x-xxxxxxxx/, with random digits for each x\n\
+             load     4 searches for the knee of get, put with up to 256 requests in flight and objects up to 1 MiB, \
+             as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
+             writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, which is \
+             deleted again\n\
+             time     at most 8 min 00 s, beside what is written before, deleted after, and ceilings\n\
+             consent  it asks\nnote     what is odd of it\nnothing was reached, written or deleted\n"
+        );
+        let mut own = load.clone();
+        own.endpoint.server = Server::Own { kind: OwnTarget::Embedded, drive: None };
+        own.objects.list_existing = true;
+        own.work.truncate(1);
+        let text = dry_run(&ForetoldRun { load: &own, before: NOTHING, consent: None, notes: &[], ..of });
+        for part in [
+            "target   linerate's own embedded target, started for the run\n",
+            "objects  s3://bucket/under/, what is there\n",
+            "writes   nothing would be written\n",
+            "and ceilings\nnothing was reached",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn who_must_consent_is_told_how_much_and_how_fast() {
+        let rates = Levels::Rates { concurrency: 64, spacing: Spacing::Constant, per_s: vec![10.0, 20.0], slo: None };
+        let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64 };
+        assert_eq!(
+            in_words(&load(&["get"], &["1MiB"], rates.clone()), before),
+            "2 points of get with up to 64 requests in flight and objects up to 1 MiB would load it with up to 20 \
+             requests per second, and as fast as it can before and after; written: 512 MiB in 512 objects beforehand, \
+             which is deleted again"
+        );
+        let mut kept = load(&["delete"], &["1MiB"], Levels::Given(vec![1]));
+        (kept.objects.noclear, kept.max_rate) = (true, Some("10/s".parse().unwrap()));
+        assert_eq!(
+            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64 }),
+            "1 point of delete with up to 1 request in flight and objects up to 1 MiB would load it capped by \
+             --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each point, which stays"
+        );
+        let put = in_words(&load(&["put"], &["1MiB"], rates), NOTHING);
+        assert!(put.contains("20 requests per second; written: by put what the target takes in its time"), "{put}");
+    }
+}
