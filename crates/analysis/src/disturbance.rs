@@ -14,6 +14,9 @@ use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
 /// Share of all processors that other programs have, from which it is told.
 pub const MUCH_FOREIGN: f64 = 0.25;
 
+/// The same, from which others are named beside linerate and the target: less is within what clocks and looks differ by.
+const SOME_FOREIGN: f64 = 0.02;
+
 /// Share of processor time that the hypervisor takes, from which it is told of a point.
 pub const MUCH_STOLEN: f64 = 0.05;
 
@@ -145,6 +148,11 @@ impl Others {
     /// Processors that other programs had, where that is much.
     pub(crate) fn much_foreign(&self) -> Option<f64> {
         self.foreign.filter(|&foreign| foreign >= MUCH_FOREIGN * self.cpus)
+    }
+
+    /// Processors that other programs had, where they are a share worth naming.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.foreign.filter(|&foreign| foreign >= SOME_FOREIGN * self.cpus)
     }
 
     /// Whether a point must have suffered, and not only may.

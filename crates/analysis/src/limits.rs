@@ -146,10 +146,12 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
             remedy: "name the target's process (--target-pid), to set it apart from others".into(),
         });
     };
+    let who = others.share().map_or("client and target", |_| "client, target and other programs");
+    let rest = others.share().map(|cores| format!(", other programs {cores:.2}{}", others.named())).unwrap_or_default();
     Some(SeriesLimit {
         bound: Bottleneck::Machine,
-        claim: "this machine's processors are the bottleneck: client and target share them".into(),
-        evidence: format!("{used}, the target {target:.2}"),
+        claim: format!("this machine's processors are the bottleneck: {who} share them"),
+        evidence: format!("{used}, the target {target:.2}{rest}"),
         remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
 }
