@@ -538,6 +538,7 @@ mod tests {
             size,
             measure,
             points,
+            pooled: Vec::new(),
             knee: None,
             scaling: None,
             sustained: None,

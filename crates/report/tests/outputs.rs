@@ -367,6 +367,26 @@ fn the_page_stays_small_whatever_the_run() {
 }
 
 #[test]
+fn latencies_beside_the_best_are_of_all_of_its_visits() {
+    let mut view = fixture::usual();
+    let series = &mut view.series[0];
+    let best = series.best_point().unwrap().clone();
+    let (mut all, mut again) = (best.clone(), best);
+    again.point = 900;
+    (all.total.p50_ns, all.total.p99_ns) = (1_110_000, 22_200_000);
+    series.points.push(again);
+    series.points.sort_by_key(|point| point.concurrency);
+    series.pooled = vec![all];
+    view.series.truncate(1);
+    view.sum_up();
+    let (page, text) = (html(&view), render(&view, PLAIN));
+    let card = page.split("<p class=\"at\">").nth(1).unwrap().split("</p>").next().unwrap();
+    assert!(card.ends_with("2 visits together · p50 <b>1.11 ms</b> · p99 <b>22.2 ms</b>"), "{card}");
+    let sure = text.split("   sure ").nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(sure.contains("p99 22.2 ms"), "{sure}");
+}
+
+#[test]
 fn tables_hold_the_figures_without_a_script() {
     let view = fixture::usual();
     let page = html(&view);
