@@ -14,7 +14,7 @@ use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
 /// Share of all processors that other programs have, from which it is told.
 pub const MUCH_FOREIGN: f64 = 0.25;
 
-/// The same, from which others are named beside linerate and the target: less is within what clocks and looks differ by.
+/// The same, from which others are named beside linerate and the target. Clocks and looks differ by less.
 const SOME_FOREIGN: f64 = 0.02;
 
 /// Share of processor time that the hypervisor takes, from which it is told of a point.

@@ -531,7 +531,6 @@ mod tests {
         };
         let points = (0..).zip(points).map(of).collect();
         let (workload, size, measure) = ("get".to_owned(), "4KiB".to_owned(), crate::view::Measure::Requests);
-        let summary = crate::view::Summary::default();
         Series {
             range_bytes: None,
             workload,
@@ -543,7 +542,7 @@ mod tests {
             scaling: None,
             sustained: None,
             limit: None,
-            summary,
+            summary: crate::view::Summary::default(),
         }
     }
 
