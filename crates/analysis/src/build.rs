@@ -1,6 +1,7 @@
 //! From the records of a run to its view.
 
 mod clients;
+mod pooled;
 mod shape;
 mod tails;
 /// What each GET of a workload reads, where that is a range.
@@ -43,7 +44,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         decoded.push((begin, intervals));
     }
     for (begin, intervals) in &decoded {
-        let Some(mut point) = point(records, begin, intervals)? else { continue };
+        let Some(mut point) = point(records, begin, intervals, None)? else { continue };
         point.machine_busy = limits::machine_busy(&machine_samples, intervals);
         let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
         match begin.purpose {
@@ -66,6 +67,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
                 size,
                 measure: Measure::Bytes,
                 points: vec![point],
+                pooled: Vec::new(),
                 knee: None,
                 scaling: None,
                 sustained: None,
@@ -81,6 +83,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
             (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
         });
         one.measure = measure(&one.points);
+        one.pooled = pooled::pooled(one, &decoded, records, &machine_samples)?;
         // The concurrency of an open loop is a bound, not a load.
         if one.points.iter().all(|p| p.open.is_none()) {
             one.knee = shape::knee(one);
@@ -192,8 +195,14 @@ fn summed<'a>(rows: impl IntoIterator<Item = &'a IntervalRow>) -> Result<Interva
     Ok(sum)
 }
 
-/// The figures of one point, or `None` where it has no whole interval outside its warm-up.
-fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Result<Option<Point>, DecodeError> {
+/// The figures of one point, or `None` where it has no whole interval outside its warm-up. Whether it was steady is
+/// looked for unless it is `known`, as of several visits together.
+fn point(
+    records: &Records,
+    begin: &PointBegin,
+    intervals: &[&Interval],
+    known: Option<bool>,
+) -> Result<Option<Point>, DecodeError> {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup && i.to_ms > i.from_ms).collect();
     if measured.is_empty() {
         return Ok(None);
@@ -206,7 +215,8 @@ fn point(records: &Records, begin: &PointBegin, intervals: &[&Interval]) -> Resu
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
-    let steady = begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
+    let settled = || begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
+    let steady = known.unwrap_or_else(settled);
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.

@@ -1,5 +1,7 @@
 //! Differences of readings: what a machine did between two instants.
 
+use std::collections::BTreeMap;
+
 use linerate_record::reading::{CpuTimes, DiskCounters, NicCounters, Reading};
 use linerate_record::run::Interval;
 
@@ -100,12 +102,19 @@ fn disk(name: &str, a: &Reading, b: &Reading, rate: &impl Fn(u64, u64) -> f64) -
 /// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second
 /// before it.
 pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interval]) -> Vec<&'a MachineSample> {
-    let measured = || intervals.iter().filter(|i| !i.warmup);
-    let (Some(from), Some(to)) = (measured().map(|i| i.from_ms).min(), measured().map(|i| i.to_ms).max()) else {
-        return Vec::new();
-    };
-    let inside = |s: &&MachineSample| s.at_ms > from + 300 && s.at_ms <= to + 300;
+    let spans = spans(intervals);
+    let inside = |s: &&MachineSample| spans.iter().any(|(from, to)| s.at_ms > from + 300 && s.at_ms <= to + 300);
     samples.iter().filter(inside).collect()
+}
+
+/// From when to when each point was measured of which these are the intervals.
+pub(crate) fn spans(intervals: &[&Interval]) -> Vec<(u64, u64)> {
+    let mut spans = BTreeMap::<u32, (u64, u64)>::new();
+    for one in intervals.iter().filter(|i| !i.warmup) {
+        let (from, to) = spans.entry(one.point).or_insert((one.from_ms, one.to_ms));
+        (*from, *to) = ((*from).min(one.from_ms), (*to).max(one.to_ms));
+    }
+    spans.into_values().collect()
 }
 
 #[cfg(test)]

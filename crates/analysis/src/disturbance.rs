@@ -7,12 +7,15 @@
 use linerate_record::reading::{ProcessorLook, QuotaPeriods};
 use linerate_record::run::Interval;
 
-use crate::counters::samples_of;
+use crate::counters::{samples_of, spans};
 use crate::records::Records;
 use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
 
 /// Share of all processors that other programs have, from which it is told.
 pub const MUCH_FOREIGN: f64 = 0.25;
+
+/// The same, from which others are named beside linerate and the target. Clocks and looks differ by less.
+const SOME_FOREIGN: f64 = 0.02;
 
 /// Share of processor time that the hypervisor takes, from which it is told of a point.
 pub const MUCH_STOLEN: f64 = 0.05;
@@ -76,19 +79,19 @@ pub(crate) fn of_point(
 /// Looks that fall into the measured part of a point, each with the share of it that does; none where they are of less
 /// than half of it.
 fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a ProcessorLook, f64)> {
-    let measured = || intervals.iter().filter(|i| !i.warmup);
-    let from = measured().map(|i| i.from_ms).min().unwrap_or(0);
-    let to = measured().map(|i| i.to_ms).max().unwrap_or(0);
+    let spans = spans(intervals);
     let mut seen_ms = 0;
     let mut looks = Vec::new();
     for reading in &records.readings {
         let Some(look) = reading.look.as_ref().filter(|look| look.over_ms > 0) else { continue };
         let begun = reading.at_ms.saturating_sub(look.over_ms);
-        let shared = reading.at_ms.min(to).saturating_sub(begun.max(from));
+        let inside = |&(from, to): &(u64, u64)| reading.at_ms.min(to).saturating_sub(begun.max(from));
+        let shared = spans.iter().map(inside).fold(0, u64::saturating_add);
         seen_ms = shared.saturating_add(seen_ms);
         looks.extend((shared > 0).then(|| (look, (shared as f64 / look.over_ms as f64).min(1.0))));
     }
-    if (seen_ms as f64) < SEEN_MIN * to.saturating_sub(from) as f64 { Vec::new() } else { looks }
+    let all_ms: u64 = spans.iter().map(|(from, to)| to.saturating_sub(*from)).fold(0, u64::saturating_add);
+    if (seen_ms as f64) < SEEN_MIN * all_ms as f64 { Vec::new() } else { looks }
 }
 
 fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point) {
@@ -145,6 +148,11 @@ impl Others {
     /// Processors that other programs had, where that is much.
     pub(crate) fn much_foreign(&self) -> Option<f64> {
         self.foreign.filter(|&foreign| foreign >= MUCH_FOREIGN * self.cpus)
+    }
+
+    /// Processors that other programs had, where they are a share worth naming.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.foreign.filter(|&foreign| foreign >= SOME_FOREIGN * self.cpus)
     }
 
     /// Whether a point must have suffered, and not only may.

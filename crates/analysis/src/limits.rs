@@ -48,12 +48,14 @@ pub fn find(
     samples: &[MachineSample],
 ) -> Option<SeriesLimit> {
     let measure = series.measure;
-    let best = series.typical()?;
+    let best = series.best_point()?;
     // Without the client's processor time, nothing can be said of who waited for whom.
     if best.requests == 0 || best.client_busy.is_none() {
         return None;
     }
-    let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == best.point).collect();
+    let visits: Vec<&Point> = series.visits_of(best).collect();
+    let is_of_visit = |i: &&Interval| visits.iter().any(|visit| visit.point == i.point);
+    let intervals: Vec<&Interval> = records.intervals.iter().filter(is_of_visit).collect();
     let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
     open_loop::limit(best, &records.manifest.asked)
         .or_else(|| rate_cap(best, &intervals, records))
@@ -62,14 +64,14 @@ pub fn find(
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
         .or_else(|| machine(best, &others, records))
-        .or_else(|| (!was_lost(best, &intervals)).then(|| target(best, ceiling, measure)))
+        .or_else(|| (!visits.iter().any(|visit| was_lost(visit, &intervals))).then(|| target(best, ceiling, measure)))
 }
 
-/// Whether the target was lost for a part of the point, or answered nothing but errors: what it gave then is no limit
-/// of it.
-fn was_lost(best: &Point, intervals: &[&Interval]) -> bool {
-    let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup).collect();
-    lost_ms(best, &measured) + wrong_ms(best, &measured) > 0
+/// Whether the target was lost for a part of a visit, or answered nothing but errors: what it gave then is no limit of
+/// it.
+fn was_lost(visit: &Point, intervals: &[&Interval]) -> bool {
+    let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| i.point == visit.point && !i.warmup).collect();
+    lost_ms(visit, &measured) + wrong_ms(visit, &measured) > 0
 }
 
 fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {
@@ -146,10 +148,12 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
             remedy: "name the target's process (--target-pid), to set it apart from others".into(),
         });
     };
+    let who = others.share().map_or("client and target", |_| "client, target and other programs");
+    let rest = others.share().map(|cores| format!(", other programs {cores:.2}{}", others.named())).unwrap_or_default();
     Some(SeriesLimit {
         bound: Bottleneck::Machine,
-        claim: "this machine's processors are the bottleneck: client and target share them".into(),
-        evidence: format!("{used}, the target {target:.2}"),
+        claim: format!("this machine's processors are the bottleneck: {who} share them"),
+        evidence: format!("{used}, the target {target:.2}{rest}"),
         remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
     })
 }

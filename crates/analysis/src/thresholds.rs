@@ -48,7 +48,7 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
 }
 
 fn of_series(series: &Series, fails: Fails) -> (bool, String) {
-    let Some(point) = series.typical() else { return (true, "nothing was measured".to_owned()) };
+    let Some(point) = series.best_point() else { return (true, "nothing was measured".to_owned()) };
     match fails {
         Fails::ThroughputBelow(bound) => {
             let (measure, bound) = match bound {

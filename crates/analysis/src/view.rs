@@ -127,6 +127,11 @@ pub struct Series {
     /// The points measured, by rising concurrency; one that was visited again has a point per visit. Points without a
     /// single whole interval are left out.
     pub points: Vec<Point>,
+    /// All visits of a concurrency as one point, for each that was visited again: bytes, requests, times and histograms
+    /// added up, throughput with the interval that knows what visits differ by. Its number is that of the visit whose
+    /// throughput is nearest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pooled: Vec<Point>,
     /// Where more concurrency stopped paying; absent with a single concurrency, or where nothing succeeded.
     pub knee: Option<Knee>,
     /// The Universal Scalability Law fitted to the points; absent with too few.

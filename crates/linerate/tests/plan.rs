@@ -296,7 +296,7 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     printed(&format!("import warp {} -o {}", recorded.display(), path.display()));
     let view = running::view(&path);
     let best = view.series[0].best().unwrap().mean;
-    let in_flight = view.series[0].typical().map(|point| u64::from(point.concurrency));
+    let in_flight = view.series[0].best_point().map(|point| u64::from(point.concurrency));
     let flags = format!("explain --site {} --run {} --format json", site("namespaces-4.yaml"), path.display());
     let explanation: Explanation = serde_json::from_str(&printed(&flags)).unwrap();
     let figures = &explanation.observations.figures;

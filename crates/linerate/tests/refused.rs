@@ -403,3 +403,29 @@ fn a_wrong_key_is_told_by_where_it_was_found() {
         assert!(code == Some(3) && said.contains(named), "{flags}: {said}");
     }
 }
+
+#[test]
+fn a_choice_of_hosts_is_told_to_have_no_effect_where_there_is_one() {
+    let told = "--host-select has no effect: it shares requests over several hosts, and there is one";
+    for (hosts, is_told) in
+        [("127.0.0.1:9", true), ("127.0.0.1:9,127.0.0.1:8", false), ("127.0.0.1:9 --resolve-host", false)]
+    {
+        let place = tempdir().unwrap();
+        let flags = format!("bench --host {hosts} --op put --concurrent 1 --host-select weighed --dry-run");
+        let (code, said) = said(typed(place.path(), &flags));
+        assert!(code == Some(0) && said.contains(told) == is_told, "{hosts}: {said}");
+    }
+}
+
+#[test]
+fn what_is_of_objects_that_a_run_writes_is_refused_beside_list_existing() {
+    for (flag, told) in [
+        ("--write multipart", "--write says how objects are written beforehand, and --list-existing reads what is"),
+        ("--noclear", "--noclear keeps what a run wrote, and --list-existing writes nothing: drop --noclear"),
+    ] {
+        let place = tempdir().unwrap();
+        let flags = format!("bench --host 127.0.0.1:9 --op get --concurrent 1 --list-existing {flag} --dry-run");
+        let (code, said) = said(typed(place.path(), &flags));
+        assert!(code == Some(2) && said.contains(told), "{flag}: {said}");
+    }
+}

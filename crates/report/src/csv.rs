@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use linerate_analysis::view::{ClientCeiling, ClientFigures, Latency, OpFigures, OpenLoop, Point, Series, View};
+use linerate_analysis::view::{
+    ClientCeiling, ClientFigures, Estimate, Latency, OpFigures, OpenLoop, Point, Series, View,
+};
 
 use crate::words;
 
@@ -123,14 +125,18 @@ impl Row<'_> {
         let point = self.point;
         let mut figures = self.begun(purpose);
         add(&mut figures, "ended", point.ended.map(words::ended_key));
-        add(&mut figures, "bytes_per_s_half_width_95", point.bytes_per_s.half_width_95);
-        add(&mut figures, "requests_per_s_half_width_95", point.requests_per_s.half_width_95);
-        add(&mut figures, "bytes_per_s", Some(point.bytes_per_s.mean));
+        // Where nothing succeeded or moved there is nothing that could vary.
+        let measured = point.requests > 0 || point.moved_bytes > 0;
+        let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| measured);
+        let of_bytes = half_width(&point.bytes_per_s).filter(|_| moved(point.bytes_per_s.mean).is_some());
+        add(&mut figures, "bytes_per_s_half_width_95", of_bytes);
+        add(&mut figures, "requests_per_s_half_width_95", half_width(&point.requests_per_s));
+        add(&mut figures, "bytes_per_s", moved(point.bytes_per_s.mean));
         add(&mut figures, "requests_per_s", Some(point.requests_per_s.mean));
         add(&mut figures, "requests", Some(point.requests));
         add(&mut figures, "bytes", Some(point.bytes));
         add(&mut figures, "errors", Some(point.error_count()));
-        add(&mut figures, "steady", Some(point.steady));
+        add(&mut figures, "steady", measured.then_some(point.steady));
         add(&mut figures, "retries", Some(point.retry_count()));
         add(&mut figures, "throttled", Some(point.throttled));
         add(&mut figures, "rested_share", Some(point.rested_share));
@@ -155,7 +161,7 @@ impl Row<'_> {
     fn of_operation(&self, op: &OpFigures) -> [String; COLUMNS.len()] {
         let mut figures = self.begun("operation");
         add(&mut figures, "op", Some(op.op.name()));
-        add(&mut figures, "bytes_per_s", Some(op.bytes_per_s));
+        add(&mut figures, "bytes_per_s", moved(op.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(op.requests_per_s));
         add(&mut figures, "requests", Some(op.requests));
         add(&mut figures, "bytes", Some(op.bytes));
@@ -167,7 +173,7 @@ impl Row<'_> {
     fn of_client(&self, client: &ClientFigures) -> [String; COLUMNS.len()] {
         let mut figures = self.begun("client");
         let of = |ns: u64| (client.requests > 0).then_some(ns);
-        add(&mut figures, "bytes_per_s", Some(client.bytes_per_s));
+        add(&mut figures, "bytes_per_s", moved(client.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(client.requests_per_s));
         add(&mut figures, "requests", Some(client.requests));
         add(&mut figures, "errors", Some(client.errors));
@@ -210,6 +216,11 @@ impl Row<'_> {
 
 fn add(figures: &mut Figures, column: &'static str, figure: Option<impl Display>) {
     figures.extend(figure.map(|figure| (column, figure.to_string())));
+}
+
+/// Bytes per second, where there are bodies.
+fn moved(bytes_per_s: f64) -> Option<f64> {
+    (bytes_per_s > 0.0).then_some(bytes_per_s)
 }
 
 fn add_latencies(figures: &mut Figures, ttfb: &Latency, total: &Latency) {

@@ -13,6 +13,19 @@ pub struct WrittenBefore {
     pub objects: u64,
     /// Their bytes.
     pub bytes: f64,
+    /// What it writes itself, where a rate bounds that.
+    pub by_load: Option<WrittenByLoad>,
+}
+
+/// What a load writes itself, as far as a rate bounds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WrittenByLoad {
+    /// Objects, where they are bounded.
+    pub objects: Option<u64>,
+    /// Their bytes.
+    pub bytes: f64,
+    /// Whether it is the most that can be, and not what is to be expected.
+    pub is_most: bool,
 }
 
 /// A run that is not begun.
@@ -117,7 +130,7 @@ fn what_in_words(load: &Load) -> String {
 
 /// What would be written, in words.
 fn written_in_words(load: &Load, before: WrittenBefore) -> String {
-    let WrittenBefore { objects, bytes } = before;
+    let WrittenBefore { objects, bytes, by_load } = before;
     let before = (objects > 0).then(|| {
         let deletes = load.work.iter().any(|work| work.workload.deletes_only());
         let again = if deletes { ", those to delete anew for each point" } else { "" };
@@ -125,13 +138,24 @@ fn written_in_words(load: &Load, before: WrittenBefore) -> String {
     });
     let writing = load.work.iter().filter(|work| work.workload.writes());
     let writing: Vec<String> = writing.map(|work| work.workload.to_string()).collect();
-    let by_load = (!writing.is_empty()).then(|| format!("by {} what the target takes in its time", writing.join(", ")));
+    let most = by_load.map_or_else(|| "what the target takes in its time".to_owned(), by_load_in_words);
+    let by_load = (!writing.is_empty()).then(|| format!("by {} {most}", writing.join(", ")));
     let all: Vec<String> = before.into_iter().chain(by_load).collect();
     let end = if load.objects.noclear { "which stays" } else { "which is deleted again" };
     if all.is_empty() {
         "nothing would be written".to_owned()
     } else {
         format!("written: {}, {end}", all.join(" and "))
+    }
+}
+
+fn by_load_in_words(written: WrittenByLoad) -> String {
+    let WrittenByLoad { objects, bytes, is_most } = written;
+    let (about, bytes) = (if is_most { "at most" } else { "about" }, bytes_iec(bytes));
+    match objects {
+        Some(1) => format!("{about} {bytes} in 1 object"),
+        Some(n) => format!("{about} {bytes} in {n} objects"),
+        None => format!("{about} {bytes}"),
     }
 }
 
@@ -180,12 +204,12 @@ mod tests {
         }
     }
 
-    const NOTHING: WrittenBefore = WrittenBefore { objects: 0, bytes: 0.0 };
+    const NOTHING: WrittenBefore = WrittenBefore { objects: 0, bytes: 0.0, by_load: None };
 
     #[test]
     fn a_dry_run_says_what_would_be_reached_and_written_and_that_nothing_was() {
         let load = load(&["get", "put"], &["1MiB", "4KiB"], Levels::Searched { highest: 256 });
-        let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0 };
+        let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0, by_load: None };
         let notes = ["what is odd of it".to_owned()];
         let of =
             ForetoldRun { load: &load, id: "x", before, most_ms: 480_000, consent: Some("it asks"), notes: &notes };
@@ -231,7 +255,7 @@ mod tests {
     #[test]
     fn who_must_consent_is_told_how_much_and_how_fast() {
         let rates = Levels::Rates { concurrency: 64, spacing: Spacing::Constant, per_s: vec![10.0, 20.0], slo: None };
-        let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64 };
+        let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64, by_load: None };
         assert_eq!(
             in_words(&load(&["get"], &["1MiB"], rates.clone()), before),
             "2 points of get with up to 64 requests in flight and objects up to 1 MiB would load it with up to 20 \
@@ -241,10 +265,20 @@ mod tests {
         let mut kept = load(&["delete"], &["1MiB"], Levels::Given(vec![1]));
         (kept.objects.noclear, kept.max_rate) = (true, Some("10/s".parse().unwrap()));
         assert_eq!(
-            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64 }),
+            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64, by_load: None }),
             "1 point of delete with up to 1 request in flight and objects up to 1 MiB would load it capped by \
              --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each point, which stays"
         );
+        let bytes = (550_u64 << 20) as f64;
+        for (objects, is_most, reported) in [
+            (Some(550), true, "written: by put at most 550 MiB in 550 objects, which"),
+            (Some(550), false, "written: by put about 550 MiB in 550 objects, which"),
+            (None, true, "written: by put at most 550 MiB, which"),
+        ] {
+            let by_load = Some(WrittenByLoad { objects, bytes, is_most });
+            let put = in_words(&load(&["put"], &["1MiB"], rates.clone()), WrittenBefore { by_load, ..NOTHING });
+            assert!(put.contains(reported), "{put}");
+        }
         let put = in_words(&load(&["put"], &["1MiB"], rates), NOTHING);
         assert!(put.contains("20 requests per second; written: by put what the target takes in its time"), "{put}");
     }

@@ -304,13 +304,13 @@ pub(crate) fn times(series: &Series) -> String {
     format!("{}; {warmup}", ends.join(", "))
 }
 
-/// The visit that stands for the best throughput of a series, with that throughput.
+/// The point that gives most, all of its visits together, with its throughput.
 pub(crate) fn best(series: &Series) -> Option<(&Point, &Best)> {
     let best = series.summary.best.as_ref()?;
-    series.points.iter().find(|point| point.point == best.point).map(|point| (point, best))
+    series.best_point().map(|point| (point, best))
 }
 
-/// How far a series' intervals reach, and the tails of the visit that stands for its best.
+/// How far a series' intervals reach, and the tails of its best.
 pub(crate) fn reach(series: &Series) -> String {
     let Some((point, _)) = best(series) else { return String::new() };
     let latency = first_latency(point);

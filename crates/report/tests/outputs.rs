@@ -102,6 +102,37 @@ fn csv_has_a_row_per_point_and_the_exact_figures() {
 }
 
 #[test]
+fn csv_is_empty_where_nothing_succeeded_and_where_there_are_no_bodies() {
+    let mut view = fixture::usual();
+    view.series.truncate(2);
+    let none = linerate_analysis::view::Estimate { half_width_95: Some(0.0), ..Default::default() };
+    let point = &mut view.series[0].points[0];
+    (point.requests, point.bytes, point.moved_bytes, point.steady) = (0, 0, 0, true);
+    (point.bytes_per_s, point.requests_per_s) = (none, none);
+    point.errors.insert("http 503".to_owned(), 24);
+    let text = csv(&view);
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let field = |row: &str, name: &str| {
+        row.split(',').nth(columns.iter().position(|column| *column == name).unwrap()).unwrap().to_owned()
+    };
+    let failed = text.lines().nth(1).unwrap();
+    for (name, figure) in [
+        ("errors", "24"),
+        ("requests", "0"),
+        ("requests_per_s", "0"),
+        ("requests_per_s_half_width_95", ""),
+        ("bytes_per_s", ""),
+        ("bytes_per_s_half_width_95", ""),
+        ("steady", ""),
+    ] {
+        assert_eq!(field(failed, name), figure, "{name} of a point of which all requests failed");
+    }
+    let stat = text.lines().find(|row| row.starts_with("stat,")).unwrap();
+    assert!(field(stat, "bytes_per_s").is_empty() && !field(stat, "requests_per_s").is_empty(), "{stat}");
+    assert_eq!(field(stat, "steady"), "true");
+}
+
+#[test]
 fn csv_has_a_row_per_operation_of_a_mix_and_nothing_where_nothing_was_measured() {
     let mut view = fixture::usual();
     let (put, point) = {
@@ -364,6 +395,26 @@ fn the_page_stays_small_whatever_the_run() {
         let bytes = html(&view).len();
         assert!(bytes < 2_000_000, "{name}: {bytes} bytes");
     }
+}
+
+#[test]
+fn latencies_beside_the_best_are_of_all_of_its_visits() {
+    let mut view = fixture::usual();
+    let series = &mut view.series[0];
+    let best = series.best_point().unwrap().clone();
+    let (mut all, mut again) = (best.clone(), best);
+    again.point = 900;
+    (all.total.p50_ns, all.total.p99_ns) = (1_110_000, 22_200_000);
+    series.points.push(again);
+    series.points.sort_by_key(|point| point.concurrency);
+    series.pooled = vec![all];
+    view.series.truncate(1);
+    view.sum_up();
+    let (page, text) = (html(&view), render(&view, PLAIN));
+    let card = page.split("<p class=\"at\">").nth(1).unwrap().split("</p>").next().unwrap();
+    assert!(card.ends_with("2 visits together · p50 <b>1.11 ms</b> · p99 <b>22.2 ms</b>"), "{card}");
+    let sure = text.split("   sure ").nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(sure.contains("p99 22.2 ms"), "{sure}");
 }
 
 #[test]

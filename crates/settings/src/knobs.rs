@@ -11,6 +11,7 @@ mod cni;
 mod conntrack;
 mod cpu;
 mod dns;
+mod example;
 pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixtures;

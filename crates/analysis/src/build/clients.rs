@@ -161,7 +161,7 @@ pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[Part]
 
 /// The first client that bound it: its threads, its machine, its NIC, or what disturbed it there.
 fn own_limit(series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
-    let best = series.typical()?.point;
+    let best = series.best_point()?;
     parts.iter().find_map(|part| {
         let is_it = |workload: &str, size: &str| workload == series.workload && size == series.size;
         let own = part.view.series.iter().find(|s| is_it(&s.workload, &s.size))?;
@@ -170,7 +170,8 @@ fn own_limit(series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
             size: series.size.clone(),
             range_bytes: series.range_bytes,
             measure: series.measure,
-            points: vec![own.points.iter().find(|p| p.point == best)?.clone()],
+            points: own.visits_of(best).cloned().collect(),
+            pooled: own.pooled.iter().filter(|p| p.concurrency == best.concurrency).cloned().collect(),
             knee: None,
             scaling: None,
             sustained: None,
@@ -203,6 +204,16 @@ pub(super) fn add(view: &mut View, records: &Records, parts: &[Part]) {
     for point in of_series.chain(of_ceilings) {
         point.clients = parts.iter().filter_map(|part| row(part, point.point)).collect();
     }
+    for series in &mut view.series {
+        let is_it = |own: &&Series| own.workload == series.workload && own.size == series.size;
+        for pooled in &mut series.pooled {
+            let of_part = |part: &Part| {
+                let all = part.view.series.iter().find(is_it)?.at_each();
+                all.into_iter().find(|p| p.concurrency == pooled.concurrency).map(|p| figures(part, p))
+            };
+            pooled.clients = parts.iter().filter_map(of_part).collect();
+        }
+    }
     view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || finding.kind == FindingKind::NicBound);
     for part in parts {
         let own = part.view.findings.iter().filter(|finding| OF_A_CLIENT.contains(&finding.kind));
@@ -216,8 +227,11 @@ fn row(part: &Part, number: u32) -> Option<ClientFigures> {
     let view = &part.view;
     let ceilings = view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
     let mut points = view.series.iter().flat_map(|series| &series.points).chain(ceilings);
-    let point: &Point = points.find(|point| point.point == number)?;
-    Some(ClientFigures {
+    points.find(|point| point.point == number).map(|point| figures(part, point))
+}
+
+fn figures(part: &Part, point: &Point) -> ClientFigures {
+    ClientFigures {
         client: part.name.clone(),
         requests: point.requests,
         errors: point.error_count(),
@@ -228,7 +242,7 @@ fn row(part: &Part, number: u32) -> Option<ClientFigures> {
         total_p99_ns: point.total.p99_ns,
         busy: point.client_busy,
         machine_busy: point.machine_busy,
-    })
+    }
 }
 
 /// Clients that drove no load at some points, or not as long as the others.

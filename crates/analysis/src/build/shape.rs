@@ -15,7 +15,13 @@ const ERROR_FLOOR: f64 = 0.004;
 pub(super) fn knee(series: &Series) -> Option<Knee> {
     let (first, last) = (series.points.first()?.concurrency, series.points.last()?.concurrency);
     let visits: Vec<KneeMeasurement> = series.points.iter().map(|p| p.visit(series.measure)).collect();
-    (first < last).then(|| knee::judge(&visits, first, last)).filter(|k| k.outcome != KneeOutcome::Nothing)
+    let knee =
+        (first < last).then(|| knee::judge(&visits, first, last)).filter(|k| k.outcome != KneeOutcome::Nothing)?;
+    // All visits together have a latency of their own.
+    let each = series.at_each();
+    let total = |concurrency: u32| each.iter().find(|p| p.concurrency == concurrency).map(|p| &p.total);
+    let (at, best) = (total(knee.concurrency)?, total(knee.best_concurrency)?);
+    Some(Knee { p50_ns: at.p50_ns, p99_ns: at.p99_ns, best_p50_ns: best.p50_ns, ..knee })
 }
 
 /// The Universal Scalability Law of the points; `None` with too few. `seed` makes its intervals the same each time.
@@ -56,6 +62,7 @@ mod tests {
             range_bytes: None,
             measure: Measure::Bytes,
             points: curve.iter().map(with_error).collect(),
+            pooled: Vec::new(),
             knee: None,
             scaling: None,
             sustained: None,

@@ -83,6 +83,25 @@ fn the_target_and_linerate_on_full_processors_share_them() {
 }
 
 #[test]
+fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
+    let rustc = || ProgramTime { name: "rustc".into(), cpu_ms: 40 };
+    let some = || ProcessorLook { own_ms: Some(152), foreign_ms: 48, programs: vec![rustc()], ..look() };
+    let mut records = run(1.0, || Some(some()));
+    records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(132_000_000));
+    let (limit, _) = reported(&records);
+    assert_eq!(limit.bound, Bottleneck::Machine, "{limit:?}");
+    assert!(limit.claim.ends_with(": client, target and other programs share them"), "{limit:?}");
+    let named = "linerate used 0.20 of them, the target 1.32, other programs 0.48 (rustc 0.40)";
+    assert!(limit.evidence.ends_with(named), "{limit:?}");
+    // What clocks differ by is nobody's.
+    let (limit, _) = reported(&run(1.0, || Some(ProcessorLook { own_ms: Some(197), foreign_ms: 3, ..some() })));
+    assert!(
+        limit.claim.ends_with("client and target share them") && limit.evidence.ends_with("the target 0.72"),
+        "{limit:?}"
+    );
+}
+
+#[test]
 fn other_programs_beside_processors_to_spare_are_a_note() {
     let (limit, view) = reported(&run(0.8, || Some(look())));
     assert_eq!(limit.bound, Bottleneck::Target);

@@ -21,6 +21,8 @@ pub(super) struct Rung {
     pub(super) throughput: Estimate,
     /// Standard error of the throughput's mean.
     pub(super) error: f64,
+    /// Latencies of the visit that has most intervals: those of all together are in histograms, which a search does not
+    /// keep.
     pub(super) p50_ns: u64,
     pub(super) p99_ns: u64,
     pub(super) visits: u32,

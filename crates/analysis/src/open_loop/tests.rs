@@ -196,6 +196,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
         size,
         measure,
         points,
+        pooled: Vec::new(),
         knee: None,
         scaling: None,
         sustained: None,

@@ -35,7 +35,7 @@ impl PredictedCurve {
         (bottleneck, ceiling_bytes_per_s): (Resource, f64),
         points: Vec<[f64; 2]>,
     ) -> Self {
-        let best = series.typical().zip(series.best());
+        let best = series.best_point().zip(series.best());
         let at = best.and_then(|(point, _)| at(&points, f64::from(point.concurrency)));
         PredictedCurve {
             site: site.to_owned(),

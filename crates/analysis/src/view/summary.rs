@@ -22,7 +22,7 @@ pub struct Summary {
 /// The best throughput of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
-    /// The visit that stands for it, by its number in the run: the nearest to `throughput`.
+    /// The visit whose throughput is nearest, by its number in the run.
     pub point: u32,
     /// All of its visits together, in the series' measure.
     pub throughput: Estimate,
@@ -62,7 +62,7 @@ impl Series {
     #[must_use]
     pub fn best(&self) -> Option<Estimate> {
         let of_all = self.knee.as_ref().map(|knee| knee.best);
-        of_all.or_else(|| self.typical().map(|point| *point.throughput(self.measure)))
+        of_all.or_else(|| self.best_point().map(|point| *point.throughput(self.measure)))
     }
 
     /// Throughput at each concurrency of a closed loop, all of its visits together.
@@ -72,19 +72,35 @@ impl Series {
         knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>())
     }
 
-    /// The visit that stands for the concurrency that gives most: the one whose throughput is nearest to that of all
-    /// its visits together. The highest would be the luckiest.
+    /// The points by rising concurrency or rate, one for each: all visits of a concurrency together.
     #[must_use]
-    pub fn typical(&self) -> Option<&Point> {
+    pub fn at_each(&self) -> Vec<&Point> {
+        let pooled = |one: &Point| self.pooled.iter().find(|all| is_visit(all, one));
+        let mut each: Vec<&Point> = self.points.iter().map(|point| pooled(point).unwrap_or(point)).collect();
+        each.dedup_by(|a, b| std::ptr::eq(*a, *b));
+        each
+    }
+
+    /// The concurrency that gives most, all of its visits together. The highest visit would be the luckiest.
+    #[must_use]
+    pub fn best_point(&self) -> Option<&Point> {
         let mean = |point: &Point| point.throughput(self.measure).mean;
+        let mut each = self.at_each().into_iter();
         match &self.knee {
-            Some(knee) => {
-                let visits = self.points.iter().filter(|p| p.concurrency == knee.best_concurrency);
-                visits.min_by(|a, b| (mean(a) - knee.best.mean).abs().total_cmp(&(mean(b) - knee.best.mean).abs()))
-            }
-            None => self.points.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))),
+            Some(knee) => each.find(|point| point.concurrency == knee.best_concurrency),
+            None => each.max_by(|a, b| mean(a).total_cmp(&mean(b))),
         }
     }
+
+    /// The visits that a point is of, which may be all of a concurrency.
+    pub fn visits_of(&self, of: &Point) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(move |one| is_visit(of, one))
+    }
+}
+
+/// Whether a point is a visit of the concurrency of another, or is that in an open loop.
+fn is_visit(of: &Point, one: &Point) -> bool {
+    one.point == of.point || (one.open.is_none() && of.open.is_none() && one.concurrency == of.concurrency)
 }
 
 impl Estimate {
@@ -122,9 +138,8 @@ fn summed_up(series: &Series, ceiling: Option<&ClientCeiling>) -> Summary {
 }
 
 fn best(series: &Series, ceiling: Option<&ClientCeiling>) -> Option<Best> {
-    let (point, throughput) = series.typical().zip(series.best())?;
-    let is_visit = |p: &&Point| p.concurrency == point.concurrency && point.open.is_none();
-    let visits = series.points.iter().filter(is_visit).count().max(1);
+    let (point, throughput) = series.best_point().zip(series.best())?;
+    let visits = series.visits_of(point).count().max(1);
     let share = |ceiling: &ClientCeiling| {
         let own = ceiling.point.throughput(series.measure).mean;
         if own > 0.0 { throughput.mean / own } else { 0.0 }

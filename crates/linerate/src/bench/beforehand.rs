@@ -1,7 +1,10 @@
 //! What a load writes before it: how many objects, and how many bytes.
 
-use linerate_record::load::{Load, Sizes, WorkloadSizes};
-use linerate_report::foretold::WrittenBefore;
+use linerate_record::load::{Levels, Load, Server, Sizes, Spacing, WorkloadSizes};
+use linerate_record::units::Rate;
+use linerate_report::foretold::{WrittenBefore, WrittenByLoad};
+
+use crate::timing::timing;
 
 /// What is written beforehand for reading, per size, unless `--objects` says otherwise.
 const READ_SET_BYTES: f64 = (512u64 << 20) as f64;
@@ -21,7 +24,7 @@ pub(super) fn delete_set_objects(load: &Load) -> u64 {
 }
 
 /// What is written beforehand in all: objects and bytes, those for one point of deletes counted once. What is written
-/// by the load itself nobody knows before.
+/// by the load itself nobody knows before, unless a rate bounds it.
 pub(super) fn beforehand(load: &Load) -> WrittenBefore {
     let of = |work: &WorkloadSizes, sizes: &Sizes| match (load.objects.list_existing, work.workload.deletes_only()) {
         (false, true) => delete_set_objects(load),
@@ -30,12 +33,42 @@ pub(super) fn beforehand(load: &Load) -> WrittenBefore {
     };
     let each = load.work.iter().flat_map(|work| work.sizes.iter().map(move |sizes| (work, sizes)));
     each.map(|(work, sizes)| (of(work, sizes), sizes.mean())).fold(
-        WrittenBefore { objects: 0, bytes: 0.0 },
-        |WrittenBefore { objects, bytes }, (n, mean)| WrittenBefore {
-            objects: objects + n,
-            bytes: n as f64 * mean + bytes,
+        WrittenBefore { objects: 0, bytes: 0.0, by_load: by_load(load) },
+        |before, (n, mean)| WrittenBefore {
+            objects: before.objects + n,
+            bytes: n as f64 * mean + before.bytes,
+            by_load: before.by_load,
         },
     )
+}
+
+/// What the load writes by the rate that it is held to, warm-ups included; `None` without one.
+fn by_load(load: &Load) -> Option<WrittenByLoad> {
+    let hosts = match &load.endpoint.server {
+        Server::Hosts { authorities, .. } => authorities.len(),
+        Server::Own { .. } => 1,
+    };
+    let timing = timing(load, hosts).ok()?;
+    let (point_s, series_s) = (timing.point_ms() as f64 / 1e3, timing.series_ms(&load.levels) as f64 / 1e3);
+    let each = || load.work.iter().filter(|work| work.workload.writes()).flat_map(|work| &work.sizes);
+    let requests = match (&load.levels, load.max_rate) {
+        (Levels::Rates { per_s, .. }, _) => per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>(),
+        (Levels::HighestRate { highest_per_s, .. }, Some(_)) => (highest_per_s * series_s).ceil(),
+        (_, Some(Rate::Requests(per_s))) => (per_s * series_s).ceil(),
+        (_, Some(Rate::Bytes(per_s))) => {
+            return Some(WrittenByLoad {
+                objects: None,
+                bytes: per_s * series_s * each().count() as f64,
+                is_most: true,
+            });
+        }
+        (_, None) => return None,
+    };
+    // Requests at random times, and objects of random sizes, are as many and as large as they come out.
+    let is_even = load.levels.spacing().is_none_or(|spacing| spacing == Spacing::Constant);
+    let is_most = is_even && each().all(|sizes| sizes.max() as f64 <= sizes.mean());
+    let bytes = each().map(|sizes| sizes.mean() * requests).sum();
+    Some(WrittenByLoad { objects: Some(requests as u64 * each().count() as u64), bytes, is_most })
 }
 
 #[cfg(test)]
@@ -54,6 +87,31 @@ mod tests {
             ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, which is deleted again"),
             ("--op get,put --obj.size 1MiB --objects 10", "10.0 MiB in 10 objects beforehand and by put what"),
             ("--op get --list-existing", "nothing would be written"),
+            (
+                "--op put --obj.size 1MiB --rate 50/s --duration 10s --warmup 0s",
+                "written: by put at most 500 MiB in 500 objects, which is deleted again",
+            ),
+            ("--op put --obj.size 1MiB --rate 50/s --duration 10s", "by put at most 550 MiB in 550 objects, which"),
+            (
+                "--op put --obj.size 1MiB,2MiB --rate 10/s,20/s --duration 10s --warmup 0s --arrivals poisson",
+                "by put about 900 MiB in 600 objects",
+            ),
+            (
+                "--op put --obj.size random:1MiB-3MiB --rate 50/s --duration 10s --warmup 0s",
+                "by put about 1000 MiB in 500 objects",
+            ),
+            (
+                "--op put --obj.size 1MiB --concurrent 1,2 --max-rate 5/s --duration 10s --precision none",
+                "by put at most 100 MiB in 100 objects",
+            ),
+            (
+                "--op put --obj.size 1MiB --concurrent 1 --max-rate 5MiB/s --duration 10s --precision none",
+                "by put at most 50.0 MiB, which",
+            ),
+            (
+                "--op get --obj.size 1MiB --rate 50/s --duration 10s",
+                "written: 512 MiB in 512 objects beforehand, which",
+            ),
             ("--op get --max-concurrent 32", "2 searches for the knee of get with up to 32"),
             ("--op get --obj.size 1MiB", "1 search for the knee of get with up to 256 requests in flight"),
             ("--op put --obj.size 1MiB --concurrent 1", "1 point of put with up to 1 request in flight"),

@@ -132,7 +132,7 @@ fn best_of(series: &Series) -> Option<(u32, Estimate)> {
         return Some((knee.best_concurrency, knee.best));
     }
     let together = series.together().into_iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    together.or_else(|| series.typical().map(|point| (point.concurrency, point.bytes_per_s)))
+    together.or_else(|| series.best_point().map(|point| (point.concurrency, point.bytes_per_s)))
 }
 
 /// The name of a node for each host, where hosts are the nodes of the site one to one: by their number, and by kind.
@@ -242,7 +242,7 @@ fn no_evidence(series: &Series, best: &Estimate, site: &Site) -> Option<String> 
         Some(Bottleneck::Rests) => Some("linerate rested after failures, and asked the site for less meanwhile"),
         Some(Bottleneck::Nic | Bottleneck::Target) | None => None,
     };
-    let point = series.typical()?;
+    let point = series.best_point()?;
     let (failed, all) = (point.error_count(), point.requests + point.error_count());
     let of_errors = too_many_failed(failed, all)
         .then(|| format!("{:.1} % of its requests failed", failed as f64 / all as f64 * 100.0));

@@ -133,10 +133,10 @@ struct LatencyAt<'a> {
 
 fn selectable(series: &Series) -> Vec<Selectable<'_>> {
     let label = words::series_label(&series.workload, &series.size);
-    let loads: Vec<(f64, u64)> = series.points.iter().map(|point| (load_of(point), point.requests)).collect();
-    let drawn = drawn(&loads);
+    let each = series.at_each();
+    let drawn = drawn(each.len());
     let at = |i: usize, point: &Point, total, ttfb| LatencyAt { load: load_of(point), drawn: drawn[i], total, ttfb };
-    let points = || series.points.iter().enumerate();
+    let points = || each.iter().copied().enumerate();
     let whole = points().map(|(i, point)| at(i, point, words::first_latency(point), first_ttfb(point))).collect();
     let ops = series.points.first().map_or(&[][..], |point| &point.ops);
     let of_ops = ops.iter().filter(|_| ops.len() > 1).map(|figures| {
@@ -153,21 +153,10 @@ fn selectable(series: &Series) -> Vec<Selectable<'_>> {
         .collect()
 }
 
-/// Which points, by load and requests, have a line: of the visits of one load that with most requests, and of too many
-/// loads evenly chosen ones and the last.
-fn drawn(points: &[(f64, u64)]) -> Vec<bool> {
-    let mut best: Vec<usize> = Vec::new();
-    for (i, &(load, requests)) in points.iter().enumerate() {
-        match best.iter_mut().find(|known| points[**known].0.total_cmp(&load).is_eq()) {
-            Some(known) if requests > points[*known].1 => *known = i,
-            Some(_) => {}
-            None => best.push(i),
-        }
-    }
-    let every = best.len().div_ceil(LINES_MAX).max(1);
-    let kept = best.iter().enumerate().filter(|(n, _)| (n + 1).is_multiple_of(every) || n + 1 == best.len());
-    let kept: Vec<usize> = kept.map(|(_, &i)| i).collect();
-    (0..points.len()).map(|i| kept.contains(&i)).collect()
+/// Which of so many loads have a line: of too many evenly chosen ones and the last.
+fn drawn(loads: usize) -> Vec<bool> {
+    let every = loads.div_ceil(LINES_MAX).max(1);
+    (1..=loads).map(|n| n.is_multiple_of(every) || n == loads).collect()
 }
 
 fn latency(point: &LatencyAt<'_>, stride: usize) -> Value {
@@ -339,13 +328,11 @@ mod tests {
     }
 
     #[test]
-    fn a_load_has_one_line_however_often_it_was_visited() {
-        let visits = [(1.0, 90), (4.0, 100), (4.0, 300), (4.0, 200), (8.0, 50)];
-        assert_eq!(drawn(&visits), [true, false, true, false, true]);
-        let many: Vec<(f64, u64)> = (0..100).map(|n| (f64::from(n), 1)).collect();
-        let lines = drawn(&many).into_iter().filter(|&drawn| drawn).count();
-        assert!((LINES_MAX / 2..=LINES_MAX).contains(&lines) && drawn(&many)[99], "{lines}");
-        assert_eq!(drawn(&[]), [false; 0]);
+    fn every_load_has_a_line_up_to_a_number_of_them() {
+        assert_eq!(drawn(3), [true; 3]);
+        let lines = drawn(100).into_iter().filter(|&drawn| drawn).count();
+        assert!((LINES_MAX / 2..=LINES_MAX).contains(&lines) && drawn(100)[99], "{lines}");
+        assert_eq!(drawn(0), [false; 0]);
     }
 
     #[test]

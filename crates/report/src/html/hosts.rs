@@ -48,7 +48,10 @@ pub(super) fn tables(view: &View) -> String {
 
 fn best_points(view: &View) -> Vec<(&Series, &Point)> {
     let mut rows = 0;
-    let best = view.series.iter().filter_map(|series| Some((series, words::best(series)?.0)));
+    let best = view.series.iter().filter_map(|series| {
+        let number = series.summary.best?.point;
+        series.points.iter().find(|point| point.point == number).map(|point| (series, point))
+    });
     best.take_while(|(_, point)| {
         rows += point.hosts.len();
         rows <= ROWS_MAX

@@ -1,6 +1,6 @@
 //! The top of the page: what was run, the verdict on each series, and the findings.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use linerate_analysis::knee::{Knee, KneeOutcome};
 use linerate_analysis::view::{Best, Bottleneck, ClientCeiling, Measure, Point, RunSummary, Series, View};
@@ -113,18 +113,19 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
         (if point.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(point));
     let visits = best.visits;
     // A figure of several visits is none of a point's.
-    let of_point = if visits == 1 { cells.attributes(field, &estimate.mean) } else { String::new() };
+    let of_point =
+        |field: &str, value: &dyn Display| if visits == 1 { cells.attributes(field, &value) } else { String::new() };
     let together = if visits == 1 { String::new() } else { format!(", {visits} visits together") };
     format!(
         "<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">{unit}</span> <span class=\"pm\">{}</span></p>\n\
          <p class=\"at\">best, at {}{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
-        of_point,
+        of_point(field, &estimate.mean),
         escaped(&number),
         words::plus_minus(estimate),
         words::load(point),
-        cells.attributes(&format!("{path}.p50_ns"), &latency.p50_ns),
+        of_point(&format!("{path}.p50_ns"), &latency.p50_ns),
         words::latency(latency, latency.p50_ns),
-        cells.attributes(&format!("{path}.p99_ns"), &latency.p99_ns),
+        of_point(&format!("{path}.p99_ns"), &latency.p99_ns),
         words::latency(latency, latency.p99_ns),
     )
 }

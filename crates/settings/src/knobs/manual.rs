@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::knob::{Knob, Layer};
+use linerate_record::knob::{Advice, Knob, Layer};
 use linerate_record::lines::wrapped;
 
-use super::KNOBS;
+use super::{Advise, KNOBS, KnobRow, advise, example, facts};
 use crate::profiles::{PROFILES, Profile, Value};
 
 /// Every page: file name and text.
@@ -40,20 +40,25 @@ pub fn title(layer: Layer) -> &'static str {
 }
 
 fn knobs(layer: Layer) -> impl Iterator<Item = &'static Knob> {
-    KNOBS.iter().map(|row| &row.knob).filter(move |knob| knob.layer == layer)
+    rows(layer).map(|row| &row.knob)
+}
+
+fn rows(layer: Layer) -> impl Iterator<Item = &'static KnobRow> {
+    KNOBS.iter().filter(move |row| row.knob.layer == layer)
 }
 
 const MADE: &str = "<!-- Made from the rows in crates/settings/src/knobs by `cargo xtask knobs`. -->\n";
 
 fn page(layer: Layer) -> String {
     let mut text = format!("# {}\n\n{MADE}", title(layer));
-    for knob in knobs(layer) {
-        section(&mut text, knob);
+    for row in rows(layer) {
+        section(&mut text, row);
     }
     text
 }
 
-fn section(text: &mut String, knob: &Knob) {
+fn section(text: &mut String, of: &KnobRow) {
+    let knob = &of.knob;
     let _ = writeln!(
         text,
         "\n<a id=\"{}\"></a>\n\n## `{}`\n\n{}\n\n| | |\n|---|---|",
@@ -69,6 +74,7 @@ fn section(text: &mut String, knob: &Knob) {
     row("takes effect", &knob.takes_effect.to_string());
     row("takes", &knob.takes.to_string());
     row("default", knob.default);
+    row("advised", &advised(of));
     if let Some(range) = kernels(knob) {
         row("kernels", &range);
     }
@@ -87,6 +93,17 @@ fn section(text: &mut String, knob: &Knob) {
     row("risk", knob.risk);
     let sources = format!("Sources: {}.", knob.sources.join("; "));
     let _ = writeln!(text, "\n{}\n\n{}", wrapped(knob.why, WIDTH, 0), wrapped(&sources, WIDTH, 0));
+}
+
+/// What is advised for a setting of the example's node: value and reason.
+fn advised(row: &KnobRow) -> String {
+    if row.knob.owned_by.is_some() || std::ptr::fn_addr_eq(row.advise, facts::nothing as Advise) {
+        return "nothing: it is told, and left alone".to_owned();
+    }
+    match advise(row, &example::machine(), &example::site(), &example::place_of(row, None)) {
+        Some(Advice { value, why }) => format!("`{value}` on the node of the [example](README.md#example): {why}"),
+        None => "nothing on the node of the [example](README.md#example); it depends on machine and site".to_owned(),
+    }
 }
 
 /// Columns of a page.
@@ -117,8 +134,14 @@ fn set_by(id: &str) -> Vec<String> {
 
 const ABOUT: &str = "
 What linerate knows of each setting: where it lives, where it acts, when a change acts, and what is advised and why.
-Advice is a function of the machine and the site, so that these pages give reasons and no list of values; `linerate
-knobs ID` prints one knob.
+Advice is a function of the machine and the site: pages give reasons, and what is advised on the node of an example.
+`linerate knobs ID` prints one knob with what is advised on this machine, `linerate audit` all that differs.
+
+<a id=\"example\"></a>
+
+The node of the example has nothing set, 64 processors on two sockets, 256 GiB, a bond of two ports of 25 Gb/s, four
+NVMe drives with XFS, and Linux 6.8. It is one of eight of MinIO, for 64 clients of 256 connections each and objects of
+64 MiB, over IPv4 with an MTU of 1500.
 
 Scope and time matter more than value. A pod's network namespace starts from the kernel's defaults for most of `net.*`,
 whatever the host says; a few are copied from the initial namespace when the pod's is made; the rest are one for the
@@ -169,6 +192,23 @@ mod tests {
             assert_eq!(sections, 1, "{anchor}");
             assert_eq!(index.matches(&format!("[`{}`]", row.knob.id)).count(), 1, "{}", row.knob.id);
         }
+    }
+
+    #[test]
+    fn every_section_says_what_is_advised() {
+        for row in KNOBS {
+            let mut text = String::new();
+            section(&mut text, row);
+            let advised = text.lines().find_map(|line| line.strip_prefix("| advised | ")).expect(row.knob.id);
+            let place = example::place_of(row, None);
+            let value = advise(row, &example::machine(), &example::site(), &place).map(|advice| advice.value);
+            match value {
+                Some(value) => assert!(advised.starts_with(&format!("`{value}` on the node")), "{advised}"),
+                None => assert!(advised.starts_with("nothing"), "{advised}"),
+            }
+        }
+        assert!(page(Layer::Vm).contains("| advised | `524288` on the node"), "vm.max_map_count");
+        assert!(page(Layer::Limits).contains("| advised | nothing: it is told, and left alone |"), "limits.memlock");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Flags that do nothing beside others: refused where they were typed, told where a file has them.
 
-use linerate_record::load::{Levels, Load, Write};
+use linerate_record::load::{Levels, Load, Server, Write};
 use linerate_record::run::Op;
 
 use crate::bench::flags::{BenchFlags, Given};
@@ -103,6 +103,25 @@ const IDLE: &[Idle] = &[
         "--canary-rate paces the canary of --abort-if: add --abort-if, \
         such as p99>200ms, or drop --canary-rate",
     ),
+    idle_flag(
+        "write",
+        "--write",
+        writes_nothing_to_list,
+        "--write says how objects are written beforehand, and --list-existing reads what is there, as it is: drop \
+        --write",
+    ),
+    idle_flag(
+        "noclear",
+        "--noclear",
+        reads_existing,
+        "--noclear keeps what a run wrote, and --list-existing writes nothing: drop --noclear",
+    ),
+    harmless(idle_flag(
+        "host_select",
+        "--host-select",
+        one_host,
+        "it shares requests over several hosts, and there is one",
+    )),
     harmless(idle_flag(
         "objects",
         "--objects",
@@ -148,6 +167,17 @@ fn no_parts(load: &Load) -> bool {
 
 fn writes_nothing_before(load: &Load) -> bool {
     load.objects.write != Write::Put && !load.needs_objects()
+}
+
+fn writes_nothing_to_list(load: &Load) -> bool {
+    load.objects.write != Write::Put && load.needs_objects() && reads_existing(load)
+}
+
+const fn one_host(load: &Load) -> bool {
+    match &load.endpoint.server {
+        Server::Hosts { authorities, every_address } => authorities.len() == 1 && !*every_address,
+        Server::Own { .. } => true,
+    }
 }
 
 const fn no_search(load: &Load) -> bool {

@@ -1,0 +1,103 @@
+//! Several visits of one concurrency, as one point: what was counted added up, histograms merged.
+
+use linerate_record::histogram::DecodeError;
+use linerate_record::run::{Interval, PointBegin};
+
+use super::point;
+use crate::records::Records;
+use crate::view::{MachineSample, Measure, Point, Series};
+use crate::{knee, limits};
+
+/// A point for each concurrency of a closed loop that was visited again, by rising concurrency.
+pub(super) fn pooled(
+    series: &Series,
+    decoded: &[(&PointBegin, Vec<&Interval>)],
+    records: &Records,
+    samples: &[MachineSample],
+) -> Result<Vec<Point>, DecodeError> {
+    let together = |measure: Measure| {
+        let closed = series.points.iter().filter(|point| point.open.is_none());
+        knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>())
+    };
+    let (bytes, requests) = (together(Measure::Bytes), together(Measure::Requests));
+    let mut all = Vec::new();
+    for ((concurrency, bytes_per_s), (_, requests_per_s)) in bytes.into_iter().zip(requests) {
+        let visits: Vec<&Point> = series.points.iter().filter(|p| p.concurrency == concurrency).collect();
+        let estimates = Point { bytes_per_s, requests_per_s, ..visits[0].clone() };
+        let mean = estimates.throughput(series.measure).mean;
+        let apart = |p: &Point| (p.throughput(series.measure).mean - mean).abs();
+        let Some(nearest) = visits.iter().min_by(|a, b| apart(a).total_cmp(&apart(b))) else { continue };
+        let is_visit = |number: u32| visits.iter().any(|visit| visit.point == number);
+        let of_visits = || decoded.iter().filter(|(begin, _)| is_visit(begin.point));
+        let intervals: Vec<&Interval> = of_visits().flat_map(|(_, intervals)| intervals).copied().collect();
+        let Some((begin, _)) = of_visits().find(|(begin, _)| begin.point == nearest.point) else { continue };
+        let steady = visits.iter().all(|visit| visit.steady);
+        let figures = if visits.len() > 1 { point(records, begin, &intervals, Some(steady))? } else { None };
+        all.extend(figures.map(|figures| Point {
+            warmup_ms: visits.iter().map(|visit| visit.warmup_ms).sum(),
+            bytes_per_s,
+            requests_per_s,
+            machine_busy: limits::machine_busy(samples, &intervals),
+            ..figures
+        }));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::{readings, records, row};
+    use crate::view::Bottleneck;
+
+    #[test]
+    fn what_is_told_of_a_concurrency_is_of_all_of_its_visits() {
+        // The second visit of 4 in flight is slower in all of its requests, and costs more.
+        let mut records = records(&[1, 4, 4, 8], |c| u64::from(c.min(4)) * 5);
+        for interval in records.intervals.iter_mut().filter(|i| i.point == 2) {
+            interval.rows = vec![row(0, 16, 1 << 20, 90_000_000), row(1, 16, 1 << 20, 90_000_000)];
+            interval.thread_cpu_ns = vec![30_000_000, 30_000_000];
+        }
+        for interval in records.intervals.iter_mut().filter(|i| i.point == 3) {
+            interval.rows = vec![row(0, 15, 1 << 20, 9_000_000)];
+        }
+        let view = build(&records).unwrap();
+        let series = &view.series[0];
+        let [first, second] = [1, 2].map(|number| series.points.iter().find(|p| p.point == number).unwrap());
+        let [pooled] = &series.pooled[..] else { panic!("{:?}", series.pooled) };
+        assert_eq!((pooled.concurrency, pooled.requests), (4, first.requests + second.requests));
+        assert_eq!((pooled.measured_ms, pooled.warmup_ms), (2_000, 200));
+        assert_eq!(pooled.bytes_per_s, series.best().unwrap());
+        // More than a hundredth of all requests are the second's, and more than half the first's.
+        assert_eq!(pooled.total.p99_ns, second.total.p99_ns);
+        assert!(pooled.total.p50_ns <= first.total.max_ns && first.total.p99_ns < second.total.p99_ns, "{pooled:?}");
+        assert_eq!(pooled.total.count, first.total.count + second.total.count);
+        let knee = series.knee.as_ref().unwrap();
+        assert_eq!((knee.best_concurrency, knee.best_p50_ns), (4, pooled.total.p50_ns));
+        assert_eq!((knee.concurrency, knee.p50_ns, knee.p99_ns), (4, pooled.total.p50_ns, pooled.total.p99_ns));
+        let best = series.summary.best.unwrap();
+        assert_eq!((best.visits, best.throughput), (2, pooled.bytes_per_s));
+        assert_eq!(series.best_point(), Some(pooled));
+        assert_eq!(series.at_each().iter().map(|p| p.concurrency).collect::<Vec<_>>(), [1, 4, 8]);
+        // Threads ran for a tenth of the time, and for three tenths.
+        let limit = series.limit.as_ref().unwrap();
+        assert!(limit.bound == Bottleneck::Target && limit.evidence.contains("busy 20 % of the time"), "{limit:?}");
+        let json: serde_json::Value = serde_json::to_value(&view).unwrap();
+        assert_eq!(json["series"][0]["pooled"][0]["total"]["p99_ns"], second.total.p99_ns);
+    }
+
+    #[test]
+    fn what_the_machine_did_between_two_visits_is_in_no_figure() {
+        let mut records = records(&[4, 1, 4], |c| u64::from(c) * 5);
+        records.readings = readings(0.5, 0);
+        let view = build(&records).unwrap();
+        let of_visits: Vec<&Interval> = records.intervals.iter().filter(|i| i.point != 1).collect();
+        let inside = crate::counters::samples_of(&view.timeline.machine, &of_visits).len();
+        let [first, between, last] = [0, 1, 2].map(|n| {
+            let of_point: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == n).collect();
+            crate::counters::samples_of(&view.timeline.machine, &of_point).len()
+        });
+        assert!(between > 0 && inside == first + last, "{first}, {between}, {last}: {inside}");
+    }
+}
