@@ -24,7 +24,7 @@ pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval]) -> u64 {
     let mut lost_ms = 0;
     for stretch in stretches(of_point, silent) {
         let stretch_ms = length_ms(stretch);
-        let failed = stretch.iter().flat_map(|i| &i.rows).any(|r| !r.errors.is_empty());
+        let failed = stretch.iter().any(|i| failed(i));
         let hung = !only_wrong && stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
@@ -66,12 +66,16 @@ fn answers_wrongly(i: &Interval) -> u64 {
     kinds.filter(|(kind, _)| is_answer(kind)).map(|(_, n)| n).sum()
 }
 
+/// Whether requests failed in an interval, or nobody was asked since connections had failed before.
+fn failed(i: &Interval) -> bool {
+    i.rested_ns > 0 || i.rows.iter().any(|r| !r.errors.is_empty())
+}
+
 /// Whether nothing happened in an interval, though there was something to wait for.
 pub(crate) fn silent(i: &Interval) -> bool {
-    let failed = i.rows.iter().any(|r| !r.errors.is_empty());
     // In an open loop there may be nothing to wait for.
     let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
-    let waits = (i.held_back == 0 && !idle || failed) && i.paused_ns == 0;
+    let waits = (i.held_back == 0 && !idle || failed(i)) && i.paused_ns == 0;
     waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
 }
 
@@ -122,6 +126,19 @@ mod tests {
         assert!(!lost(&found), "{found:?}");
         let (found, _) = findings(|i, interval| errors(interval, "http 500", u64::from(i % 8 == 0)));
         assert!(!lost(&found), "{found:?}");
+        // A host that rests since connections failed is lost for that time too; silence alone may be a slow answer.
+        let back = |i: u64, interval: &mut linerate_record::run::Interval| {
+            if i >= 5 {
+                interval.rows[0] = crate::build::tests::row(0, 5, 1 << 20, 1_000_000);
+            }
+        };
+        for (rested_ns, expected) in [(400_000_000, true), (0, false)] {
+            let (found, _) = findings(|i, interval| {
+                interval.rested_ns = if i < 5 { rested_ns } else { 0 };
+                back(i, interval);
+            });
+            assert_eq!(lost(&found), expected, "{rested_ns}: {found:?}");
+        }
         // Silence of a second and more behind an answer is silence.
         let (found, _) = findings(|i, interval| errors(interval, "http 500", u64::from(i < 5)));
         assert!(found.iter().any(|f| f.kind == FindingKind::TargetLost && f.claim.contains("2.5 s")), "{found:?}");

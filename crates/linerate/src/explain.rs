@@ -1,6 +1,5 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
-mod evidence;
 pub(crate) mod flags;
 
 use std::path::Path;
@@ -17,7 +16,7 @@ use linerate_site::SiteFile;
 use crate::failure::Failure;
 use crate::output::SiteFormat;
 use crate::progress::say;
-use crate::{bounded, output, printing, sites, views};
+use crate::{bounded, evidence, output, printing, sites, views};
 use flags::{ExplainFlags, quantity};
 
 /// What is wrong with the files that the flags name.

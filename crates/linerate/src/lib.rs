@@ -22,6 +22,7 @@ mod consent;
 mod credentials;
 mod endpoint;
 mod epilogue;
+mod evidence;
 mod experiment;
 mod explain;
 mod exposed;

@@ -9,7 +9,7 @@ use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 
 use crate::failure::Failure;
-use crate::sites;
+use crate::{evidence, sites};
 
 /// Of how flows are placed: the same site gives the same curve.
 const SEED: u64 = 1;
@@ -27,10 +27,15 @@ pub(crate) fn site(path: &Path) -> Result<Site, Failure> {
 
 /// Adds to each series what the site can do of it. Of loads that the model does not know, nothing is said: mixes,
 /// parts of objects, open loops, and what is told in requests.
-pub(crate) fn add(view: &mut View, site: &Site) {
+///
+/// # Errors
+/// Why the run can be none of the site.
+pub(crate) fn add(view: &mut View, site: &Site) -> Result<(), String> {
+    evidence::of_run(view, site)?;
     for series in &mut view.series {
         series.predicted = curve(series, site);
     }
+    Ok(())
 }
 
 fn curve(series: &Series, site: &Site) -> Option<PredictedCurve> {

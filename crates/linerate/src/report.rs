@@ -31,7 +31,9 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     let mut view = views::view_of(&path)?;
     view.run.title = flags.title.clone().or(view.run.title).filter(|title| !title.trim().is_empty());
     if let Some(site) = &flags.site {
-        predicted::add(&mut view, &predicted::site(site)?);
+        let of = predicted::site(site)?;
+        predicted::add(&mut view, &of)
+            .map_err(|why| Failure::usage(format!("--site {}: the run is none of it: {why}", site.display())))?;
     }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
         let workloads: Vec<&str> = view.series.iter().map(|series| kind_of(&series.workload)).collect();

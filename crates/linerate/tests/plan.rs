@@ -10,7 +10,7 @@ use linerate_analysis::view::View;
 use linerate_record::explanation::{Explanation, Quantity};
 use linerate_record::plan::Plan;
 use linerate_record::units::duration_ns;
-use running::{bench, linerate, shown, words};
+use running::{Served, bench, linerate, shown, words};
 use tempfile::tempdir;
 
 fn examples() -> PathBuf {
@@ -377,11 +377,15 @@ fn a_size_of_objects_that_is_given_is_not_taken_for_assumed() {
 
 #[test]
 fn a_run_is_held_against_what_its_site_can_do() {
-    const LOAD: &str = "--target embedded --op get,stat --obj.size 1MiB --concurrent 1,2 --duration 300ms \
-                        --warmup 100ms --precision none --no-ceiling";
     let folder = tempdir().unwrap();
+    let target = Served::embedded(folder.path());
+    let load = format!(
+        "--host {} --op get,stat --obj.size 1MiB --concurrent 1,2 --duration 300ms --warmup 100ms --precision none \
+         --no-ceiling",
+        target.address
+    );
     let path = folder.path().join("run");
-    let output = bench(&path, &format!("{LOAD} --site {}", site("namespaces-4.yaml")));
+    let output = bench(&path, &format!("{load} --site {}", site("namespaces-4.yaml")));
     assert!(output.status.success() && shown(&output).contains("   plan "), "{}", shown(&output));
     let plan = |name: &str| -> Plan {
         serde_json::from_str(&printed(&format!("plan {} --obj.size 1MiB --format json", site(name)))).unwrap()
@@ -406,16 +410,26 @@ fn a_run_is_held_against_what_its_site_can_do() {
     let secret = folder.path().join("secret.yaml");
     let text = fs::read_to_string(site("namespaces-4.yaml")).unwrap();
     fs::write(&secret, text.replace("name: namespaces-4", &format!("name: {}", running::SECRET_KEY))).unwrap();
-    let output = bench(&folder.path().join("other"), &format!("{LOAD} --site {}", secret.display()));
+    let output = bench(&folder.path().join("other"), &format!("{load} --site {}", secret.display()));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(!folder.path().join("other").exists() && !shown(&output).contains(running::SECRET_KEY));
     assert!(shown(&output).contains("--site holds the secret key"), "{}", shown(&output));
     let wrong = folder.path().join("site.yaml");
     fs::write(&wrong, "nodes: {count: many}").unwrap();
-    for load in [LOAD.to_owned(), format!("{LOAD} --dry-run")] {
+    for load in [load.clone(), format!("{load} --dry-run")] {
         let other = folder.path().join("other");
         let output = bench(&other, &format!("{load} --site {}", wrong.display()));
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
         assert!(shown(&output).contains("\"many\"") && !other.exists(), "{}", shown(&output));
     }
+    // A run of something else is none of the site.
+    let own = load.replace(&format!("--host {}", target.address), "--target embedded");
+    let output = bench(&folder.path().join("other"), &format!("{own} --site {}", site("namespaces-4.yaml")));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("own embedded target is no part of namespaces-4"), "{}", shown(&output));
+    let other = folder.path().join("own");
+    assert!(bench(&other, &own).status.success());
+    let output = run(&format!("report {} --site {}", other.display(), site("namespaces-4.yaml")));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("is none of it: it loaded linerate's own embedded"), "{}", shown(&output));
 }

@@ -248,7 +248,9 @@ fn caveats(
         }
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
-    if leads && !separated && survivors.len() > 1 {
+    // Where one leads clearly, none was sought.
+    let is_clear = survivors.first().is_some_and(|first| first.weight >= separator::CLEAR);
+    if leads && !separated && !is_clear && survivors.len() > 1 {
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
     }
     reported

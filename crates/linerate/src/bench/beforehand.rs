@@ -1,7 +1,6 @@
 //! What a load writes before it: how many objects, and how many bytes.
 
 use linerate_record::load::{Levels, Load, Server, Sizes, Spacing, WorkloadSizes};
-use linerate_record::units::Rate;
 use linerate_report::foretold::{WrittenBefore, WrittenByLoad};
 
 use crate::timing::timing;
@@ -42,28 +41,21 @@ pub(super) fn beforehand(load: &Load) -> WrittenBefore {
     )
 }
 
-/// What the load writes by the rate that it is held to, warm-ups included; `None` without one.
+/// What the load writes by the rate at which its requests are due, warm-ups included; `None` without one, and of mixes.
+/// A cap says less: what each thread asks first, at each point, is not held to it.
 fn by_load(load: &Load) -> Option<WrittenByLoad> {
     let hosts = match &load.endpoint.server {
         Server::Hosts { authorities, .. } => authorities.len(),
         Server::Own { .. } => 1,
     };
-    let timing = timing(load, hosts).ok()?;
-    let (point_s, series_s) = (timing.point_ms() as f64 / 1e3, timing.series_ms(&load.levels) as f64 / 1e3);
-    let each = || load.work.iter().filter(|work| work.workload.writes()).flat_map(|work| &work.sizes);
-    let requests = match (&load.levels, load.max_rate) {
-        (Levels::Rates { per_s, .. }, _) => per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>(),
-        (Levels::HighestRate { highest_per_s, .. }, Some(_)) => (highest_per_s * series_s).ceil(),
-        (_, Some(Rate::Requests(per_s))) => (per_s * series_s).ceil(),
-        (_, Some(Rate::Bytes(per_s))) => {
-            return Some(WrittenByLoad {
-                objects: None,
-                bytes: per_s * series_s * each().count() as f64,
-                is_most: true,
-            });
-        }
-        (_, None) => return None,
-    };
+    let point_s = timing(load, hosts).ok()?.point_ms() as f64 / 1e3;
+    let writing = || load.work.iter().filter(|work| work.workload.writes());
+    let each = || writing().flat_map(|work| &work.sizes);
+    let Levels::Rates { per_s, .. } = &load.levels else { return None };
+    if writing().any(|work| work.workload.is_mixed()) {
+        return None;
+    }
+    let requests = per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>();
     // Requests at random times, and objects of random sizes, are as many and as large as they come out.
     let is_even = load.levels.spacing().is_none_or(|spacing| spacing == Spacing::Constant);
     let is_most = is_even && each().all(|sizes| sizes.max() as f64 <= sizes.mean());
@@ -102,12 +94,13 @@ mod tests {
             ),
             (
                 "--op put --obj.size 1MiB --concurrent 1,2 --max-rate 5/s --duration 10s --precision none",
-                "by put at most 100 MiB in 100 objects",
+                "by put what the target takes in its time",
             ),
             (
                 "--op put --obj.size 1MiB --concurrent 1 --max-rate 5MiB/s --duration 10s --precision none",
-                "by put at most 50.0 MiB, which",
+                "by put what the target takes in its time",
             ),
+            ("--op mixed --obj.size 1MiB --rate 50/s --duration 10s", "what the target takes in its time"),
             (
                 "--op get --obj.size 1MiB --rate 50/s --duration 10s",
                 "written: 512 MiB in 512 objects beforehand, which",

@@ -42,10 +42,10 @@ pub(crate) fn find(load: &Load, beside: &Beside<'_>) -> Result<Needs, Failure> {
     let credentials = signing(endpoint, keys);
     let place = place(output, load);
     let metrics = output.metrics.map(metrics::bind).transpose();
-    let site = output.site.as_deref().map(predicted::site).transpose();
-    let described = site.as_ref().ok().and_then(Option::as_ref);
+    let site = output.site.as_deref().map(|path| described(path, &load.endpoint.server)).transpose();
+    let known = site.as_ref().ok().and_then(Option::as_ref);
     // Once keys are known: the run folder would keep them.
-    let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output, described)];
+    let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output, known)];
     let mut wrong: Vec<Failure> = rest.into_iter().filter_map(Result::err).collect();
     match (trust, credentials, place, metrics, site) {
         (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics), Ok(site)) if wrong.is_empty() => {
@@ -56,6 +56,19 @@ pub(crate) fn find(load: &Load, beside: &Beside<'_>) -> Result<Needs, Failure> {
             wrong.extend(others.into_iter().flatten());
             Err(Failure::all_of(wrong.into_iter().map(Some)))
         }
+    }
+}
+
+/// The site that is loaded, which a target of linerate's own is no part of.
+fn described(path: &Path, server: &Server) -> Result<Site, Failure> {
+    let site = predicted::site(path)?;
+    match server {
+        Server::Hosts { .. } => Ok(site),
+        Server::Own { kind, .. } => Err(Failure::usage(format!(
+            "--site describes what is loaded, and linerate's own {kind} target is no part of {}: name --host, or drop \
+             --site",
+            site.name
+        ))),
     }
 }
 

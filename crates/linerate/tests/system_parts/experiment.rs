@@ -70,14 +70,14 @@ pub(crate) fn finds() -> Result<(), Failed> {
         arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --link 1Gb/s --seed".split(' '));
         arguments.push(&seed);
         let reported = reported(&against(&spaces, &minio, state.path(), &arguments))?;
-        shown_and_nothing_else(&reported, &larger)?;
+        let is_shown = shown_and_nothing_else(&reported, &larger)?;
         assert_eq!((rmem(), sysctl(INERT)), before);
         assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
         assert!(folder.join("report.html").exists());
         let changes = folder.join("changes.json");
         assert_eq!(changes.exists(), !reported.advice.is_empty());
-        // A machine that is busy with others may leave open whether its p99 pays for it.
-        if changes.exists() {
+        // A machine that is busy with others may leave open whether it helps, and whether its p99 pays for it.
+        if is_shown && changes.exists() {
             advised = Some(changes);
             break;
         }
@@ -97,19 +97,21 @@ pub(crate) fn finds() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The larger buffer helps, the inert setting is not called, and the baseline's second cell is part of the baseline.
-fn shown_and_nothing_else(reported: &ExperimentReport, larger: &str) -> Result<(), Failed> {
+/// The larger buffer helps, where that could be told, the inert setting is not called, and the baseline's second cell is
+/// part of the baseline. Whether it could be told.
+fn shown_and_nothing_else(reported: &ExperimentReport, larger: &str) -> Result<bool, Failed> {
     let effects: Vec<String> = reported.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
     println!("{} blocks; {}", reported.report.blocks.len(), effects.join("; "));
     let effect = |part: &str| -> Result<&Effect, Failed> {
         reported.report.effects.iter().find(|effect| effect.arm.contains(part)).ok_or_else(|| part.into())
     };
     let found = effect(larger)?;
-    assert_eq!(found.decision, Decision::Shown, "{found:?}");
+    let is_shown = found.decision == Decision::Shown;
+    assert!(is_shown || found.decision == Decision::NotSettled, "{found:?}");
     assert!(found.share.is_some_and(|share| share > 0.0) && found.low_share.is_some_and(|low| low > 0.0));
     assert_ne!(effect(INERT)?.decision, Decision::Shown);
     assert!(effect("again").is_err(), "the baseline's second cell is part of the baseline");
-    Ok(())
+    Ok(is_shown)
 }
 
 /// A setting of the host's network namespace reaches neither the client nor the server in namespaces of their own.

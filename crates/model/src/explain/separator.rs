@@ -11,7 +11,7 @@ use super::readings::{Expected, Moment, READINGS};
 const LEADING: usize = 12;
 
 /// From this share of the weight on, one hypothesis leads clearly.
-const CLEAR: f64 = 0.95;
+pub(super) const CLEAR: f64 = 0.95;
 
 /// Counters over ten seconds differ by so much from what a model says of them.
 const READING_ERROR: f64 = 0.05;

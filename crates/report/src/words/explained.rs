@@ -21,6 +21,11 @@ pub(crate) fn marked(of: &Hypothesis) -> String {
     if stated.is_empty() { reported } else { format!("{reported} ({})", against(&stated.join(", "))) }
 }
 
+/// By how much a figure is above its ceiling, which may be far above what is predicted with its requests in flight.
+fn above_ceiling(sigmas: f64) -> String {
+    format!("{sigmas:.1} standard errors above its ceiling")
+}
+
 /// A difference without its sign.
 fn size(share: f64) -> String {
     change(share).trim_start_matches(['+', '−']).to_owned()
@@ -40,7 +45,7 @@ pub(crate) fn lacks(hypothesis: &Hypothesis) -> String {
     let of = |residual: &Residual| {
         let what = quantity(&residual.what);
         match residual.above_sigmas {
-            Some(sigmas) => format!("{what} is {} its ceiling, {sigmas:.1} standard errors", off(residual)),
+            Some(sigmas) => format!("{what} is {} what is predicted, {}", off(residual), above_ceiling(sigmas)),
             None => format!("leaves {what} unexplained, {}", off(residual)),
         }
     };
@@ -122,7 +127,7 @@ pub(crate) fn predicted(residual: &Residual) -> String {
 pub(crate) fn residual(residual: &Residual) -> String {
     let off = match residual.above_sigmas {
         Some(sigmas) => {
-            format!("{} above its ceiling, {sigmas:.1} standard errors", size(residual.residual_share))
+            format!("{} above what is predicted, {}", size(residual.residual_share), above_ceiling(sigmas))
         }
         None if residual.residual_share == 0.0 && residual.least_bytes_per_s.is_some() => "within that".to_owned(),
         None => change(residual.residual_share),
@@ -169,7 +174,10 @@ mod tests {
     fn a_figure_above_its_ceiling_is_said_to_be_and_a_range_is_told_as_one() {
         let mib = f64::from(1 << 20);
         for (reported, expected) in [
-            (of(106.8 * mib, None, 100.0 * mib, Some(2.3), false), "6.8 % above its ceiling, 2.3 standard errors"),
+            (
+                of(106.8 * mib, None, 100.0 * mib, Some(2.3), false),
+                "6.8 % above what is predicted, 2.3 standard errors above its ceiling",
+            ),
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "492 KiB/s to 4.90 MiB/s predicted, 4.00 MiB/s"),
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "measured, within that; bottleneck: processors"),
             (of(0.24 * mib, Some(0.48 * mib), 4.9 * mib, None, false), "246 KiB/s measured, −50.0 %"),

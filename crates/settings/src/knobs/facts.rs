@@ -36,7 +36,10 @@ pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<A
 
 /// A bound on requests to the API server: one value from 100 nodes on, another below.
 pub(crate) fn of_large_cluster(site: &Site, large: u32, small: u32) -> Option<Advice> {
-    advice(if site.nodes() >= 100 { large } else { small }, "pods of large clusters come in thousands")
+    match site.nodes() {
+        100.. => advice(large, "pods of large clusters come in thousands"),
+        _ => advice(small, "enough up to 100 nodes: pods of larger clusters come in thousands"),
+    }
 }
 
 /// At least a value: what is there already stays where it is more. For bounds that cost nothing until reached.

@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(site.nodes() < 100, "from 100 nodes on, every agent probes every other node")
+    facts::advice(site.nodes() < 100, "below 100 nodes; from there on, every agent would probe every other node")
 }

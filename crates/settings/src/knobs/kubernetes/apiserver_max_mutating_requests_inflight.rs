@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(if site.nodes() >= 100 { 400 } else { 200 }, "twice from 100 nodes on")
+    facts::advice(if site.nodes() >= 100 { 400 } else { 200 }, "the default, and twice that from 100 nodes on")
 }

@@ -31,7 +31,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(if site.nodes() >= 100 { 800 } else { 400 }, "twice from 100 nodes on")
+    facts::advice(if site.nodes() >= 100 { 800 } else { 400 }, "the default, and twice that from 100 nodes on")
 }
 
 #[cfg(test)]

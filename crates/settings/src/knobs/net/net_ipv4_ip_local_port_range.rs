@@ -18,7 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Ports that outgoing connections are given.",
         why: "Source 000 says 1024 65535: an outgoing connection of the host may then take 9000, 10250 or a NodePort \
             of 30000–32767 before its server listens, which fails to start with \"address in use\" for as long as \
-            the connection lives. Ports run out per destination address and port: 28231 for each, enough for every \
+            the connection lives. Ports run out per destination address and port: 28232 for each, enough for every \
             pool. Where more is wanted, reserve first (net.ipv4.ip_local_reserved_ports). The default is right.",
         relieves: "ports: EADDRNOTAVAIL on clients",
         risk: "Wide: servers that cannot bind their port.",
@@ -36,7 +36,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("32768 60999", "the default: above NodePorts, 28231 ports for each destination")
+    facts::advice("32768 60999", "the default: above NodePorts, 28232 ports for each destination")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const NULL: &str = "linerate-null";
 ///
 /// # Errors
 /// Why it cannot.
-pub(super) fn of_run(view: &View, site: &Site) -> Result<Option<String>, String> {
+pub(crate) fn of_run(view: &View, site: &Site) -> Result<Option<String>, String> {
     let target = &view.run.target;
     let is_null = target.kind == "null" || target.server.as_deref() == Some(NULL);
     if is_null || target.kind == "embedded" {
@@ -66,12 +66,12 @@ fn of_clients_on_nodes(view: &View, site: &Site) -> Result<Option<String>, Strin
 }
 
 /// The largest size of objects of which there is a GET or a PUT.
-pub(super) fn largest(view: &View) -> Option<u64> {
+pub(crate) fn largest(view: &View) -> Option<u64> {
     view.series.iter().filter(is_told_in_bytes).filter_map(size).max()
 }
 
 /// What a run measured, for who named one without figures that can be taken: `GET of 16 KiB, in requests per second`.
-pub(super) fn measured(view: &View) -> Vec<String> {
+pub(crate) fn measured(view: &View) -> Vec<String> {
     let reported = |series: &Series| {
         let sized = if series.size.is_empty() { String::new() } else { format!(" of {}", series.size) };
         let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
@@ -82,17 +82,17 @@ pub(super) fn measured(view: &View) -> Vec<String> {
 }
 
 /// What a run says at one size of objects.
-pub(super) struct Found {
-    pub(super) figures: Vec<Observed>,
+pub(crate) struct Found {
+    pub(crate) figures: Vec<Observed>,
     /// Figures that are no evidence, each with the reason.
-    pub(super) refused: Vec<String>,
+    pub(crate) refused: Vec<String>,
     /// What the run says by itself: errors, then hosts that answer late.
-    pub(super) said: Vec<String>,
+    pub(crate) said: Vec<String>,
 }
 
 /// The best GET and PUT of a run at a size, all visits of the concurrency together, and the same per host where hosts
 /// are the nodes; `None` where it has neither. `error` is the least standard error that a figure has.
-pub(super) fn figures(view: &View, site: &Site, bytes: u64, error: f64) -> Option<Found> {
+pub(crate) fn figures(view: &View, site: &Site, bytes: u64, error: f64) -> Option<Found> {
     let mut found = Found { figures: Vec::new(), refused: Vec::new(), said: Vec::new() };
     let nodes = nodes_of(&view.run.target.hosts, site);
     let mut late = Vec::new();
