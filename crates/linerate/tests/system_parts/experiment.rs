@@ -97,8 +97,8 @@ pub(crate) fn finds() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The larger buffer helps, where that could be told, the inert setting is not called, and the baseline's second cell is
-/// part of the baseline. Whether it could be told.
+/// The larger buffer helps, where that could be told, the inert setting is not called, and the baseline's second cell
+/// is part of the baseline. Whether it could be told.
 fn shown_and_nothing_else(reported: &ExperimentReport, larger: &str) -> Result<bool, Failed> {
     let effects: Vec<String> = reported.report.effects.iter().map(|e| format!("{}: {}", e.arm, e.sentence)).collect();
     println!("{} blocks; {}", reported.report.blocks.len(), effects.join("; "));
