@@ -4,9 +4,9 @@ use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, PointBegin};
 
 use super::point;
+use crate::limits;
 use crate::records::Records;
 use crate::view::{MachineSample, Measure, Point, Series};
-use crate::{knee, limits};
 
 /// A point for each concurrency of a closed loop that was visited again, by rising concurrency.
 pub(super) fn pooled(
@@ -15,11 +15,7 @@ pub(super) fn pooled(
     records: &Records,
     samples: &[MachineSample],
 ) -> Result<Vec<Point>, DecodeError> {
-    let together = |measure: Measure| {
-        let closed = series.points.iter().filter(|point| point.open.is_none());
-        knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>())
-    };
-    let (bytes, requests) = (together(Measure::Bytes), together(Measure::Requests));
+    let (bytes, requests) = (series.together_in(Measure::Bytes), series.together_in(Measure::Requests));
     let mut all = Vec::new();
     for ((concurrency, bytes_per_s), (_, requests_per_s)) in bytes.into_iter().zip(requests) {
         let visits: Vec<&Point> = series.points.iter().filter(|p| p.concurrency == concurrency).collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClientCeiling, Estimate, Point, Series, View};
+use super::{ClientCeiling, Estimate, Measure, Point, Series, View};
 use crate::knee;
 
 /// What the points of a series come to.
@@ -68,8 +68,13 @@ impl Series {
     /// Throughput at each concurrency of a closed loop, all of its visits together.
     #[must_use]
     pub fn together(&self) -> Vec<(u32, Estimate)> {
+        self.together_in(self.measure)
+    }
+
+    /// The same in either measure.
+    pub(crate) fn together_in(&self, measure: Measure) -> Vec<(u32, Estimate)> {
         let closed = self.points.iter().filter(|point| point.open.is_none());
-        knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>())
+        knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>())
     }
 
     /// The points by rising concurrency or rate, one for each: all visits of a concurrency together.
