@@ -12,9 +12,6 @@ use crate::output::SiteFormat;
 use crate::{output, printing, sites};
 use flags::PlanFlags;
 
-/// Of how flows are placed: the same site gives the same plan, word for word.
-const SEED: u64 = 1;
-
 pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     let Some(path) = &flags.site else {
         // clap asks for a site unless one of these two is given.
@@ -29,7 +26,7 @@ pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         nodes: flags.nodes.clone(),
         need: flags.need.clone(),
         tolerates: flags.tolerate,
-        seed: SEED,
+        seed: sites::SEED,
     };
     let plan = plan(&site, &asked).map_err(|error| sites::refused(&error, &site, &file))?;
     let rendered = match flags.format {

@@ -23,6 +23,9 @@ pub(crate) fn object_size(text: &str) -> Result<Bytes, String> {
     Err(format!("object size {text:?} is out of range: give 1B to {}, such as 4MiB", Bytes(OBJECT_BYTES_MAX)))
 }
 
+/// Of how flows are placed: the same site gives the same plan, word for word.
+pub(crate) const SEED: u64 = 1;
+
 /// Reads the description of a cluster. A mistake in it is bad usage, with the whole message.
 pub(crate) fn read_site(path: &Path) -> Result<Site, Failure> {
     read_site_file(path).map(|(site, _)| site)
