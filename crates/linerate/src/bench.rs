@@ -112,7 +112,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     if ended.is_err() {
         // What was measured before is worth reading; that it could not be rendered matters less than why the load
         // ended.
-        let view = views::view_of(&setup.folder).ok();
+        let view = views::view_beside_site(&setup.folder).ok();
         view.iter().for_each(|view| drop(views::write_html(&setup.folder, view)));
         let (has, run) = (view.as_ref().is_some_and(has_figures), setup.folder.display());
         progress::say(&if has {
@@ -130,7 +130,7 @@ fn has_figures(view: &View) -> bool {
 }
 
 fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode, Failure> {
-    let view = views::view_of(&setup.folder)?;
+    let view = views::view_beside_site(&setup.folder)?;
     // Printed before a file is written: a disk that is full now must not keep the figures from being seen.
     let printed = if output.json {
         printing::print(&linerate_report::json(&view))

@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             latest
         }
     };
-    let mut view = views::view_of(&path)?;
+    let mut view = views::view_beside_site(&path)?;
     view.run.title = flags.title.clone().or(view.run.title).filter(|title| !title.trim().is_empty());
     if let Some(site) = &flags.site {
         let of = predicted::site(site)?;

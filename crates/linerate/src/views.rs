@@ -12,8 +12,18 @@ use crate::{folder, masks, predicted};
 
 /// Reads a run folder and computes its view.
 pub(crate) fn view_of(path: &Path) -> Result<View, Failure> {
+    built(path).map(|(_, view)| view)
+}
+
+fn built(path: &Path) -> Result<(Records, View), Failure> {
     let records = folder::read(path)?;
-    let mut view = build::build(&records).map_err(|error| damaged(path, &records, &error))?;
+    let view = build::build(&records).map_err(|error| damaged(path, &records, &error))?;
+    Ok((records, view))
+}
+
+/// The same for a report, which tells what the site of the run can do, where it was described.
+pub(crate) fn view_beside_site(path: &Path) -> Result<View, Failure> {
+    let (records, mut view) = built(path)?;
     if let Some(site) = &records.manifest.site {
         // A run of something else has figures without.
         let _ = predicted::add(&mut view, site);
