@@ -10,7 +10,10 @@ use explained_sites::{drives, observed, site};
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::site::{Protection, Site};
-use published::{GIB, fifty_six};
+use published::fifty_six;
+
+/// Bytes of a GiB.
+const GIB: f64 = 1_073_741_824.0;
 
 /// 484 nodes with 400 Gb/s ports.
 fn four_hundred_eighty_four() -> Site {

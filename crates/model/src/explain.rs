@@ -8,6 +8,7 @@ mod deviation;
 mod forecast;
 mod hypothesis;
 mod impossible;
+mod joint;
 mod kinds;
 mod likelihood;
 mod nodes;
@@ -138,7 +139,8 @@ fn reported(
             remedy: if chosen.is_empty() {
                 healthy(world, candidate, residuals.iter().all(|residual| residual.explained))
             } else {
-                remedy(&chosen, described, candidate, |reads, of| nearest(evidence, world, of, reads))
+                let left = nodes::left_slow(&evidence.get, &evidence.put, nodes_of(world));
+                remedy(&chosen, described, candidate, &left, |reads, of| nearest(evidence, world, of, reads))
             },
             residuals,
         }
@@ -170,6 +172,7 @@ fn remedy(
     chosen: &[&Variant],
     described: (&World, &forecast::Forecast),
     candidate: &Candidate,
+    left_slow: &[String],
     nearest: impl Fn(bool, &forecast::OperationCeiling) -> f64,
 ) -> Remedy {
     let changes: Vec<&str> = chosen.iter().map(|variant| variant.cure.change.as_str()).collect();
@@ -177,7 +180,7 @@ fn remedy(
     let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
     Remedy {
         change: changes.join("; "),
-        gives: words::gives(described, &candidate.forecast, nearest),
+        gives: words::gives(described, &candidate.forecast, left_slow, nearest),
         risks: if risked.is_empty() { CORRECTION.to_owned() } else { risked.join("; ") },
     }
 }

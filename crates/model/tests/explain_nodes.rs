@@ -1,11 +1,14 @@
 //! Figures of single nodes: what they are held against, and what is said of many, of racks and of two slow nodes.
 
 mod explained_sites;
+#[path = "explained_sites/published.rs"]
+mod published;
 
 use explained_sites::{nic, observed, plane, site};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::site::{Product, Protection, Site};
+use published::fifty_six;
 
 /// Nodes with one port of 50 Gb/s for all, and drives, processors and memory in plenty.
 fn nodes(count: u32, racks: u32) -> Site {
@@ -73,6 +76,32 @@ fn figures_of_nodes_without_a_total_are_held_against_what_one_node_can_give() {
         let of_full = described(&full);
         assert!(of_full.residuals.iter().all(|of| of.explained), "{of_full:#?}");
         assert!(of_full.remedy.change.contains("runs at its ceiling"), "{of_full:#?}");
+    }
+}
+
+/// Of one load a total and the figures of nodes are of one state of the site: a node that holds the others back by so
+/// much leaves them so much.
+#[test]
+fn a_total_and_figures_of_nodes_are_held_against_one_load() {
+    for (site, name) in [(fifty_six(), "two planes"), (nodes(8, 1), "one plane")] {
+        let (count, share) = (site.nodes() as usize, share_of_ceiling(&site));
+        // The others are held by something that leaves half, where one that holds them would give what they do.
+        let level = |odd: f64| (0..count).map(move |i| 0.5 * share * if i == 6 { odd } else { 1.0 });
+        let found = explained(&site, &of_nodes(level(0.5)));
+        let leaders: Vec<_> = found.survivors.iter().map(|one| (&one.id, one.weight)).collect();
+        let is_held = |one: &&Hypothesis| {
+            one.deviations.len() == 1
+                && one.id.contains("node7")
+                && (one.id.contains("50 %") || one.id.contains("1 of 2"))
+        };
+        let of_half: f64 = found.survivors.iter().filter(is_held).map(|one| one.weight).sum();
+        assert!(of_half < 0.02, "{name}: {of_half}: {leaders:#?}");
+        let first = &found.survivors[0];
+        assert!(first.id.contains("node7") && first.residuals.iter().all(|of| of.explained), "{name}: {leaders:#?}");
+        // Whose own ceiling is half of the others', asked evenly: half for all, and none of it at that node.
+        let held = explained(&site, &of_nodes(level(1.0)));
+        let unnamed: f64 = held.survivors.iter().filter(|one| one.id.contains("node7")).map(|one| one.weight).sum();
+        assert!(unnamed < 0.02, "{name}: {unnamed}");
     }
 }
 

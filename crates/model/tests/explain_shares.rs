@@ -102,6 +102,10 @@ fn of_three_slow_nodes_none_is_the_cause_alone_and_all_are_told() {
     assert!(explanation.none_of_these > 0.5, "{}", leaders(&explanation));
     let caveat = "3 nodes are slow at once (node1, node3 and node6): ";
     assert!(explanation.caveats.iter().any(|reported| reported.starts_with(caveat)), "{:?}", explanation.caveats);
+    // To mend one of them gives nothing as long as the others hold all.
+    let of_node3 = explanation.survivors.iter().find(|one| one.id.contains("node3") && !one.id.contains("node6"));
+    let gives = &of_node3.expect("it is among them").remedy.gives;
+    assert!(gives.contains("; only once node") && gives.ends_with(" as fast as the others"), "{gives}");
 }
 
 #[test]

@@ -122,6 +122,12 @@ fn distance(a: &Single, b: &Single) -> f64 {
     of(a.get, b.get).max(of(a.put, b.put))
 }
 
+/// What the odd node gives of what each of the others does, and what all give.
+fn as_fast_as_they_can(cause: &Single, reads: bool) -> (f64, f64) {
+    let of = if reads { &cause.get } else { &cause.put };
+    (of.odd_share, of.own_bytes_per_s)
+}
+
 fn plant(site: &Site, chance: &mut Chance) -> Planted {
     let cause = cause(site, chance);
     let nodes = site.nodes();
@@ -137,17 +143,16 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
         figures.push(Observed { what, bytes_per_s, error_share: None, in_flight: None });
     };
     if cause.odd_group.is_some() {
-        // Each node as fast as it can be: where nodes wait for the slowest, no figure could name it.
+        // Each node as fast as it can be beside the odd one: where nodes wait for the slowest, no figure could name it.
         for reads in [true, false] {
-            let (_, odd, others) = ceilings(site, &cause, reads);
-            let share = (odd / others).min(1.0);
+            let (share, total) = as_fast_as_they_can(&cause, reads);
+            let others = total * f64::from(nodes) / (f64::from(nodes) - 1.0 + share);
             for node in 1..=nodes {
                 let node_name = format!("storage-{node}");
                 let what =
                     if reads { Quantity::NodeGet { node: node_name } } else { Quantity::NodePut { node: node_name } };
                 noisy(what, others / f64::from(nodes) * if node == 2 { share } else { 1.0 });
             }
-            let total = others * (f64::from(nodes) - 1.0 + share) / f64::from(nodes);
             if reads {
                 (truth.get, truth.get_share) = (total, share);
             } else {

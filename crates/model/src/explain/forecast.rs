@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use linerate_record::plan::{Resource, Work};
-use linerate_record::site::Site;
+use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{Hold, Odd, Parts, Variant};
 use crate::ceilings::{ResourceLimit, limits, limits_by_itself};
@@ -12,6 +12,9 @@ use crate::layout::{Geometries, geometries};
 
 /// The size of objects where the site does not say it: large enough that bytes bind, and not operations.
 const OBJECT_BYTES: u64 = 64 << 20;
+
+/// Halvings after which a share is known well below any error of a figure.
+const HALVINGS: u32 = 20;
 
 /// What is asked of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub(super) struct World {
 }
 
 /// The ceiling of one operation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct OperationCeiling {
     /// Client bytes per second of the whole site, spread evenly: what holds the slowest holds all.
     pub(super) even_bytes_per_s: f64,
@@ -52,6 +55,8 @@ pub(super) struct OperationCeiling {
     pub(super) odd_bytes_per_s: f64,
     /// Share of the ceiling that the requests in flight reach by the curve; 1 where they are not known.
     pub(super) reach: f64,
+    /// How odd nodes load themselves and the others, where such are.
+    pub(super) odd_load: Option<OddLoad>,
     /// What binds.
     pub(super) binds: Resource,
     /// Whose: a group's place.
@@ -59,7 +64,7 @@ pub(super) struct OperationCeiling {
 }
 
 /// Ceilings of the operations that are asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Forecast {
     /// Reads.
     pub(super) get: Option<OperationCeiling>,
@@ -127,6 +132,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         own_bytes_per_s: first.limit_bytes_per_s,
         odd_share: 1.0,
         odd_bytes_per_s: f64::INFINITY,
+        odd_load: None,
         reach: reach(world, reads, asked, &all),
         binds: first.resource,
         group: first.group,
@@ -140,6 +146,11 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         ceiling.odd_bytes_per_s = odd.limit_bytes_per_s / nodes;
         ceiling.odd_share = (odd.limit_bytes_per_s / others.limit_bytes_per_s).min(1.0);
         ceiling.own_bytes_per_s = others.limit_bytes_per_s * (nodes - of_them * (1.0 - ceiling.odd_share)) / nodes;
+        if let Some(load) = OddLoad::of(unheld, reads, &all) {
+            ceiling.odd_share = load.least_share();
+            ceiling.own_bytes_per_s = load.total_bytes_per_s(ceiling.odd_share);
+            ceiling.odd_load = Some(load);
+        }
         ceiling.own_bytes_per_s = ceiling.own_bytes_per_s.max(ceiling.even_bytes_per_s);
     }
     Some(ceiling)
@@ -190,10 +201,15 @@ fn hold_processors(world: &World, all: &mut [ResourceLimit]) {
 
 /// What a node of a group gives while only it serves: every limit of it, the lowest first.
 pub(super) fn limits_alone(world: &World, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    alone(&Unheld::of(world), place, reads)
+}
+
+fn alone(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    let world = unheld.world;
     let mut all = limits_by_itself(&world.site, &world.geometries, &work(&world.site, reads), place);
     hold_processors(world, &mut all);
     if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
-        hold_back(&Unheld::of(world), odd.group, hold, &mut all);
+        hold_back(unheld, odd.group, hold, &mut all);
     }
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
@@ -206,6 +222,93 @@ pub(super) fn odd_share_alone(world: &World, reads: bool) -> f64 {
     let is_other = |place: &usize| *place != odd && world.site.groups[*place].count > 0;
     let others = (0..world.site.groups.len()).filter(is_other).filter_map(of).reduce(f64::min);
     of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
+}
+
+/// What each byte of a node's own clients, and each of any other node's, takes of what binds the odd nodes: their own
+/// share and that of shards for others. So what they give follows from what the others do, and the total with it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OddLoad {
+    nodes: f64,
+    odd: f64,
+    /// What each of the others gives at the most.
+    most_of_others: f64,
+    /// Of each resource of an odd node, the seconds that a byte of its own clients takes, and one of another node's.
+    seconds: Vec<(f64, f64)>,
+}
+
+impl OddLoad {
+    /// Nothing where no node is odd, where the others are of several kinds, or where what binds the odd ones is nothing
+    /// of theirs alone.
+    fn of(unheld: &Unheld, reads: bool, all: &[ResourceLimit]) -> Option<OddLoad> {
+        let world = unheld.world;
+        let group = world.odd.as_ref()?.group;
+        let groups = &world.site.groups;
+        let is_other = |(place, of): &(usize, &NodeGroup)| *place != group && of.count > 0;
+        if groups.iter().enumerate().filter(is_other).count() != 1 {
+            return None;
+        }
+        let alone = alone(unheld, group, reads);
+        let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(groups.get(group)?.count));
+        let of = |limit: &ResourceLimit| {
+            if matches!(limit.resource, Resource::RackUp | Resource::RackDown) {
+                return None;
+            }
+            // What its own clients do not ask for at all is not among what it has alone.
+            let alone = alone.iter().find(|alone| alone.resource == limit.resource);
+            let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
+            let of_all = nodes / limit.limit_bytes_per_s;
+            Some((own, ((of_all - own) / (nodes - 1.0)).max(0.0)))
+        };
+        let mut of_odd = all.iter().filter(|limit| limit.group == Some(group)).map(of);
+        let seconds: Vec<_> = std::iter::once(of_odd.next()??).chain(of_odd.flatten()).collect();
+        let others = all.iter().find(|limit| limit.group != Some(group))?;
+        Some(OddLoad { nodes, odd, most_of_others: others.limit_bytes_per_s / nodes, seconds })
+    }
+
+    /// What an odd node gives, as a share of what each of the others does.
+    pub(super) fn share(&self, of_others: f64) -> f64 {
+        let of = |&(own, other): &(f64, f64)| {
+            let left = 1.0 - (self.nodes - self.odd) * other * of_others;
+            left / ((own + (self.odd - 1.0) * other) * of_others)
+        };
+        self.seconds.iter().map(of).fold(1.0, f64::min).max(0.0)
+    }
+
+    /// The same while the others give as much as they can beside them.
+    pub(super) fn least_share(&self) -> f64 {
+        self.share(self.most_of_others).max(self.waiting_share())
+    }
+
+    /// The least share where all wait for the odd nodes, with as many requests at each node: that of their own clients
+    /// follows from how often their requests pass what binds, and how often others' do. It is all of what others get
+    /// where that is as often, as at a private link that sends.
+    pub(super) fn waiting_share(&self) -> f64 {
+        let (mut least, mut most) = (0.0, 1.0);
+        // The less their own clients get, the more does what others ask of them bind.
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(least, most);
+            *if middle < self.waiting_where(middle) { &mut least } else { &mut most } = middle;
+        }
+        most
+    }
+
+    /// The same for what binds while their own clients get this share.
+    fn waiting_where(&self, share: f64) -> f64 {
+        let first = self.seconds.iter().min_by(|a, b| self.others(a, share).total_cmp(&self.others(b, share)));
+        let of = |(own, other): &(f64, f64)| self.odd * other / (own + (self.odd - 1.0) * other);
+        first.map_or(1.0, of)
+    }
+
+    /// What each of the others gives where a resource of the odd nodes is full.
+    fn others(&self, (own, other): &(f64, f64), share: f64) -> f64 {
+        1.0 / ((own + (self.odd - 1.0) * other) * share + (self.nodes - self.odd) * other)
+    }
+
+    /// What all give together while each odd node, at its limit, gives such a share.
+    pub(super) fn total_bytes_per_s(&self, share: f64) -> f64 {
+        let others = self.seconds.iter().map(|of| self.others(of, share)).fold(self.most_of_others, f64::min);
+        others * (self.nodes - self.odd + self.odd * share)
+    }
 }
 
 fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {

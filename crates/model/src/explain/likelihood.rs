@@ -89,12 +89,18 @@ pub(super) fn accounts(ratio: f64, sigma: f64) -> bool {
     (1.0 - UNKNOWN_CAUSE) * loss_and_error(ratio - 1.0, sigma) > UNKNOWN_CAUSE * normal_tail((ratio - 1.0) / sigma)
 }
 
-/// Log density of ln(observed), for `ratio` = observed / predicted, a relative standard error `sigma` and the chance
-/// that something unknown holds the figure back.
-pub(super) fn ln_density(ratio: f64, sigma: f64, unknown: f64) -> f64 {
+/// Density of ln(observed), for `ratio` = observed / predicted, a relative standard error `sigma` and the chance that
+/// something unknown holds the figure back: where the ceiling holds it, and where what is unknown does.
+pub(super) fn densities(ratio: f64, sigma: f64, unknown: f64) -> (f64, f64) {
     let at_ceiling = (1.0 - unknown) * loss_and_error(ratio - 1.0, sigma);
     let below = unknown * normal_tail((ratio - 1.0) / sigma);
-    (ratio * (at_ceiling + below)).max(f64::MIN_POSITIVE).ln()
+    (ratio * at_ceiling, ratio * below)
+}
+
+/// The logarithm of both together.
+pub(super) fn ln_density(ratio: f64, sigma: f64, unknown: f64) -> f64 {
+    let (at_ceiling, below) = densities(ratio, sigma, unknown);
+    (at_ceiling + below).max(f64::MIN_POSITIVE).ln()
 }
 
 /// The chance that the description is exceeded where the cause is unknown.

@@ -69,12 +69,13 @@ pub(super) struct NodeFigures {
 pub(super) struct OfOdd<'a> {
     /// Its name.
     pub(super) node: &'a str,
-    /// Its own ceiling relative to the others'.
+    /// What it gives of what the others do, where these go as fast as they can, or where each is measured by itself and
+    /// nobody else's shards are on its links.
     pub(super) ratio: f64,
+    /// The least that it gives of that while all wait for it: all of it where its own clients wait no more than others.
+    pub(super) least_ratio: f64,
     /// Its own ceiling, in bytes per second of its own clients while all nodes are asked evenly.
     pub(super) own_bytes_per_s: f64,
-    /// Its ceiling relative to the others' where each is measured by itself, and nobody else's shards are on its links.
-    pub(super) alone_ratio: f64,
 }
 
 impl NodeFigures {
@@ -82,6 +83,15 @@ impl NodeFigures {
     fn of(&self, node: &str) -> Option<(f64, f64, f64)> {
         let place = self.nodes.iter().position(|(name, ..)| name == node)?;
         Some((self.nodes[place].1, self.nodes[place].2, self.rates[place]))
+    }
+
+    /// What these nodes give in the mean, as a share of the median of their kind, the standard error of one, and that
+    /// median; nothing where a figure of theirs is not there.
+    pub(super) fn mean_of(&self, nodes: &[String]) -> Option<(f64, f64, f64)> {
+        let all: Vec<(f64, f64, f64)> = nodes.iter().map(|node| self.of(node)).collect::<Option<_>>()?;
+        let (share, sigma, rate) = *all.first()?;
+        let mean = all.iter().map(|(share, ..)| share).sum::<f64>() / all.len() as f64;
+        Some((mean, sigma, rate / share))
     }
 
     /// Each node's name, what it gives and the relative standard error of that.
@@ -96,7 +106,7 @@ impl NodeFigures {
 
     /// The most that the odd node gives, as a share of the median of its kind.
     fn most_share(&self, odd: &OfOdd, share: f64, rate: f64) -> f64 {
-        let most = if self.alone { odd.alone_ratio } else { odd.own_bytes_per_s * share / rate };
+        let most = if self.alone { odd.ratio } else { odd.own_bytes_per_s * share / rate };
         most.max(odd.ratio).min(1.0)
     }
 
@@ -120,7 +130,7 @@ impl NodeFigures {
         let chance = 1.0 / self.nodes.len() as f64;
         let of_node = |(_, share, sigma): &(String, f64, f64)| {
             let even = (1.0 - chance) * ln_even(*share, *sigma, self.nodes.len()).exp();
-            (even + chance * anywhere(*share, *sigma, 1.0)).max(1e-300).ln()
+            (even + chance * between(*share, *sigma, 0.0, 1.0)).max(1e-300).ln()
         };
         let some: f64 = self.nodes.iter().map(of_node).sum();
         let most = some.max(self.ln_even);
@@ -208,18 +218,21 @@ fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
 pub(super) fn ln_density(figures: &NodeFigures, odd: &[OfOdd]) -> f64 {
     let of_one = |odd: &OfOdd| {
         let (share, sigma, rate) = figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0)?;
-        let below = anywhere(share, sigma, figures.most_share(odd, share, rate));
+        let below = between(share, sigma, odd.least_ratio, figures.most_share(odd, share, rate));
         let own = 0.5 * normal(share - odd.ratio, sigma) + 0.5 * below;
         Some(own.max(1e-300).ln() - ln_even(share, sigma, figures.nodes.len()))
     };
     figures.ln_even + odd.iter().filter_map(of_one).sum::<f64>()
 }
 
-/// Density of a share that may be anywhere up to the most, its error aside: all of its logarithms are alike. Whatever
-/// is left of so little as the least, it is that node.
-fn anywhere(share: f64, sigma: f64, most: f64) -> f64 {
-    let (share, most) = (share.max(LEAST_SHARE), most.max(2.0 * LEAST_SHARE));
-    normal_tail((share - most) / sigma) / ((most / LEAST_SHARE).ln() * share)
+/// Density of a share that may be anywhere from least to most, its error aside: all of its logarithms are alike.
+/// Whatever is left of so little as [`LEAST_SHARE`], it is that node.
+fn between(share: f64, sigma: f64, least: f64, most: f64) -> f64 {
+    let (share, least) = (share.max(LEAST_SHARE), least.max(LEAST_SHARE));
+    let most = most.max(2.0 * least);
+    let inside = normal_tail((share - most) / sigma) - normal_tail((share - least) / sigma);
+    let inside = if least > LEAST_SHARE { inside.max(0.0) } else { normal_tail((share - most) / sigma) };
+    inside / ((most / least).ln() * share)
 }
 
 /// The place of the group that a node is of: the one with the longest name with which its name begins.
@@ -307,6 +320,12 @@ fn slow(figures: &NodeFigures) -> Vec<(String, f64, f64)> {
         return Vec::new();
     }
     figures.nodes.iter().filter(is_low).cloned().collect()
+}
+
+/// Nodes that are low for certain, and that a hypothesis does not name.
+pub(super) fn left_slow(get: &NodeFigures, put: &NodeFigures, named: &[String]) -> Vec<String> {
+    let low: BTreeSet<String> = [get, put].into_iter().flat_map(slow).map(|(node, ..)| node).collect();
+    low.into_iter().filter(|node| !named.contains(node)).collect()
 }
 
 /// Names as a list: `a`, `a and b`, `a, b and c`.
@@ -401,7 +420,7 @@ mod tests {
 
     /// A node that has so much of what the others have, whose median is 100.
     fn odd(node: &str, ratio: f64) -> OfOdd<'_> {
-        OfOdd { node, ratio, own_bytes_per_s: 100.0 * ratio, alone_ratio: ratio }
+        OfOdd { node, ratio, least_ratio: 0.0, own_bytes_per_s: 100.0 * ratio }
     }
 
     #[test]
@@ -425,7 +444,7 @@ mod tests {
         assert!(ln_density(&low, &[odd("n2", 0.9)]) > ln_density(&low, &[]));
         // By itself it gives what its own ceiling allows so, and no more.
         let alone = NodeFigures { alone: true, ..low.clone() };
-        assert!(alone.refutes(&odd("n2", 0.5)) && !alone.refutes(&OfOdd { alone_ratio: 0.9, ..odd("n2", 0.5) }));
+        assert!(alone.refutes(&odd("n2", 0.5)) && !alone.refutes(&odd("n2", 0.9)));
         // Where all nodes have room, the slow one may keep up with them.
         let idle = OfOdd { own_bytes_per_s: 95.0, ..odd("n2", 0.4) };
         assert!(!low.refutes(&idle));

@@ -20,6 +20,8 @@ pub(super) enum ReadingId {
     LinkSpeed,
     /// Largest packet.
     Mtu,
+    /// TCP timestamps.
+    Timestamps,
     /// Tunnels.
     Encapsulation,
     /// Shards of data and parity.
@@ -71,7 +73,7 @@ pub(super) struct Reading {
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
 /// first.
-pub(super) const READINGS: [Reading; 14] = [
+pub(super) const READINGS: [Reading; 15] = [
     Reading {
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
@@ -107,6 +109,13 @@ pub(super) const READINGS: [Reading; 14] = [
         what: "MTU of each plane's interface, on nodes and in the engine's pods",
         how: "ip link show, on the node and by nsenter in the engine's network namespace",
         expected: links::mtu,
+    },
+    Reading {
+        id: ReadingId::Timestamps,
+        what: "TCP timestamps of the engine's connections",
+        how: "ss -tin under load: ts among what a connection to the engine has; sysctl net.ipv4.tcp_timestamps in the \
+              engine's network namespace",
+        expected: links::timestamps,
     },
     Reading {
         id: ReadingId::Encapsulation,

@@ -4,8 +4,9 @@ use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
 use linerate_record::site::{NodeGroup, Plane, Site};
 
 use super::forecast::{
-    Forecast, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
+    Forecast, OddLoad, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
 };
+use super::joint::{Density, JointLoad, Shown, held_back};
 use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, NodeFigures, OfOdd};
 use super::words;
@@ -136,16 +137,6 @@ impl Evidence {
 /// Marks a hypothesis.
 pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> Score {
     let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false };
-    for &(reads, observed, own) in &evidence.totals {
-        let Some(ceiling) = forecast.of(reads) else { continue };
-        let (low, high) = range(evidence, world, ceiling, reads, own);
-        let sigma = sigma(ceiling, own);
-        // A curve may be wrong; a ceiling is none that is exceeded.
-        marks.refuted |= is_refuted(observed / high, own);
-        let (low, high) = (low * ceiling.reach, high * ceiling.reach);
-        marks.ln_likelihood += ln_total((low, high), observed, sigma, evidence.unknown(reads));
-        marks.accounts |= likelihood::accounts(observed / observed.clamp(low, high), sigma);
-    }
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
     let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some());
@@ -158,11 +149,40 @@ pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> 
         let figures = evidence.nodes(reads);
         let odd = of_odd(world, forecast, figures, reads);
         marks.refuted |= is_above_ports(figures, world, reads) || odd.iter().any(|odd| figures.refutes(odd));
-        let ln = nodes::ln_density(figures, &odd);
-        marks.ln_likelihood += ln;
-        marks.accounts |= !odd.is_empty() && ln > nodes::ln_density(figures, &[]);
+        let shown = Shown::of(&odd, figures);
+        let total = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads).zip(forecast.of(reads));
+        let Some((&(_, observed, own), ceiling)) = total else {
+            marks.add(shown.ln_full, !odd.is_empty() && shown.ln_full > shown.ln_even);
+            continue;
+        };
+        // A curve may be wrong; a ceiling is none that is exceeded.
+        marks.refuted |= is_refuted(observed / most(evidence, world, ceiling, reads, own), own);
+        let load = JointLoad::of(evidence, world, ceiling, reads);
+        let (low, high) = range(evidence, world, ceiling, reads, own, load.as_ref());
+        let sigma = sigma(ceiling, own);
+        let density = |(low, high): (f64, f64)| {
+            let ends = (low * ceiling.reach, high * ceiling.reach);
+            density_of_total(ends, observed, sigma, evidence.unknown(reads))
+        };
+        let (ln, accounts) = match &load {
+            Some(load) => {
+                let most = most(evidence, world, ceiling, reads, own);
+                let total = load.over_its_error(|total| density((total.min(most), total.min(most))));
+                shown.with_total(total, nodes::ln_density(figures, &held_back(&odd, load)))
+            }
+            None => (density((low, high)).ln() + shown.ln_full, !odd.is_empty() && shown.ln_full > shown.ln_even),
+        };
+        let nearest = observed.clamp(low * ceiling.reach, high * ceiling.reach);
+        marks.add(ln, accounts || likelihood::accounts(observed / nearest, sigma));
     }
     marks
+}
+
+impl Score {
+    fn add(&mut self, ln_likelihood: f64, accounts: bool) {
+        self.ln_likelihood += ln_likelihood;
+        self.accounts |= accounts;
+    }
 }
 
 /// What a total is wrong by: its own error, and that of the curve where it is held against one.
@@ -171,7 +191,7 @@ fn sigma(ceiling: &OperationCeiling, own: f64) -> f64 {
 }
 
 /// The nodes that a world names.
-fn nodes_of(world: &World) -> &[String] {
+pub(super) fn nodes_of(world: &World) -> &[String] {
     world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
@@ -224,41 +244,68 @@ fn of_odd<'a>(world: &'a World, forecast: &Forecast, figures: &NodeFigures, read
     let Some(ceiling) = forecast.of(reads) else { return Vec::new() };
     let nodes = nodes_of(world);
     let (ratio, own_bytes_per_s) = (ceiling.odd_share, ceiling.odd_bytes_per_s);
-    let alone_ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
-    nodes.iter().map(|node| OfOdd { node, ratio, own_bytes_per_s, alone_ratio }).collect()
+    let ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
+    let load = ceiling.odd_load.as_ref().filter(|_| !figures.alone && !nodes.is_empty());
+    let least_ratio = load.map_or(0.0, OddLoad::waiting_share);
+    nodes.iter().map(|node| OfOdd { node, ratio, least_ratio, own_bytes_per_s }).collect()
 }
 
-/// Between what the total's ceiling lies: figures of nodes that name the slow one, or in whose error it can hide, leave
-/// open how far it holds the others back.
-fn range(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> (f64, f64) {
+/// Between what the total's ceiling lies. Figures of the odd nodes say how far these hold the others back; a slow node
+/// that can hide in the error of figures, or among them, leaves it open.
+fn range(
+    evidence: &Evidence,
+    world: &World,
+    ceiling: &OperationCeiling,
+    reads: bool,
+    sigma: f64,
+    joint: Option<&JointLoad>,
+) -> (f64, f64) {
+    let high = most(evidence, world, ceiling, reads, sigma);
+    let Some(joint) = joint else { return (ceiling.even_bytes_per_s, high) };
+    let at = |sigmas: f64| joint.total_bytes_per_s(sigmas).min(high);
+    let (a, b) = (at(SHARE_SIGMAS), at(-SHARE_SIGMAS));
+    (a.min(b), a.max(b))
+}
+
+/// So many standard errors of the share of odd nodes are allowed for in what it says of the total.
+const SHARE_SIGMAS: f64 = 2.0;
+
+/// The highest ceiling that the total can have.
+fn most(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> f64 {
     let named = !nodes_of(world).is_empty();
     let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
-    let high = if (named || hidden) && !evidence.nodes(reads).nodes.is_empty() {
-        ceiling.own_bytes_per_s
-    } else {
-        ceiling.even_bytes_per_s
-    };
-    (ceiling.even_bytes_per_s, high)
+    let open = (named || hidden) && !evidence.nodes(reads).nodes.is_empty();
+    if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
 }
 
-/// What a hypothesis gives of a total, as near to what was measured as it can be.
+/// What a hypothesis gives of a total: what was measured, where that is explained, else what is nearest to it.
 pub(super) fn nearest(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool) -> f64 {
     let Some(&(_, observed, sigma)) = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads) else {
         return ceiling.even_bytes_per_s;
     };
-    let (low, high) = range(evidence, world, ceiling, reads, sigma);
-    observed.clamp(low, high)
+    let (low, high) =
+        range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
+    let nearest = observed.clamp(low, high);
+    let explained = is_explained(observed / (nearest * ceiling.reach), self::sigma(ceiling, sigma), 1);
+    if explained { observed } else { nearest }
 }
 
-/// Log density of a total. Where the ceiling is a range: either end, or anywhere between.
-fn ln_total((low, high): (f64, f64), observed: f64, sigma: f64, unknown: f64) -> f64 {
-    let at_low = likelihood::ln_density(observed / low, sigma, unknown);
+/// Where the ceiling is a range: either end, or anywhere between.
+fn density_of_total((low, high): (f64, f64), observed: f64, sigma: f64, unknown: f64) -> Density {
+    let of = |ceiling: f64| {
+        let (at_ceiling, below) = likelihood::densities(observed / ceiling, sigma, unknown);
+        Density { at_ceiling, below }
+    };
+    let at_low = of(low);
     if high / low - 1.0 < sigma {
         return at_low;
     }
-    let at_high = likelihood::ln_density(observed / high, sigma, unknown);
+    let at_high = of(high);
     let between = if (low..=high).contains(&observed) { 1.0 / (high / low).ln() } else { 0.0 };
-    (0.4 * at_low.exp() + 0.4 * at_high.exp() + 0.2 * between).max(f64::MIN_POSITIVE).ln()
+    Density {
+        at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
+        below: 0.4 * at_low.below + 0.4 * at_high.below,
+    }
 }
 
 /// What a hypothesis says of one figure.
@@ -337,9 +384,11 @@ fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
 }
 
 fn of_total(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> Said {
-    let (low, high) = range(evidence, world, ceiling, reads, sigma);
+    let (low, high) =
+        range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
     let predicted = (low * ceiling.reach, high * ceiling.reach);
-    Said { predicted, ceiling: high, error: (self::sigma(ceiling, sigma), 1) }
+    let ceiling_bytes_per_s = most(evidence, world, ceiling, reads, sigma);
+    Said { predicted, ceiling: ceiling_bytes_per_s, error: (self::sigma(ceiling, sigma), 1) }
 }
 
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind

@@ -4,6 +4,10 @@ use linerate_record::plan::Resource;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::forecast::{Forecast, OperationCeiling, World};
+use super::nodes::joined;
+
+/// So many nodes are named in a sentence.
+const MOST_NAMED: usize = 4;
 
 /// A resource for people.
 pub(super) fn resource(resource: Resource) -> &'static str {
@@ -42,10 +46,11 @@ pub(super) fn binds(world: &World, ceiling: &OperationCeiling) -> String {
 }
 
 /// What the model gives for the site as described, where it differs from the hypothesis: from what this says of reads
-/// (`true`) and of writes, nearest to what was measured.
+/// (`true`) and of writes, nearest to what was measured. Nodes that stay slow would go on holding the others back.
 pub(super) fn gives(
     described: (&World, &Forecast),
     forecast: &Forecast,
+    left_slow: &[String],
     nearest: impl Fn(bool, &OperationCeiling) -> f64,
 ) -> String {
     let (mut reported, mut is_faster) = (Vec::new(), false);
@@ -65,7 +70,18 @@ pub(super) fn gives(
     match (reported.is_empty(), is_faster) {
         (true, true) => "nothing: the site is faster than described".to_owned(),
         (true, false) => "nothing: the site is no worse than described".to_owned(),
-        (false, _) => reported.join("; "),
+        (false, _) if left_slow.is_empty() => reported.join("; "),
+        (false, _) if left_slow.len() > MOST_NAMED => {
+            format!(
+                "{}; only once the {} nodes that it does not explain are as fast",
+                reported.join("; "),
+                left_slow.len()
+            )
+        }
+        (false, _) => {
+            let verb = if left_slow.len() == 1 { "is" } else { "are" };
+            format!("{}; only once {} {verb} as fast as the others", reported.join("; "), joined(left_slow))
+        }
     }
 }
 

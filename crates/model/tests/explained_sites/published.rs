@@ -4,9 +4,6 @@ use linerate_record::site::{Protection, Site};
 
 use crate::explained_sites::site;
 
-/// Bytes of a GiB.
-pub(crate) const GIB: f64 = 1_073_741_824.0;
-
 /// 56 nodes, 10+4, with two 25 Gb/s ports for each plane: the ports are an assumption.
 pub(crate) fn fifty_six() -> Site {
     let mut site = site("56 nodes", 56, 25e9, 1500);

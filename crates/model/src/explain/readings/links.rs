@@ -21,19 +21,45 @@ fn places(world: &World) -> Vec<(usize, String)> {
     places
 }
 
-/// Bits per second that a node of a group sends (GET) or receives (PUT) on a link.
-fn load(world: &World, group: usize, link: &str, moment: Moment) -> f64 {
+/// Bits per second that a node of a group sends or receives on a link.
+fn load(world: &World, group: usize, link: &str, moment: Moment, direction: Direction) -> f64 {
     let traffic = traffic(&world.site, &world.geometries, &work(&world.site, moment.reads));
     let Some(node) = traffic.nodes.get(group) else { return 0.0 };
     let planes = &world.site.planes;
     let private = planes.private.as_ref().map_or(planes.public.link.as_str(), |plane| plane.link.as_str());
-    let of = |carries: bool, flow: crate::traffic::NodeFlow| match (carries, moment.reads) {
+    let of = |carries: bool, flow: crate::traffic::NodeFlow| match (carries, direction) {
         (false, _) => 0.0,
-        (true, true) => flow.egress,
-        (true, false) => flow.ingress,
+        (true, Direction::Egress) => flow.egress,
+        (true, Direction::Ingress) => flow.ingress,
     };
     let share = of(planes.public.link == link, node.public()) + of(private == link, node.private());
     share * moment.bytes_per_s * 8.0 / f64::from(world.site.nodes())
+}
+
+/// What a node does in each direction.
+const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Egress, "sends"), (Direction::Ingress, "receives")];
+
+/// A direction that has less than this of the other carries requests and acknowledgements: nobody need look at it.
+const LEAST_OF_OTHER: f64 = 0.01;
+
+/// Figures of both directions, and words of those in which the link carries data.
+fn each_direction(of: impl Fn(Direction) -> (f64, Vec<f64>, String), link: &str) -> (Vec<f64>, String) {
+    let all = DIRECTIONS.map(|(direction, verb)| (verb, of(direction)));
+    let figures = all.iter().flat_map(|(_, (_, figures, _))| figures.clone()).collect();
+    let busiest = all.iter().map(|(_, (bits_per_s, ..))| *bits_per_s).fold(0.0, f64::max);
+    let is_busy = |bits_per_s: f64| bits_per_s > LEAST_OF_OTHER * busiest;
+    let words = match &all {
+        _ if busiest <= 0.0 => format!("nothing on {link}"),
+        [(_, (sent, _, a)), (_, (received, _, b))] if is_busy(*sent) && is_busy(*received) && a == b => {
+            format!("{link} sends and receives {a}")
+        }
+        [(sends, (sent, _, a)), (receives, (received, _, b))] => match (is_busy(*sent), is_busy(*received)) {
+            (true, true) => format!("{link} {sends} {a} and {receives} {b}"),
+            (true, false) => format!("{link} {sends} {a}"),
+            (false, _) => format!("{link} {receives} {b}"),
+        },
+    };
+    (figures, words)
 }
 
 /// Figures of all links at all places; the ordinary node stands in where no node is odd, so that worlds compare.
@@ -58,27 +84,34 @@ fn over_links(
 }
 
 pub(super) fn bond_members(stated: &Site, world: &World, moment: Moment) -> Option<Expected> {
-    let direction = if moment.reads { Direction::Egress } else { Direction::Ingress };
     over_links(stated, world, |group, link| {
         let bond = world.site.groups[group].bonds.iter().find(|bond| bond.name == link)?;
         let whole = ports(stated.groups.get(group).or(stated.groups.first())?, link);
-        let used = usable_members(bond.mode, ports(&world.site.groups[group], link), direction).max(1);
-        let all = load(world, group, link, moment);
-        let each = all / f64::from(used);
-        let reported = match (whole, used) {
-            (..=1, _) => return None,
-            (_, _) if all <= 0.0 => format!("nothing on {link}"),
-            (whole, used) if used == whole => format!("{} on each of {whole} members of {link}", bits_per_s(each)),
-            _ => format!("{} on {used} of {whole} members of {link}, others idle", bits_per_s(each)),
+        if whole <= 1 {
+            return None;
+        }
+        let of = |direction: Direction| {
+            let used = usable_members(bond.mode, ports(&world.site.groups[group], link), direction).max(1);
+            let all = load(world, group, link, moment, direction);
+            let each = all / f64::from(used);
+            let words = if used == whole {
+                format!("{} on each of {whole} members", bits_per_s(each))
+            } else {
+                format!("{} on {used} of {whole} members, the others idle", bits_per_s(each))
+            };
+            (all, vec![each, all], words)
         };
-        Some((vec![each, all], reported))
+        Some(each_direction(of, link))
     })
 }
 
 pub(super) fn plane_bytes(stated: &Site, world: &World, moment: Moment) -> Option<Expected> {
     over_links(stated, world, |group, link| {
-        let all = load(world, group, link, moment);
-        Some((vec![all], format!("{} on {link}", bits_per_s(all))))
+        let of = |direction: Direction| {
+            let all = load(world, group, link, moment, direction);
+            (all, vec![all], bits_per_s(all).to_string())
+        };
+        Some(each_direction(of, link))
     })
 }
 
@@ -145,6 +178,10 @@ pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expec
 
 pub(super) fn mtu(_: &Site, world: &World, _: Moment) -> Option<Expected> {
     Some(of_planes(world, |plane| plane.mtu_bytes.to_string()))
+}
+
+pub(super) fn timestamps(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+    Some(of_planes(world, |plane| if plane.timestamps { "with timestamps" } else { "without timestamps" }.to_owned()))
 }
 
 pub(super) fn encapsulation(_: &Site, world: &World, _: Moment) -> Option<Expected> {

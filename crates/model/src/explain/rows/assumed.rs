@@ -165,7 +165,7 @@ fn timestamps(site: &Site, which: &str) -> Variant {
             site.planes.private.iter_mut().for_each(|plane| plane.timestamps = !on);
         }
     })
-    .shown_by(ReadingId::Mtu);
+    .shown_by(ReadingId::Timestamps);
     if on {
         return variant.corrected(&[(format!("planes.{which}.timestamps"), "false".to_owned())]);
     }
