@@ -7,7 +7,7 @@ use linerate_host::apply::refusal;
 use linerate_host::setting::Built;
 use linerate_host::{Root, SnapshotRequest, setting};
 use linerate_record::knob::{
-    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity,
+    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity, reaches,
 };
 use linerate_record::site::Site;
 use linerate_settings::audit::site_of;
@@ -70,9 +70,7 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
         Some(near) => usage(&format!("did you mean {near}?")),
         None => usage("no knob is called so: see linerate knobs"),
     })?;
-    let is_machines = elsewhere && setting::out_of_reach(&row.knob, space).is_some();
-    let space = if is_machines { Space::Host } else { space.clone() };
-    let place = SettingPlace { knob: id.to_owned(), device, space };
+    let place = SettingPlace { knob: id.to_owned(), device, space: space_of(&row.knob, space, elsewhere) };
     device_of(root, &row.knob, &place).map_err(|why| usage(&why))?;
     let built = Built::of(root);
     refusal(&built, &find, &place, new).map_err(|why| usage(&why))?;
@@ -90,6 +88,11 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
     let doubt = setting::doubt(&built, &row.knob, new).map(|doubt| format!("; {doubt}")).unwrap_or_default();
     let change = change(&row.knob, &place, &prior, new, &format!("set by hand{doubt}"));
     Ok(ByHand { place, value: new.to_owned(), change })
+}
+
+/// The space in which a value given by hand is set: with `elsewhere` the machine's where the knob has none of its own.
+fn space_of(knob: &Knob, space: &Space, elsewhere: bool) -> Space {
+    if elsewhere && !reaches(knob, space) { Space::Host } else { space.clone() }
 }
 
 /// Most devices that are named where one is missing.
@@ -225,4 +228,51 @@ pub(crate) fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
     let text = serde_json::to_string_pretty(set).map_err(|error| failed(error.into()))?;
     named::write(path, format!("{text}\n").as_bytes(), 0o600)
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_host::setting::{Changeable, changeable};
+    use linerate_record::knob::Setting;
+    use linerate_settings::changes::Applicability;
+    use linerate_settings::profiles::{Pick, Value};
+
+    use super::*;
+
+    /// What an audit says of the reach of a knob whose setting in a place is not as a profile wants it.
+    fn audited(knob: &'static Knob, place: &SettingPlace) -> bool {
+        let picks: &'static [Pick] = vec![Pick { knob: knob.id, value: Value::Literal("1") }].leak();
+        let profile = Profile { name: "one", summary: "", picks };
+        let setting = Setting { place: place.clone(), value: Some("2".to_owned()), choices: Vec::new(), missing: None };
+        let snapshot = Snapshot { settings: vec![setting], ..Snapshot::default() };
+        let found = changes(&snapshot, &site_of(&snapshot), &profile);
+        assert_eq!(found.len(), 1, "{place}");
+        found[0].effect != Applicability::OutOfReach
+    }
+
+    #[test]
+    fn audit_tune_and_experiment_agree_on_where_each_knob_can_be_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let (mut within, mut interfaces) = (0, 0);
+        for knob in KNOBS.iter().map(|row| &row.knob) {
+            let is_nics = knob.scope == Scope::Device && knob.locator.device_class() == Some(DeviceClass::Nic);
+            for space in [Space::Host, Space::Pid(4711), Space::Netns("lab".to_owned())] {
+                let device = knob.locator.device_class().map(|_| "eth0".to_owned());
+                let place = SettingPlace { knob: knob.id.to_owned(), device, space: space.clone() };
+                let reached = audited(knob, &place);
+                assert_eq!(space_of(knob, &space, true) == space, reached, "{place}: experiment");
+                assert_eq!(space_of(knob, &space, false), space, "{place}: tune");
+                if changeable(&knob.locator) == Changeable::Yes {
+                    let refused = refusal(&Built::of(&root), &find, &place, "1").err().unwrap_or_default();
+                    let is_refused = refused.contains("one value for the whole machine");
+                    assert_eq!(!is_refused, reached, "{place}: tune: {refused}");
+                }
+                assert!(reached || space != Space::Host, "{place}");
+                within += usize::from(reached && space != Space::Host);
+                interfaces += usize::from(reached && is_nics && matches!(space, Space::Netns(_)));
+            }
+        }
+        assert!(within > 60 && interfaces > 10, "{within} {interfaces}");
+    }
 }

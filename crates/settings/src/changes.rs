@@ -3,10 +3,10 @@
 //! An audit tells these differences, `tune` writes them as a file of changes and an experiment tries them. Whether two
 //! texts mean the same is [`same`]'s to say, as it is for who applies changes and looks afterwards.
 
-use linerate_record::knob::{Change, Domain, Knob, Setting, SettingPlace, Snapshot, same};
+use linerate_record::knob::{Change, Domain, Knob, Setting, SettingPlace, Snapshot, reaches, same};
 use linerate_record::site::Site;
 
-use crate::knobs::{self, KnobRow, advise, reaches, works};
+use crate::knobs::{self, KnobRow, advise, works};
 use crate::profiles::{Pick, Profile, Value};
 
 /// What a profile wants of a setting.
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::audit::audit;
     use crate::knobs::fixtures::{machine, set, site};
-    use crate::knobs::{KNOBS, find};
+    use crate::knobs::{KNOBS, facts, find};
     use crate::profiles::PROFILES;
 
     fn row(id: &str) -> &'static KnobRow {
@@ -146,6 +146,34 @@ mod tests {
     fn to(id: &str, new: &str) -> Change {
         let place = SettingPlace { knob: id.to_owned(), device: None, space: Space::Host };
         change(&row(id).knob, &place, "", new, "").expect("a change")
+    }
+
+    #[test]
+    fn a_knob_reaches_namespaces_that_have_a_value_of_their_own() {
+        let (pid, lab) = (Space::Pid(1), Space::Netns("lab".to_owned()));
+        for (id, of_process, of_namespace) in [
+            ("vm.swappiness", false, false),
+            ("block.scheduler", false, false),
+            ("net.ipv4.tcp_rmem", true, true),
+            ("limits.nofile", true, true),
+            ("nic.mtu", false, true),
+            ("bond.mode", false, false),
+        ] {
+            let knob = &row(id).knob;
+            let found = [&Space::Host, &pid, &lab].map(|space| reaches(knob, space));
+            assert_eq!(found, [true, of_process, of_namespace], "{id}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_advised_of_a_device_of_another_namespace() {
+        let (mut snapshot, mtu) = (machine(), row("nic.mtu"));
+        set(&mut snapshot, mtu, Some("eth0"), "1500");
+        let here = snapshot.settings.iter().find(|s| s.place.knob == "nic.mtu").expect("it was set").place.clone();
+        let there = SettingPlace { space: Space::Netns("lab".to_owned()), ..here.clone() };
+        let advised =
+            |place| advise(&KnobRow { advise: |_, _, _| facts::advice(9000, "so"), ..*mtu }, &snapshot, &site(), place);
+        assert_eq!((advised(&here).is_some(), advised(&there).is_some()), (true, false));
     }
 
     #[test]
