@@ -11,7 +11,9 @@ use linerate_record::knob::{
 };
 use linerate_record::site::Site;
 use linerate_settings::audit::site_of;
-use linerate_settings::changes::{Applicability, Differing, change, changes};
+use linerate_settings::changes::{
+    self as settings_changes, Applicability, Differing, SetTo, are_at_odds, change, changes,
+};
 use linerate_settings::knobs::{self, KNOBS};
 use linerate_settings::profiles::Profile;
 
@@ -125,24 +127,11 @@ fn devices_text(root: &Root, space: &Space, class: DeviceClass) -> String {
     }
 }
 
-/// A setting and what it is to be.
-type Target<'a> = (&'a SettingPlace, &'a str);
-
-/// Whether each of two values is lost when the other is written. One that is 0 is what the other makes of it.
-fn are_at_odds((one, of_one): Target<'_>, (other, of_other): Target<'_>) -> bool {
-    let zero_each_other = || {
-        let (one, other) = (find(&one.knob)?, find(&other.knob)?);
-        Some(setting::zero_each_other(&one.locator, &other.locator))
-    };
-    of_one != "0" && of_other != "0" && one.space == other.space && zero_each_other() == Some(true)
-}
-
 /// Pairs of values given by hand of which the kernel keeps one alone, each as a mistake.
-pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = Target<'a>>) -> Vec<String> {
-    let given: Vec<Target<'_>> = given.into_iter().collect();
-    let pairs = given.iter().enumerate().flat_map(|(i, one)| given[..i].iter().map(move |before| (*before, *one)));
-    let odd = pairs.filter(|(one, other)| are_at_odds(*one, *other));
-    let reported = odd.map(|((one, of_one), (other, of_other))| {
+pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = SetTo<'a>>) -> Vec<String> {
+    let given: Vec<SetTo<'_>> = given.into_iter().collect();
+    let odd = settings_changes::at_odds(&given, &setting::zero_each_other);
+    let reported = odd.into_iter().map(|((one, of_one), (other, of_other))| {
         let (one, other) = (format!("{}={of_one}", one.knob), format!("{}={of_other}", other.knob));
         format!("invalid changes {one:?} and {other:?}: the kernel zeroes each when the other is written: set one")
     });
@@ -172,7 +161,7 @@ pub(crate) fn to_profile(root: &Root, space: &Space, name: &str, site: Option<&P
 
 /// Changes that move other settings come first, so that those are what they shall be in the end.
 pub(crate) fn in_order(changes: &mut [Change]) {
-    changes.sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
+    settings_changes::in_order(changes, &setting::moves_others);
 }
 
 /// Why, where the profile has the value itself.
@@ -181,7 +170,7 @@ const OF_PROFILE: &str = "the profile says so";
 pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
     let snapshot = snapshot(root, space);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
-    let built = Built::of(root);
+    let (built, zero) = (Built::of(root), &setting::zero_each_other);
     let mut differing = changes(&snapshot, &site, profile);
     differing.sort_by_key(|differing| profile.position(differing.row.knob.id));
     for Differing { row, setting, present, wanted, effect } in differing {
@@ -193,7 +182,7 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
         if found.by_hand.iter().any(|given| given.place == *place) {
             continue;
         }
-        let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new)));
+        let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new), zero));
         if let Some(kept) = kept {
             let why = format!("{present:?}, {new:?} wanted: it would zero {}, which is set by hand", kept.place);
             found.left_out.push((place.clone(), why));
