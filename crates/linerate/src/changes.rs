@@ -10,6 +10,7 @@ use linerate_record::knob::{
     Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity, reaches,
 };
 use linerate_record::site::Site;
+use linerate_report::tune::{Untaken, untaken};
 use linerate_settings::audit::site_of;
 use linerate_settings::changes::{
     self as settings_changes, Applicability, Differing, SetTo, are_at_odds, change, changes,
@@ -176,7 +177,7 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
     for Differing { row, setting, present, wanted, effect } in differing {
         let (place, new) = (&setting.place, &wanted.value);
         if effect == Applicability::Ignored {
-            found.left_out.push((place.clone(), ignored(&row.knob, present, new)));
+            found.left_out.push((place.clone(), untaken(present, new, Untaken::Ignored(row.knob.until))));
             continue;
         }
         if found.by_hand.iter().any(|given| given.place == *place) {
@@ -184,8 +185,7 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
         }
         let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new), zero));
         if let Some(kept) = kept {
-            let why = format!("{present:?}, {new:?} wanted: it would zero {}, which is set by hand", kept.place);
-            found.left_out.push((place.clone(), why));
+            found.left_out.push((place.clone(), untaken(present, new, Untaken::Zeroes(&kept.place))));
             continue;
         }
         match refusal(&built, &find, place, new) {
@@ -193,16 +193,10 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
                 found.changes.extend(change(knob, place, present, new, wanted.why.as_deref().unwrap_or(OF_PROFILE)))
             }
             Err(reason) => {
-                found.left_out.push((place.clone(), format!("{present:?}, {new:?} wanted: {reason}")));
+                found.left_out.push((place.clone(), untaken(present, new, Untaken::Refused(&reason))));
             }
         }
     }
-}
-
-/// What is said of a value that this kernel ignores, and since when.
-fn ignored(knob: &Knob, present: &str, new: &str) -> String {
-    let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));
-    format!("{present:?}, {new:?} wanted: the kernel ignores it{since}")
 }
 
 /// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.
