@@ -15,6 +15,7 @@ use crate::view::{MachineSample, Measure, Point, Series, View};
 mod bimodal;
 mod bond;
 mod bound;
+mod canary;
 mod client_cpu;
 mod clock;
 mod disturbed;
@@ -39,6 +40,8 @@ mod uneven_curve;
 mod uneven_hosts;
 mod wire_bytes;
 mod working_set;
+
+pub use canary::canary_tripped;
 
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod counters;
 pub mod disturbance;
 pub mod estimate;
+pub mod evidence;
 pub mod findings;
 pub mod knee;
 pub mod limits;

@@ -30,7 +30,7 @@ use std::os::fd::AsFd as _;
 
 use linerate_record::journal::{Beside, Device};
 use linerate_record::knob::{
-    AsRead, DeviceClass, Domain, Knob, Locator, Missing, Scope, Setting, SettingPlace, Space, fits, same,
+    AsRead, DeviceClass, Domain, Knob, Locator, Missing, Setting, SettingPlace, Space, fits, same,
 };
 
 use crate::machine;
@@ -400,17 +400,6 @@ fn owner_of_all(root: &Root, space: &Space) -> Option<String> {
         _ => within(root, space, None, of_cni).unwrap_or_default(),
     };
     found.map(|device| format!("it reaches every interface, and {device} belongs to the CNI"))
-}
-
-/// Why a knob cannot be changed in a space; `None` where it can.
-#[must_use]
-pub fn out_of_reach(knob: &Knob, space: &Space) -> Option<&'static str> {
-    match (space, knob.scope) {
-        (Space::Host, _) | (_, Scope::NetworkNamespace) => None,
-        (Space::Netns(_), Scope::Device) if knob.locator.device_class() == Some(DeviceClass::Nic) => None,
-        (_, Scope::Process) => None,
-        _ => Some("it has one value for the whole machine: leave out --pid and --netns"),
-    }
 }
 
 #[cfg(test)]

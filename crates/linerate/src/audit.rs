@@ -6,11 +6,9 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use linerate_host::{Root, SnapshotRequest, setting};
-use linerate_record::audit::Audit;
-use linerate_record::finding::Severity;
 use linerate_record::knob::Space;
 use linerate_record::site::Site;
-use linerate_settings::audit::site_of;
+use linerate_settings::audit::{is_missed, site_of};
 use linerate_settings::profiles::Profile;
 
 use crate::failure::{Failure, code};
@@ -65,8 +63,4 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     let (missed, from) = (flags.check && is_missed(&audit), flags.profile.as_str());
     let why = || format!("--check: settings differ from profile {from:?}, or a finding is a warning or worse");
     if missed { Err(Failure::Outcome { why: why(), code: code::MISSED }) } else { Ok(done) }
-}
-
-fn is_missed(audit: &Audit) -> bool {
-    !audit.differences.is_empty() || audit.findings.iter().any(|finding| finding.severity >= Severity::Warning)
 }

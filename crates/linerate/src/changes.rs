@@ -7,11 +7,14 @@ use linerate_host::apply::refusal;
 use linerate_host::setting::Built;
 use linerate_host::{Root, SnapshotRequest, setting};
 use linerate_record::knob::{
-    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity,
+    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity, reaches,
 };
 use linerate_record::site::Site;
+use linerate_report::tune::{Untaken, untaken};
 use linerate_settings::audit::site_of;
-use linerate_settings::changes::{Applicability, Differing, change, changes};
+use linerate_settings::changes::{
+    self as settings_changes, Applicability, Differing, SetTo, are_at_odds, change, changes,
+};
 use linerate_settings::knobs::{self, KNOBS};
 use linerate_settings::profiles::Profile;
 
@@ -70,9 +73,7 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
         Some(near) => usage(&format!("did you mean {near}?")),
         None => usage("no knob is called so: see linerate knobs"),
     })?;
-    let is_machines = elsewhere && setting::out_of_reach(&row.knob, space).is_some();
-    let space = if is_machines { Space::Host } else { space.clone() };
-    let place = SettingPlace { knob: id.to_owned(), device, space };
+    let place = SettingPlace { knob: id.to_owned(), device, space: space_of(&row.knob, space, elsewhere) };
     device_of(root, &row.knob, &place).map_err(|why| usage(&why))?;
     let built = Built::of(root);
     refusal(&built, &find, &place, new).map_err(|why| usage(&why))?;
@@ -90,6 +91,11 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
     let doubt = setting::doubt(&built, &row.knob, new).map(|doubt| format!("; {doubt}")).unwrap_or_default();
     let change = change(&row.knob, &place, &prior, new, &format!("set by hand{doubt}"));
     Ok(ByHand { place, value: new.to_owned(), change })
+}
+
+/// The space in which a value given by hand is set: with `elsewhere` the machine's where the knob has none of its own.
+fn space_of(knob: &Knob, space: &Space, elsewhere: bool) -> Space {
+    if elsewhere && !reaches(knob, space) { Space::Host } else { space.clone() }
 }
 
 /// Most devices that are named where one is missing.
@@ -122,24 +128,11 @@ fn devices_text(root: &Root, space: &Space, class: DeviceClass) -> String {
     }
 }
 
-/// A setting and what it is to be.
-type Target<'a> = (&'a SettingPlace, &'a str);
-
-/// Whether each of two values is lost when the other is written. One that is 0 is what the other makes of it.
-fn are_at_odds((one, of_one): Target<'_>, (other, of_other): Target<'_>) -> bool {
-    let zero_each_other = || {
-        let (one, other) = (find(&one.knob)?, find(&other.knob)?);
-        Some(setting::zero_each_other(&one.locator, &other.locator))
-    };
-    of_one != "0" && of_other != "0" && one.space == other.space && zero_each_other() == Some(true)
-}
-
 /// Pairs of values given by hand of which the kernel keeps one alone, each as a mistake.
-pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = Target<'a>>) -> Vec<String> {
-    let given: Vec<Target<'_>> = given.into_iter().collect();
-    let pairs = given.iter().enumerate().flat_map(|(i, one)| given[..i].iter().map(move |before| (*before, *one)));
-    let odd = pairs.filter(|(one, other)| are_at_odds(*one, *other));
-    let reported = odd.map(|((one, of_one), (other, of_other))| {
+pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = SetTo<'a>>) -> Vec<String> {
+    let given: Vec<SetTo<'_>> = given.into_iter().collect();
+    let odd = settings_changes::at_odds(&given, &setting::zero_each_other);
+    let reported = odd.into_iter().map(|((one, of_one), (other, of_other))| {
         let (one, other) = (format!("{}={of_one}", one.knob), format!("{}={of_other}", other.knob));
         format!("invalid changes {one:?} and {other:?}: the kernel zeroes each when the other is written: set one")
     });
@@ -169,7 +162,7 @@ pub(crate) fn to_profile(root: &Root, space: &Space, name: &str, site: Option<&P
 
 /// Changes that move other settings come first, so that those are what they shall be in the end.
 pub(crate) fn in_order(changes: &mut [Change]) {
-    changes.sort_by_key(|change| !find(&change.place.knob).is_some_and(|knob| setting::moves_others(&knob.locator)));
+    settings_changes::in_order(changes, &setting::moves_others);
 }
 
 /// Why, where the profile has the value itself.
@@ -178,22 +171,21 @@ const OF_PROFILE: &str = "the profile says so";
 pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
     let snapshot = snapshot(root, space);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
-    let built = Built::of(root);
+    let (built, zero) = (Built::of(root), &setting::zero_each_other);
     let mut differing = changes(&snapshot, &site, profile);
     differing.sort_by_key(|differing| profile.position(differing.row.knob.id));
     for Differing { row, setting, present, wanted, effect } in differing {
         let (place, new) = (&setting.place, &wanted.value);
         if effect == Applicability::Ignored {
-            found.left_out.push((place.clone(), ignored(&row.knob, present, new)));
+            found.left_out.push((place.clone(), untaken(present, new, Untaken::Ignored(row.knob.until))));
             continue;
         }
         if found.by_hand.iter().any(|given| given.place == *place) {
             continue;
         }
-        let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new)));
+        let kept = found.by_hand.iter().find(|given| are_at_odds((&given.place, &given.value), (place, new), zero));
         if let Some(kept) = kept {
-            let why = format!("{present:?}, {new:?} wanted: it would zero {}, which is set by hand", kept.place);
-            found.left_out.push((place.clone(), why));
+            found.left_out.push((place.clone(), untaken(present, new, Untaken::Zeroes(&kept.place))));
             continue;
         }
         match refusal(&built, &find, place, new) {
@@ -201,16 +193,10 @@ pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Op
                 found.changes.extend(change(knob, place, present, new, wanted.why.as_deref().unwrap_or(OF_PROFILE)))
             }
             Err(reason) => {
-                found.left_out.push((place.clone(), format!("{present:?}, {new:?} wanted: {reason}")));
+                found.left_out.push((place.clone(), untaken(present, new, Untaken::Refused(&reason))));
             }
         }
     }
-}
-
-/// What is said of a value that this kernel ignores, and since when.
-fn ignored(knob: &Knob, present: &str, new: &str) -> String {
-    let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));
-    format!("{present:?}, {new:?} wanted: the kernel ignores it{since}")
 }
 
 /// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.
@@ -225,4 +211,51 @@ pub(crate) fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "write", path: path.to_owned(), source };
     let text = serde_json::to_string_pretty(set).map_err(|error| failed(error.into()))?;
     named::write(path, format!("{text}\n").as_bytes(), 0o600)
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_host::setting::{Changeable, changeable};
+    use linerate_record::knob::Setting;
+    use linerate_settings::changes::Applicability;
+    use linerate_settings::profiles::{Pick, Value};
+
+    use super::*;
+
+    /// What an audit says of the reach of a knob whose setting in a place is not as a profile wants it.
+    fn audited(knob: &'static Knob, place: &SettingPlace) -> bool {
+        let picks: &'static [Pick] = vec![Pick { knob: knob.id, value: Value::Literal("1") }].leak();
+        let profile = Profile { name: "one", summary: "", picks };
+        let setting = Setting { place: place.clone(), value: Some("2".to_owned()), choices: Vec::new(), missing: None };
+        let snapshot = Snapshot { settings: vec![setting], ..Snapshot::default() };
+        let found = changes(&snapshot, &site_of(&snapshot), &profile);
+        assert_eq!(found.len(), 1, "{place}");
+        found[0].effect != Applicability::OutOfReach
+    }
+
+    #[test]
+    fn audit_tune_and_experiment_agree_on_where_each_knob_can_be_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let (mut within, mut interfaces) = (0, 0);
+        for knob in KNOBS.iter().map(|row| &row.knob) {
+            let is_nics = knob.scope == Scope::Device && knob.locator.device_class() == Some(DeviceClass::Nic);
+            for space in [Space::Host, Space::Pid(4711), Space::Netns("lab".to_owned())] {
+                let device = knob.locator.device_class().map(|_| "eth0".to_owned());
+                let place = SettingPlace { knob: knob.id.to_owned(), device, space: space.clone() };
+                let reached = audited(knob, &place);
+                assert_eq!(space_of(knob, &space, true) == space, reached, "{place}: experiment");
+                assert_eq!(space_of(knob, &space, false), space, "{place}: tune");
+                if changeable(&knob.locator) == Changeable::Yes {
+                    let refused = refusal(&Built::of(&root), &find, &place, "1").err().unwrap_or_default();
+                    let is_refused = refused.contains("one value for the whole machine");
+                    assert_eq!(!is_refused, reached, "{place}: tune: {refused}");
+                }
+                assert!(reached || space != Space::Host, "{place}");
+                within += usize::from(reached && space != Space::Host);
+                interfaces += usize::from(reached && is_nics && matches!(space, Space::Netns(_)));
+            }
+        }
+        assert!(within > 60 && interfaces > 10, "{within} {interfaces}");
+    }
 }

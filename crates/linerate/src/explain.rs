@@ -5,6 +5,7 @@ pub(crate) mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
+use linerate_analysis::evidence::{Evidence, LeastError, of_run};
 use linerate_analysis::view::View;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
@@ -16,7 +17,7 @@ use linerate_site::SiteFile;
 use crate::failure::Failure;
 use crate::output::SiteFormat;
 use crate::progress::say;
-use crate::{bounded, evidence, output, printing, sites, views};
+use crate::{bounded, output, printing, sites, views};
 use flags::{ExplainFlags, quantity};
 
 /// What is wrong with the files that the flags name.
@@ -62,11 +63,12 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let mut figures = flags.observed.clone();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
-    let mut of_run = Vec::new();
+    let (mut remarks, mut caveats) = (Vec::new(), Vec::new());
     if let (Some(folder), Some(view)) = (&flags.run, &view) {
         let found = of_folder(folder, view, flags, &site)?;
         object_bytes = Some(found.object_bytes);
-        of_run = found.said;
+        remarks.extend(found.remarks.iter().map(linerate_report::evidence::remark));
+        caveats.extend(found.caveats.iter().map(linerate_report::evidence::caveat));
         figures.extend(found.figures);
     }
     figures.extend(of_nodes);
@@ -81,12 +83,13 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         // What was measured is stated, whatever the site says.
         site.assumed.remove("data.object_size");
     }
-    let observations = Observations { figures, error_share: flags.error.0, nodes_alone: flags.nodes_alone };
+    let observations = Observations { figures, error_share: least_error(flags).share, nodes_alone: flags.nodes_alone };
     let explanation = explain(&site, &observations).map_err(|error| match error {
         ModelError::Observed(faults) => Failure::of_mistakes(faults),
         other => sites::refused(&other, &site, &file),
     })?;
-    let explanation = Explanation { of_run, ..explanation };
+    caveats.extend(explanation.caveats);
+    let explanation = Explanation { of_run: remarks, caveats, ..explanation };
     let rendered = match flags.format {
         SiteFormat::Text => {
             linerate_report::explanation::text(&explanation, printing::look_for_file(flags.output.is_some()))
@@ -101,37 +104,19 @@ fn of_a_node(figure: &Observed) -> bool {
     matches!(figure.what, Quantity::NodeGet { .. } | Quantity::NodePut { .. })
 }
 
-/// What a run folder says.
-struct OfRun {
-    object_bytes: u64,
-    figures: Vec<Observed>,
-    /// What it says by itself, errors first.
-    said: Vec<String>,
+/// The standard error that figures are taken to have, unless `--error` states one.
+const ERROR: f64 = 0.02;
+
+fn least_error(flags: &ExplainFlags) -> LeastError {
+    LeastError { share: flags.error.map_or(ERROR, |stated| stated.0), is_stated: flags.error.is_some() }
 }
 
-fn of_folder(folder: &Path, view: &View, flags: &ExplainFlags, site: &Site) -> Result<OfRun, Failure> {
-    let refused = |why: &[String]| Failure::usage(format!("{}: {}", folder.display(), why.join("; ")));
-    evidence::of_run(view, site).map_err(|why| refused(&[why]))?.iter().for_each(|note| say(note));
-    let size = flags.obj_size.map(|size| size.0).or_else(|| evidence::largest(view));
-    let nothing = || nothing_in(folder, view, flags);
-    let size = size.ok_or_else(nothing)?;
-    let found = evidence::figures(view, site, size, flags.error.0).ok_or_else(nothing)?;
-    if found.figures.is_empty() {
-        return Err(refused(&found.refused));
-    }
-    found.refused.iter().for_each(|why| say(&format!("note: left out: {why}")));
-    Ok(OfRun { object_bytes: size, figures: found.figures, said: found.said })
-}
-
-fn nothing_in(folder: &Path, view: &View, flags: &ExplainFlags) -> Failure {
-    let of_size = flags.obj_size.map_or_else(String::new, |size| format!(" of {size}"));
-    let measured = evidence::measured(view);
-    let had = if measured.is_empty() { "nothing".to_owned() } else { measured.join(", ") };
-    Failure::usage(format!(
-        "{} has no GET or PUT{of_size} that can be taken: it measured {had}, and a GET or PUT of one size is taken, of \
-         64 KiB or more; name a run that measured one, or give --observed",
-        folder.display()
-    ))
+/// What a run folder is evidence of.
+fn of_folder(folder: &Path, view: &View, flags: &ExplainFlags, site: &Site) -> Result<Evidence, Failure> {
+    let found = of_run(view, site, flags.obj_size.map(|size| size.0), least_error(flags))
+        .map_err(|why| Failure::usage(format!("{}: {why}", folder.display())))?;
+    found.left_out.iter().for_each(|why| say(&format!("note: left out: {why}")));
+    Ok(found)
 }
 
 /// Largest file of figures of nodes: a line for each of 100,000.

@@ -71,12 +71,6 @@ pub(crate) fn intervals_of(file: &Path) -> Result<u64, Failure> {
     Ok(intervals)
 }
 
-/// Flags that import a file of warp's.
-#[cfg(test)]
-pub(crate) fn of_warp(file: std::path::PathBuf, output: std::path::PathBuf) -> ImportFlags {
-    ImportFlags { tool: Tool::Warp, file, output: Some(output) }
-}
-
 fn refused(file: &Path, why: &str) -> Failure {
     Failure::Usage(format!("{}: {why}", file.display()))
 }

@@ -22,7 +22,6 @@ mod consent;
 mod credentials;
 mod endpoint;
 mod epilogue;
-mod evidence;
 mod experiment;
 mod explain;
 mod exposed;

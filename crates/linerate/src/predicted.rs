@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use linerate_analysis::evidence::{NotOfSite, is_of_site};
 use linerate_analysis::view::{Measure, PredictedCurve, Series, View};
 use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::plan::{Plan, WorkPlan};
@@ -10,7 +11,7 @@ use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 
 use crate::failure::Failure;
-use crate::{evidence, sites};
+use crate::sites;
 
 /// A site of which the model can say what it does.
 ///
@@ -28,8 +29,8 @@ pub(crate) fn site(path: &Path) -> Result<Site, Failure> {
 ///
 /// # Errors
 /// Why the run can be none of the site.
-pub(crate) fn add(view: &mut View, site: &Site) -> Result<(), String> {
-    evidence::of_run(view, site)?;
+pub(crate) fn add(view: &mut View, site: &Site) -> Result<(), NotOfSite> {
+    is_of_site(view, site)?;
     let mut plans = BTreeMap::new();
     for series in &mut view.series {
         series.predicted = curve(series, site, &mut plans);

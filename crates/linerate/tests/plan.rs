@@ -302,6 +302,13 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     let figures = &explanation.observations.figures;
     assert_eq!((figures.len(), &figures[0].what, figures[0].in_flight), (1, &Quantity::Get, in_flight));
     assert!((figures[0].bytes_per_s / best - 1.0).abs() < 1e-9, "{figures:?}");
+    // One host of four nodes is told, and so is an interval that there is none of, where no error is stated.
+    let told = |caveats: &[String], what: &str| caveats.iter().any(|caveat| caveat.contains(what));
+    let unknown = view.series[0].best().unwrap().half_width_95.is_none();
+    assert!(told(&explanation.caveats, "the run loaded 1 host, and namespaces-4 has 4 nodes"), "{explanation:?}");
+    assert_eq!(told(&explanation.caveats, "no measuring error of GET"), unknown, "{:?}", explanation.caveats);
+    let stated: Explanation = serde_json::from_str(&printed(&format!("{flags} --error 5%"))).unwrap();
+    assert!(!told(&stated.caveats, "no measuring error") && stated.observations.error_share == 0.05);
     let output = run(&format!("{flags} --obj.size 1MiB"));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("no GET or PUT of 1 MiB"), "{}", shown(&output));

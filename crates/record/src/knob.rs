@@ -5,6 +5,7 @@
 //! does not: it is here because the catalogue states it and `host` acts by it, and neither knows the other.
 
 pub mod domain;
+mod reach;
 mod value;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use domain::Domain;
+pub use reach::reaches;
 pub use value::{AsRead, as_grouped, fits, same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
@@ -573,27 +575,4 @@ impl fmt::Display for Locator {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_layer_is_called_the_same_in_text_and_in_json() {
-        for layer in Layer::ALL {
-            assert_eq!(serde_json::to_string(&layer).unwrap(), format!("\"{layer}\""));
-        }
-    }
-
-    #[test]
-    fn settings_of_devices_know_their_class() {
-        let cases = [
-            (Locator::Sysctl { name: "vm.swappiness" }, None),
-            (Locator::Sysfs { path: "block/{disk}/queue/scheduler" }, Some(DeviceClass::Disk)),
-            (Locator::Sysfs { path: "class/net/{bond}/bonding/mode" }, Some(DeviceClass::Bond)),
-            (Locator::Interrupts, Some(DeviceClass::Nic)),
-            (Locator::MountOption { fs: "xfs", option: "noatime" }, Some(DeviceClass::Mount)),
-        ];
-        for (locator, class) in cases {
-            assert_eq!(locator.device_class(), class, "{locator}");
-        }
-    }
-}
+mod tests;

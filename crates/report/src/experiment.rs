@@ -3,6 +3,7 @@
 mod forest;
 mod planned;
 mod progress;
+mod reach;
 mod run;
 
 use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSeries};
@@ -14,6 +15,7 @@ use crate::words::{self, experiment as reported};
 
 pub use self::planned::{PlannedExperiment, PlannedRounds, interrupted_again, run_deeds, run_planned};
 pub use self::progress::progress_line;
+pub use self::reach::reaches_neither;
 pub use self::run::{run_html, run_json, run_text};
 
 /// Columns of an arm's name, and those before its sentence.

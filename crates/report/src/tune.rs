@@ -1,6 +1,7 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is taken back.
 
 pub mod export;
+mod untaken;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{ChangeSet, SettingPlace};
 use linerate_record::lines::wrapped;
+
+pub use untaken::{Untaken, untaken};
 
 /// How an application of changes stands.
 #[derive(Clone, Debug)]

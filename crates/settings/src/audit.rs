@@ -74,6 +74,12 @@ pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
     }
 }
 
+/// Whether a machine is not as a profile wants it: a setting differs, or a finding is a warning or worse.
+#[must_use]
+pub fn is_missed(audit: &Audit) -> bool {
+    !audit.differences.is_empty() || audit.findings.iter().any(|finding| finding.severity >= Severity::Warning)
+}
+
 fn finding(
     check: AuditCheck,
     (severity, confidence): (Severity, Confidence),

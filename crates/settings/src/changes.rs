@@ -3,10 +3,10 @@
 //! An audit tells these differences, `tune` writes them as a file of changes and an experiment tries them. Whether two
 //! texts mean the same is [`same`]'s to say, as it is for who applies changes and looks afterwards.
 
-use linerate_record::knob::{Change, Domain, Knob, Setting, SettingPlace, Snapshot, same};
+use linerate_record::knob::{Change, Domain, Knob, Locator, Setting, SettingPlace, Snapshot, reaches, same};
 use linerate_record::site::Site;
 
-use crate::knobs::{self, KnobRow, advise, reaches, works};
+use crate::knobs::{self, KnobRow, advise, works};
 use crate::profiles::{Pick, Profile, Value};
 
 /// What a profile wants of a setting.
@@ -111,6 +111,34 @@ pub fn change(knob: &Knob, place: &SettingPlace, prior: &str, new: &str, why: &s
     })
 }
 
+/// A setting and what it is to be.
+pub type SetTo<'t> = (&'t SettingPlace, &'t str);
+
+/// Whether the kernel zeroes each of two settings when the other is written, which whoever writes them knows.
+pub type ZeroEachOther<'z> = &'z dyn Fn(&Locator, &Locator) -> bool;
+
+/// Whether each of two values is lost when the other is written. One that is 0 is what the other makes of it.
+#[must_use]
+pub fn are_at_odds((one, of_one): SetTo<'_>, (other, of_other): SetTo<'_>, zero: ZeroEachOther<'_>) -> bool {
+    let locator = |place: &SettingPlace| knobs::find(&place.knob).map(|row| row.knob.locator);
+    let zero_each_other = || Some(zero(&locator(one)?, &locator(other)?));
+    of_one != "0" && of_other != "0" && one.space == other.space && zero_each_other() == Some(true)
+}
+
+/// Pairs of values of which the kernel keeps one alone.
+#[must_use]
+pub fn at_odds<'t>(given: &[SetTo<'t>], zero: ZeroEachOther<'_>) -> Vec<(SetTo<'t>, SetTo<'t>)> {
+    let pairs = given.iter().enumerate().flat_map(|(i, one)| given[..i].iter().map(move |before| (*before, *one)));
+    pairs.filter(|(one, other)| are_at_odds(*one, *other, zero)).collect()
+}
+
+/// Puts changes that move other settings first, so that those are what they shall be in the end. Which do, whoever
+/// writes them knows.
+pub fn in_order(changes: &mut [Change], moves_others: &dyn Fn(&Locator) -> bool) {
+    let moves = |change: &Change| knobs::find(&change.place.knob).is_some_and(|row| moves_others(&row.knob.locator));
+    changes.sort_by_key(|change| !moves(change));
+}
+
 /// Whether two changes lead to the same value of the same setting.
 #[must_use]
 pub fn lead_to_same(one: &Change, other: &Change) -> bool {
@@ -136,7 +164,7 @@ mod tests {
     use super::*;
     use crate::audit::audit;
     use crate::knobs::fixtures::{machine, set, site};
-    use crate::knobs::{KNOBS, find};
+    use crate::knobs::{KNOBS, facts, find};
     use crate::profiles::PROFILES;
 
     fn row(id: &str) -> &'static KnobRow {
@@ -146,6 +174,34 @@ mod tests {
     fn to(id: &str, new: &str) -> Change {
         let place = SettingPlace { knob: id.to_owned(), device: None, space: Space::Host };
         change(&row(id).knob, &place, "", new, "").expect("a change")
+    }
+
+    #[test]
+    fn a_knob_reaches_namespaces_that_have_a_value_of_their_own() {
+        let (pid, lab) = (Space::Pid(1), Space::Netns("lab".to_owned()));
+        for (id, of_process, of_namespace) in [
+            ("vm.swappiness", false, false),
+            ("block.scheduler", false, false),
+            ("net.ipv4.tcp_rmem", true, true),
+            ("limits.nofile", true, true),
+            ("nic.mtu", false, true),
+            ("bond.mode", false, false),
+        ] {
+            let knob = &row(id).knob;
+            let found = [&Space::Host, &pid, &lab].map(|space| reaches(knob, space));
+            assert_eq!(found, [true, of_process, of_namespace], "{id}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_advised_of_a_device_of_another_namespace() {
+        let (mut snapshot, mtu) = (machine(), row("nic.mtu"));
+        set(&mut snapshot, mtu, Some("eth0"), "1500");
+        let here = snapshot.settings.iter().find(|s| s.place.knob == "nic.mtu").expect("it was set").place.clone();
+        let there = SettingPlace { space: Space::Netns("lab".to_owned()), ..here.clone() };
+        let advised =
+            |place| advise(&KnobRow { advise: |_, _, _| facts::advice(9000, "so"), ..*mtu }, &snapshot, &site(), place);
+        assert_eq!((advised(&here).is_some(), advised(&there).is_some()), (true, false));
     }
 
     #[test]
@@ -210,6 +266,31 @@ mod tests {
             total += reported.len();
         }
         assert!(total > 100, "{total}");
+    }
+
+    #[test]
+    fn values_are_at_odds_where_the_kernel_keeps_one_and_neither_is_zero() {
+        let zero = |one: &Locator, other: &Locator| {
+            let is = |locator: &Locator, is: &str| matches!(locator, Locator::Sysctl { name } if *name == is);
+            is(one, "vm.dirty_bytes") && is(other, "vm.dirty_ratio")
+                || is(one, "vm.dirty_ratio") && is(other, "vm.dirty_bytes")
+        };
+        let at = |knob: &str, space| SettingPlace { knob: knob.to_owned(), device: None, space };
+        let (bytes, ratio) = (at("vm.dirty_bytes", Space::Host), at("vm.dirty_ratio", Space::Host));
+        let (swappiness, elsewhere) = (at("vm.swappiness", Space::Host), at("vm.dirty_ratio", Space::Pid(1)));
+        let odd = |given: &[SetTo<'_>]| at_odds(given, &zero).len();
+        assert_eq!(odd(&[(&bytes, "1"), (&swappiness, "1"), (&ratio, "2")]), 1);
+        assert_eq!(odd(&[(&bytes, "0"), (&ratio, "2")]), 0);
+        assert_eq!(odd(&[(&bytes, "1"), (&elsewhere, "2")]), 0);
+        assert_eq!(odd(&[(&bytes, "1"), (&swappiness, "2")]), 0);
+    }
+
+    #[test]
+    fn what_moves_others_comes_first_and_the_rest_stays_in_its_order() {
+        let mut changes = ["vm.swappiness", "net.ipv4.tcp_rmem", "vm.dirty_ratio"].map(|id| to(id, "1"));
+        in_order(&mut changes, &|locator| matches!(locator, Locator::Sysctl { name } if name.starts_with("net.")));
+        let ids: Vec<&str> = changes.iter().map(|change| change.place.knob.as_str()).collect();
+        assert_eq!(ids, ["net.ipv4.tcp_rmem", "vm.swappiness", "vm.dirty_ratio"]);
     }
 
     #[test]

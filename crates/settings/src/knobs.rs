@@ -28,7 +28,7 @@ mod table;
 mod tests;
 mod vm;
 
-use linerate_record::knob::{Advice, Knob, Scope, SettingPlace, Snapshot, Space};
+use linerate_record::knob::{Advice, Knob, Scope, SettingPlace, Snapshot, Space, reaches};
 use linerate_record::site::Site;
 
 pub use names::{called, find, nearest};
@@ -47,11 +47,13 @@ pub struct KnobRow {
 }
 
 /// What is advised for a place: nothing where the machine's kernel does not have the knob, where it belongs to somebody
-/// else, where it cannot be set in that namespace, or where the row has nothing to say.
+/// else, where it cannot be set in that namespace, where it is of a device that the snapshot does not describe since it
+/// is in another one, or where the row has nothing to say.
 #[must_use]
 pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let knob = &row.knob;
-    if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) {
+    let is_described = knob.scope != Scope::Device || place.space == Space::Host;
+    if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) || !is_described {
         return None;
     }
     (row.advise)(snapshot, site, place)
@@ -63,10 +65,4 @@ pub fn works(knob: &Knob, snapshot: &Snapshot) -> bool {
     facts::kernel(snapshot).is_none_or(|kernel| {
         knob.since.is_none_or(|since| kernel >= since) && knob.until.is_none_or(|until| kernel < until)
     })
-}
-
-/// Whether a knob can be set in a namespace that is not the initial one, or is a process's.
-#[must_use]
-pub fn reaches(knob: &Knob, space: &Space) -> bool {
-    *space == Space::Host || matches!(knob.scope, Scope::NetworkNamespace | Scope::Process)
 }

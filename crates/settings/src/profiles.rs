@@ -118,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn a_client_is_a_storage_node_without_disks_and_what_listens() {
+        let ids = |name| find(name).expect("a profile").picks.iter().map(|pick| pick.knob).collect::<Vec<_>>();
+        let (storage, client) = (ids("s3-storage-node"), ids("s3-client-node"));
+        let of_both: Vec<&str> = storage.iter().copied().filter(|id| client.contains(id)).collect();
+        assert_eq!((storage.len(), client.len(), &of_both), (109, 84, &client));
+        for (id, is_clients) in [("block.scheduler", false), ("net.core.somaxconn", false), ("nic.mtu", true)] {
+            assert_eq!(client.contains(&id), is_clients, "{id}");
+        }
+    }
+
+    #[test]
     fn sources_have_values_and_our_own_have_advice() {
         for profile in PROFILES {
             let literal = profile.name.starts_with("source-");

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingPlace, Space};
+use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingPlace, Space, reaches};
 
 use super::{TuneError, machine_hash};
 use crate::root::Root;
 use crate::setting::{
-    Built, Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, out_of_reach, owner,
+    Built, Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, owner,
 };
 
 /// More settings than a machine of 1,024 processors and 256 disks has knobs for.
@@ -29,8 +29,8 @@ pub fn refusal(
     if let Changeable::No(why) = changeable(&knob.locator) {
         return Err(format!("it cannot be changed while the machine runs: {why}"));
     }
-    if let Some(why) = out_of_reach(knob, &place.space) {
-        return Err(why.to_owned());
+    if !reaches(knob, &place.space) {
+        return Err("it has one value for the whole machine: leave out --pid and --netns".to_owned());
     }
     if let Some(owner) = owner(root, knob, place) {
         return Err(format!("{owner}, and linerate leaves it alone"));

@@ -1,6 +1,6 @@
 //! Settings of captured machines and of the machine on which the tests run.
 
-use linerate_record::knob::{Domain, Layer, TakesEffect};
+use linerate_record::knob::{Domain, Layer, Scope, TakesEffect};
 
 use super::*;
 
@@ -155,15 +155,6 @@ fn what_the_cni_owns_is_known_by_its_row_its_name_and_its_namespace() {
         let place = SettingPlace { space, ..place(&mtu, Some("eth0")) };
         assert_eq!(owner(&root, &mtu, &place).is_some(), owned, "{place}");
     }
-}
-
-#[test]
-fn one_value_for_the_machine_cannot_be_set_in_a_namespace() {
-    let swappiness = knob("vm.swappiness", Locator::Sysctl { name: "vm.swappiness" }, Scope::Host);
-    let rmem = knob("net.ipv4.tcp_rmem", RMEM, Scope::NetworkNamespace);
-    assert!(out_of_reach(&swappiness, &Space::Host).is_none());
-    assert!(out_of_reach(&swappiness, &Space::Pid(1)).is_some());
-    assert!(out_of_reach(&rmem, &Space::Pid(1)).is_none());
 }
 
 #[test]

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use linerate_analysis::canary::{CHANCE, CanaryWatch, RUN_LENGTH, SeenWhen, Tripped};
+use linerate_analysis::canary::{CanaryWatch, SeenWhen, Tripped};
+use linerate_analysis::findings::canary_tripped;
 use linerate_load::multipart::{PART_BYTES_MIN, Parts};
 use linerate_load::point::{Drive, drive};
 use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::load::{CanaryRules, Sizes, Spacing, Workload};
 use linerate_record::run::{Interval, Op, StopReason};
-use linerate_record::units::{count, duration_ns};
 use linerate_wire::arrivals::Arrivals;
 
 use super::objects::Objects;
@@ -130,7 +130,7 @@ impl Canary {
             objects.note(*set, 1, sizes, None);
         }
         let exceeded = self.thread.join().unwrap_or(Ok(None))?;
-        Ok(exceeded.map(|tripped| finding(&tripped)))
+        Ok(exceeded.as_ref().map(canary_tripped))
     }
 }
 
@@ -204,43 +204,4 @@ fn line(figures: &Interval<Latencies>, loaded: bool) -> CanaryLine {
         }
     }
     line
-}
-
-fn finding(tripped: &Tripped) -> Finding {
-    let what = match tripped.rule {
-        AbortRule::Latency(bound) => format!("took longer than {} or failed", duration_ns(bound.bound_ns as f64)),
-        AbortRule::Errors(_) => "failed".to_owned(),
-    };
-    let Tripped { seen, rule, beyond, count: of } = *tripped;
-    let (claim, evidence) = match seen {
-        SeenWhen::UnderWay => (
-            format!("the run was ended for the canary's sake: {rule}"),
-            format!(
-                "{beyond} of its last {of} requests {what}; with the bound just kept, so much comes together once in \
-                 {} requests or more seldom",
-                count(RUN_LENGTH)
-            ),
-        ),
-        SeenWhen::AtTheEnd => {
-            let seldom = if beyond == of {
-                "none kept the bound".to_owned()
-            } else {
-                format!("with the bound just kept, as many are in one of {} runs", count(CHANCE))
-            };
-            (
-                format!("the canary exceeded its bound: {rule}"),
-                format!("{beyond} of its {of} requests under load {what}; {seldom}"),
-            )
-        }
-    };
-    Finding {
-        kind: FindingKind::CanaryTripped,
-        severity: Severity::Warning,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim,
-        evidence,
-        remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
-            .into(),
-    }
 }

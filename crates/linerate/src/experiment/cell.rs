@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use linerate_analysis::build::together;
-use linerate_analysis::view::{Point, View};
+use linerate_analysis::view::View;
 use linerate_experiment::fault;
+use linerate_experiment::outcome::{secondary, throughput};
 use linerate_record::experiment::CellOutcome;
 use linerate_record::run::{Interval, PointLine, Purpose};
 
@@ -30,46 +31,6 @@ pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<CellOutcome, Failur
     }
     outcome.fingerprint = who_answered(&view);
     Ok(outcome)
-}
-
-/// Throughput of each interval. One that is shorter than half of the others is not counted: it ends a load.
-fn throughput(intervals: &[&Interval], interval_ms: u64, moves_bytes: bool) -> Vec<f64> {
-    let of = |interval: &&Interval| {
-        let seconds = (interval.to_ms - interval.from_ms) as f64 / 1e3;
-        let sum: f64 = if moves_bytes {
-            interval.whole_rows().map(|row| row.moved_bytes as f64).sum()
-        } else {
-            interval.whole_rows().map(|row| row.requests as f64).sum()
-        };
-        sum.max(0.0) / seconds
-    };
-    let is_whole = |interval: &&&Interval| 2 * interval.to_ms.saturating_sub(interval.from_ms) >= interval_ms.max(1);
-    intervals.iter().filter(is_whole).map(of).collect()
-}
-
-fn secondary(point: &Point, moves_bytes: bool) -> BTreeMap<String, f64> {
-    let mut figures = BTreeMap::new();
-    let mut put = |name: &str, value: f64| {
-        figures.insert(name.to_owned(), value);
-    };
-    if moves_bytes {
-        put("requests_per_s", point.requests_per_s.mean);
-    }
-    for (name, latency) in [("ttfb", &point.ttfb), ("total", &point.total)] {
-        if latency.count > 0 {
-            put(&format!("{name}_p50_ns"), latency.p50_ns as f64);
-            put(&format!("{name}_p99_ns"), latency.p99_ns as f64);
-        }
-    }
-    for (name, cost) in [("client", point.client_cpu), ("target", point.target_cpu)] {
-        let Some(cost) = cost else { continue };
-        match cost.s_per_gib {
-            Some(seconds) => put(&format!("{name}_cpu_s_per_gib"), seconds),
-            None => put(&format!("{name}_cpu_us_per_request"), cost.us_per_request),
-        }
-    }
-    put("errors", point.error_count() as f64);
-    figures
 }
 
 /// What the load knows of who answered it.

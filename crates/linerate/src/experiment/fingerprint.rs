@@ -1,18 +1,16 @@
 //! What should not differ between cells: the machine's fingerprint, its settings, and who answered.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+pub(super) use linerate_experiment::fingerprint::Print;
+use linerate_experiment::fingerprint::{self as judged, key};
 use linerate_experiment::moment;
 use linerate_host::{Root, fingerprint, setting};
 use linerate_record::experiment::Means;
-use linerate_record::knob::{Missing, SettingPlace, Space, same};
+use linerate_record::knob::{Missing, Space};
 use linerate_settings::knobs::KNOBS;
 
 use crate::catalogue;
-
-/// Texts by key.
-pub(super) type Print = BTreeMap<String, String>;
 
 /// Where to look.
 #[derive(Clone, Debug, Default)]
@@ -54,50 +52,19 @@ pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Pri
     (print, moment)
 }
 
-/// The key of a setting: `setting net.core.rmem_max`.
-fn key(place: &SettingPlace) -> String {
-    format!("setting {place}")
-}
-
-/// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
-/// change and this one does not must be as they were.
+/// What is not as an arm has it.
 pub(super) fn displaced(print: &Print, all: &[Means], means: &Means) -> Option<String> {
-    let is_own = |place: &SettingPlace| means.changes.iter().any(|change| change.place == *place);
-    let of_others = all.iter().flat_map(|other| &other.changes).filter(|change| !is_own(&change.place));
-    let expected = means.changes.iter().map(|change| (&change.place, &change.new));
-    expected.chain(of_others.map(|change| (&change.place, &change.prior))).find_map(|(place, expected)| {
-        let now = print.get(&key(place)).map_or("none", String::as_str);
-        let is_same = catalogue::find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
-        (!is_same).then(|| {
-            format!("{place} was {now:?} when the load ended, and not {expected:?}: something has changed it meanwhile")
-        })
-    })
+    judged::displaced(print, all, means, &catalogue::find)
 }
 
-/// The keys in which arms are meant to differ: those of the settings that they change, of what moves with those, and
-/// in which they were seen to differ when each was put in place for a moment.
+/// The keys in which arms are meant to differ.
 pub(super) fn factors(means: &[Means], prints: &[Print], restarts: bool) -> Vec<String> {
-    let mut factors = BTreeSet::new();
-    for change in means.iter().flat_map(|means| &means.changes) {
-        factors.insert(key(&change.place));
-        let Some(knob) = catalogue::find(&change.place.knob) else { continue };
-        let keys = prints.iter().flat_map(|print| print.keys());
-        factors.extend(keys.filter(|key| fingerprint::is_moved_by(key, &knob.locator)).cloned());
-    }
-    let Some(first) = prints.first() else { return factors.into_iter().collect() };
-    for print in &prints[1..] {
-        let keys: BTreeSet<&String> = print.keys().chain(first.keys()).collect();
-        factors.extend(keys.into_iter().filter(|key| print.get(*key) != first.get(*key)).cloned());
-    }
-    if restarts {
-        factors.insert("target.started".to_owned());
-    }
-    factors.into_iter().collect()
+    judged::factors(means, prints, restarts, &catalogue::find, &fingerprint::is_moved_by)
 }
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::knob::{Change, Scope, TakesEffect};
+    use linerate_record::knob::{Change, Scope, SettingPlace, TakesEffect};
 
     use super::*;
 

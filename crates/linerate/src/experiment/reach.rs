@@ -7,6 +7,7 @@ use linerate_experiment::reach::{Reach, never_acts, read_at_start};
 use linerate_host::setting;
 use linerate_host::{Root, Serving, serving};
 use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect, same};
+use linerate_report::experiment::reaches_neither;
 
 use crate::catalogue;
 use crate::failure::Failure;
@@ -52,19 +53,8 @@ fn reach(root: &Root, change: &Change, parties: &Parties) -> Reach {
     match parties.server.as_ref() {
         Some(server) if is_in(Space::Pid(server.pid)) => Reach::Server,
         _ if is_in(Space::Host) => Reach::Client,
-        server => Reach::Nowhere(in_neither(place, server)),
+        server => Reach::Nowhere(reaches_neither(place, server.map(|server| (server.pid, server.program.as_str())))),
     }
-}
-
-fn in_neither(place: &SettingPlace, server: Option<&Serving>) -> String {
-    let server = server.map_or_else(
-        || "no server was found on this machine".to_owned(),
-        |server| format!("the server's is another: give --pid {} ({})", server.pid, server.program),
-    );
-    format!(
-        "{place} reaches neither the client's network namespace nor the server's, and each has its own, whatever the \
-         host's are; {server}"
-    )
 }
 
 /// Whether a space has the new value of a change.

@@ -51,12 +51,14 @@ pub(crate) struct ExplainFlags {
     pub(crate) nodes_alone: bool,
     /// Run folder of bench, whose best GET and PUT are taken at the size of objects that --obj.size names, and held
     /// against the curve at its concurrency; figures per host too, where its hosts are the nodes of the site. What is
-    /// no evidence of the site is reported with the reason. [default size: its largest]
+    /// no evidence of the site, such as a figure of which a critical finding tells, is reported with the reason.
+    /// [default size: its largest]
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// Standard error that each figure is taken to have, unless it states its own.
-    #[arg(long, value_name = "SHARE", default_value = "2%")]
-    pub(crate) error: Share,
+    /// Standard error that each figure is taken to have, unless it states its own. [default: 2%, and 10% of a figure of
+    /// --run that has no confidence interval]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) error: Option<Share>,
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,

@@ -122,92 +122,78 @@ pub(super) const S3_STORAGE_NODE: &[Pick] = &[
     advised("limits.nproc"),
 ];
 
-pub(super) const S3_CLIENT_NODE: &[Pick] = &[
-    advised("vm.swappiness"),
-    advised("vm.dirty_background_ratio"),
-    advised("vm.dirty_ratio"),
-    advised("vm.dirty_background_bytes"),
-    advised("vm.dirty_bytes"),
-    advised("vm.max_map_count"),
-    advised("vm.min_free_kbytes"),
-    advised("vm.zone_reclaim_mode"),
-    advised("vm.transparent_hugepage"),
-    advised("vm.transparent_hugepage.defrag"),
-    advised("vm.transparent_hugepage.khugepaged.max_ptes_none"),
-    advised("cpu.governor"),
-    advised("cpu.energy_perf_bias"),
-    advised("cpu.energy_performance_preference"),
-    advised("cpu.min_perf_pct"),
-    advised("cpu.force_latency"),
-    advised("kernel.sched_migration_cost_ns"),
-    advised("kernel.hung_task_timeout_secs"),
-    advised("kernel.pid_max"),
-    advised("net.core.rmem_max"),
-    advised("net.core.wmem_max"),
-    advised("net.core.rmem_default"),
-    advised("net.core.wmem_default"),
-    advised("net.core.optmem_max"),
-    advised("net.core.netdev_max_backlog"),
-    advised("net.core.netdev_budget"),
-    advised("net.core.netdev_budget_usecs"),
-    advised("net.core.busy_read"),
-    advised("net.core.busy_poll"),
-    advised("net.core.default_qdisc"),
-    advised("net.core.rps_sock_flow_entries"),
-    advised("net.ipv4.tcp_rmem"),
-    advised("net.ipv4.tcp_wmem"),
-    advised("net.ipv4.tcp_moderate_rcvbuf"),
-    advised("net.ipv4.tcp_mtu_probing"),
-    advised("net.ipv4.tcp_base_mss"),
-    advised("net.ipv4.tcp_fin_timeout"),
-    advised("net.ipv4.tcp_tw_reuse"),
-    advised("net.ipv4.tcp_max_tw_buckets"),
-    advised("net.ipv4.tcp_syncookies"),
-    advised("net.ipv4.tcp_timestamps"),
-    advised("net.ipv4.tcp_sack"),
-    advised("net.ipv4.tcp_window_scaling"),
-    advised("net.ipv4.tcp_adv_win_scale"),
-    advised("net.ipv4.tcp_slow_start_after_idle"),
-    advised("net.ipv4.tcp_notsent_lowat"),
-    advised("net.ipv4.tcp_keepalive_time"),
-    advised("net.ipv4.ip_local_port_range"),
-    advised("net.ipv4.ip_local_reserved_ports"),
-    advised("net.ipv4.conf.all.send_redirects"),
-    advised("net.ipv4.conf.all.accept_redirects"),
-    advised("net.ipv4.conf.all.accept_source_route"),
-    advised("net.ipv4.neigh.default.gc_thresh1"),
-    advised("net.ipv4.neigh.default.gc_thresh2"),
-    advised("net.ipv4.neigh.default.gc_thresh3"),
-    advised("nic.mtu"),
-    advised("nic.ring.rx"),
-    advised("nic.ring.tx"),
-    advised("nic.channels"),
-    advised("nic.receive_hash"),
-    advised("nic.rps_cpus"),
-    advised("nic.rps_flow_cnt"),
-    advised("nic.tso"),
-    advised("nic.gso"),
-    advised("nic.gro"),
-    advised("nic.lro"),
-    advised("nic.rx"),
-    advised("nic.tx"),
-    advised("nic.interrupts"),
-    advised("bond.mode"),
-    advised("bond.xmit_hash_policy"),
-    advised("bond.lacp_rate"),
-    advised("bond.miimon"),
-    advised("net.netfilter.nf_conntrack_max"),
-    advised("net.netfilter.nf_conntrack_buckets"),
-    advised("net.netfilter.nf_conntrack_tcp_timeout_established"),
-    advised("net.netfilter.nf_conntrack_tcp_timeout_time_wait"),
-    advised("net.netfilter.nf_conntrack_tcp_timeout_close_wait"),
-    advised("net.netfilter.nf_conntrack_tcp_timeout_fin_wait"),
-    advised("net.netfilter.nf_conntrack_udp_timeout"),
-    advised("net.netfilter.nf_conntrack_udp_timeout_stream"),
-    advised("net.netfilter.nf_conntrack_icmp_timeout"),
-    advised("net.netfilter.nf_conntrack_generic_timeout"),
-    advised("limits.nofile"),
+/// What a storage node has beside a client: its file systems and disks, what listens, and what takes a boot.
+const STORAGE_ALONE: &[&str] = &[
+    "vm.vfs_cache_pressure",
+    "kernel.numa_balancing",
+    "fs.file-max",
+    "fs.nr_open",
+    "fs.inotify.max_user_watches",
+    "fs.inotify.max_user_instances",
+    "fs.xfs.xfssyncd_centisecs",
+    "xfs.noatime",
+    "xfs.inode64",
+    "xfs.allocsize",
+    "xfs.logbufs",
+    "xfs.logbsize",
+    "xfs.discard",
+    "block.scheduler",
+    "block.read_ahead_kb",
+    "block.nr_requests",
+    "block.rq_affinity",
+    "block.discard_max_bytes",
+    "block.fstrim_timer",
+    "net.core.somaxconn",
+    "net.ipv4.tcp_max_syn_backlog",
+    "boot.skew_tick",
+    "boot.iommu",
+    "kernel.version",
+    "limits.nproc",
 ];
+
+pub(super) const S3_CLIENT_NODE: &[Pick] =
+    &without::<{ S3_STORAGE_NODE.len() - STORAGE_ALONE.len() }>(S3_STORAGE_NODE, STORAGE_ALONE);
+
+/// The picks that are not of these knobs, in their order; not built where one of the knobs is none of the picks.
+const fn without<const LEFT: usize>(picks: &[Pick], knobs: &[&str]) -> [Pick; LEFT] {
+    let mut left = [picks[0]; LEFT];
+    let (mut at, mut count) = (0, 0);
+    while at < picks.len() {
+        if !is_among(picks[at].knob, knobs) {
+            left[count] = picks[at];
+            count += 1;
+        }
+        at += 1;
+    }
+    assert!(count == LEFT, "each knob that is left out is a pick once");
+    left
+}
+
+const fn is_among(knob: &str, knobs: &[&str]) -> bool {
+    let mut at = 0;
+    while at < knobs.len() {
+        if is_same(knob.as_bytes(), knobs[at].as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Comparing texts is no `const fn` of the library.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
 
 pub(super) const KUBERNETES_NODE: &[Pick] = &[
     advised("kernel.pid_max"),

@@ -1,0 +1,209 @@
+//! What a run is evidence of: its best GET and PUT as figures of a described site, or why they are none.
+
+mod hosts;
+mod told;
+
+use linerate_record::explanation::{Observed, Quantity};
+use linerate_record::finding::{Finding, FindingKind, Severity};
+use linerate_record::site::{Entry, Site};
+use linerate_record::units::Bytes;
+
+use crate::knee::KneeOutcome;
+use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_failed};
+
+pub use told::{Caveat, LeftOut, NoEvidence, NotOfSite, Refused, RunRemark};
+
+/// Half the width of an interval, as a share, from which a figure is too unsteady: that of the knee.
+const UNSTEADY: f64 = 0.2;
+
+/// Standard errors in half a 95 % interval of a normal distribution.
+const NORMAL_95: f64 = 1.96;
+
+/// The relative standard error that a figure without an interval is taken to have, where nobody stated one: about that
+/// of the widest interval that is no refusal, [`UNSTEADY`] / [`NORMAL_95`].
+pub const UNKNOWN_ERROR: f64 = 0.1;
+
+/// How the null target calls itself in its replies.
+const NULL: &str = "linerate-null";
+
+/// The relative standard errors that figures are taken to have at the least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeastError {
+    /// Of a figure that states none.
+    pub share: f64,
+    /// Whether somebody stated it: then it is that of figures without an interval too.
+    pub is_stated: bool,
+}
+
+/// What a run says of a site at one size of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// The size.
+    pub object_bytes: u64,
+    /// The best GET and PUT, and the same per host where hosts are the nodes.
+    pub figures: Vec<Observed>,
+    /// Figures that are no evidence.
+    pub left_out: Vec<LeftOut>,
+    /// What the run says by itself: errors, then hosts that answer late.
+    pub remarks: Vec<RunRemark>,
+    /// What the figures rest on.
+    pub caveats: Vec<Caveat>,
+}
+
+/// The best GET and PUT of a run at a size of objects, its largest unless one is named: all visits of the concurrency
+/// together, and the same per host where hosts are the nodes.
+///
+/// # Errors
+/// Why the run is no evidence of the site.
+pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) -> Result<Evidence, NoEvidence> {
+    let caveats = is_of_site(view, site)?;
+    let nothing = || NoEvidence::Nothing { size: size.map(Bytes), measured: measured(view) };
+    let object_bytes = size.or_else(|| largest(view)).ok_or_else(nothing)?;
+    let mut evidence =
+        Evidence { object_bytes, figures: Vec::new(), left_out: Vec::new(), remarks: Vec::new(), caveats };
+    let nodes = hosts::nodes_of(&view.run.target.hosts, site);
+    let mut late = Vec::new();
+    for series in view.series.iter().filter(is_told_in_bytes).filter(|series| bytes_of(series) == Some(object_bytes)) {
+        let Some((concurrency, best)) = best_of(series).filter(|(_, best)| best.mean > 0.0) else { continue };
+        let visits: Vec<&Point> = series.points.iter().filter(|point| point.concurrency == concurrency).collect();
+        evidence.remarks.extend(hosts::failures(&series.workload, &visits));
+        let (workload, size) = (series.workload.clone(), series.size.clone());
+        if let Some(why) = refused(view, series, &visits, &best, site) {
+            evidence.left_out.push(LeftOut { workload, size, why });
+            continue;
+        }
+        let error_share = match best.half_width_95.map(|half| half / NORMAL_95 / best.mean) {
+            None if !error.is_stated => {
+                evidence.caveats.push(Caveat::NoInterval { workload, size, error_share: UNKNOWN_ERROR });
+                Some(UNKNOWN_ERROR)
+            }
+            own => own.filter(|own| *own > error.share),
+        };
+        let figure = |node: Option<String>, bytes_per_s| Observed {
+            what: match (series.workload == "get", node) {
+                (true, None) => Quantity::Get,
+                (false, None) => Quantity::Put,
+                (true, Some(node)) => Quantity::NodeGet { node },
+                (false, Some(node)) => Quantity::NodePut { node },
+            },
+            bytes_per_s,
+            error_share,
+            in_flight: Some(u64::from(concurrency)),
+        };
+        evidence.figures.push(figure(None, best.mean));
+        late.extend(hosts::late(&series.workload, &visits));
+        if let Some(nodes) = &nodes {
+            let of_hosts = hosts::rates(&visits, nodes).into_iter();
+            evidence.figures.extend(of_hosts.map(|(node, rate)| figure(Some(node), rate)));
+        }
+    }
+    evidence.remarks.extend(late);
+    match (evidence.figures.is_empty(), evidence.left_out.is_empty()) {
+        (true, true) => Err(nothing()),
+        (true, false) => Err(NoEvidence::LeftOut(evidence.left_out)),
+        (false, _) => Ok(evidence),
+    }
+}
+
+/// Whether a run can be one of a site: what is to be said where it can.
+///
+/// # Errors
+/// Why it cannot.
+pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, NotOfSite> {
+    let target = &view.run.target;
+    let is_null = target.kind == "null" || target.server.as_deref() == Some(NULL);
+    if is_null || target.kind == "embedded" {
+        let kind = if is_null { "null" } else { "embedded" };
+        return Err(NotOfSite::OwnTarget { kind, site: site.name.clone() });
+    }
+    let (hosts, nodes) = (target.hosts.len(), site.nodes());
+    if hosts > nodes as usize {
+        return Err(NotOfSite::MoreHosts { hosts, nodes, site: site.name.clone() });
+    }
+    let are_on_nodes = site.has_clients_on_nodes() && nodes > 1;
+    let is_imported = view.findings.iter().any(|finding| finding.kind == FindingKind::Imported);
+    // linerate loads from one machine; warp may have had many.
+    if are_on_nodes && !is_imported {
+        return Err(NotOfSite::OneMachine { nodes, site: site.name.clone() });
+    }
+    // One address may stand for all nodes where something before them spreads connections.
+    let asks_nodes = matches!(site.entry, Entry::ClientSide | Entry::NodePort { .. } | Entry::Local);
+    let found = [
+        (are_on_nodes, Caveat::OnAllNodes { nodes, site: site.name.clone() }),
+        (!are_on_nodes && target.on_this_machine, Caveat::ThisMachine),
+        (asks_nodes && hosts < nodes as usize, Caveat::FewerHosts { hosts, nodes, site: site.name.clone() }),
+    ];
+    Ok(found.into_iter().filter_map(|(holds, caveat)| holds.then_some(caveat)).collect())
+}
+
+/// The largest size of objects of which there is a GET or a PUT.
+fn largest(view: &View) -> Option<u64> {
+    view.series.iter().filter(is_told_in_bytes).filter_map(bytes_of).max()
+}
+
+/// What a run measured, for who named one without figures that can be taken: `GET of 16 KiB, in requests per second`.
+fn measured(view: &View) -> Vec<String> {
+    let reported = |series: &Series| {
+        let sized = if series.size.is_empty() { String::new() } else { format!(" of {}", series.size) };
+        let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
+        let none = if series.points.is_empty() { ", without a whole interval" } else { "" };
+        format!("{}{sized}{unit}{none}", series.workload.to_uppercase())
+    };
+    view.series.iter().map(reported).collect()
+}
+
+/// The concurrency that gives most, and what all of its visits give together.
+fn best_of(series: &Series) -> Option<(u32, Estimate)> {
+    if let Some(knee) = &series.knee {
+        return Some((knee.best_concurrency, knee.best));
+    }
+    let together = series.together().into_iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    together.or_else(|| series.best_point().map(|point| (point.concurrency, point.bytes_per_s)))
+}
+
+/// Why the best of a series says nothing of what holds a site back.
+fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, site: &Site) -> Option<Refused> {
+    let point = series.best_point()?;
+    let (failed, all) = (point.error_count(), point.requests + point.error_count());
+    let of_errors = too_many_failed(failed, all).then(|| Refused::Failed { share: failed as f64 / all as f64 });
+    let of_finding = || critical(view, visits).map(|found| Refused::critical(found.kind, &found.claim));
+    let of_bound = || match series.limit.as_ref()?.bound {
+        Bottleneck::Client => Some(Refused::Client),
+        Bottleneck::Machine => Some(Refused::SharedMachine),
+        Bottleneck::Nic if site.askers() > 1 => Some(Refused::Nic),
+        Bottleneck::Disturbed => Some(Refused::Disturbed),
+        Bottleneck::RateCap => Some(Refused::RateCap),
+        Bottleneck::AskedRate => Some(Refused::AskedRate),
+        Bottleneck::Rests => Some(Refused::Rests),
+        Bottleneck::Nic | Bottleneck::Target => None,
+    };
+    // One concurrency has no knee: it is held against the curve there, if it is steady.
+    let unsteady = best.half_width_95.is_some_and(|half| half > UNSTEADY * best.mean).then_some(KneeOutcome::Unsteady);
+    let of_curve = || match series.knee.as_ref().map_or(unsteady, |knee| Some(knee.outcome))? {
+        KneeOutcome::StillRising => Some(Refused::StillRising),
+        KneeOutcome::Unsteady => Some(Refused::Unsteady),
+        KneeOutcome::Uneven => Some(Refused::Uneven),
+        KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,
+    };
+    let open = || point.open.is_some().then_some(Refused::OpenLoop);
+    of_errors.or_else(of_finding).or_else(of_bound).or_else(of_curve).or_else(open)
+}
+
+/// What says that a figure of these visits should not be used: of one of them, or of the whole run.
+fn critical<'v>(view: &'v View, visits: &[&Point]) -> Option<&'v Finding> {
+    let is_of_them =
+        |found: &Finding| found.points.is_empty() || visits.iter().any(|visit| found.points.contains(&visit.point));
+    view.findings.iter().find(|found| found.severity == Severity::Serious && is_of_them(found))
+}
+
+fn is_told_in_bytes(series: &&Series) -> bool {
+    let is_known = ["get", "put"].contains(&series.workload.as_str());
+    is_known && series.measure == Measure::Bytes && !series.points.is_empty()
+}
+
+fn bytes_of(series: &Series) -> Option<u64> {
+    series.size.parse::<Bytes>().ok().map(|bytes| bytes.0)
+}
+
+#[cfg(test)]
+mod tests;

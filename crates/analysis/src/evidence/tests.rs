@@ -1,0 +1,224 @@
+//! Runs made by hand, held against a site of four nodes.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::site::{ClientsOn, Entry, TrafficPolicy};
+
+use super::*;
+use crate::build::build;
+use crate::build::tests::records;
+use crate::view::{HostFigures, SeriesLimit};
+
+/// What nobody stated.
+const TWO_PERCENT: LeastError = LeastError { share: 0.02, is_stated: false };
+
+/// Four nodes of one kind, which clients ask themselves.
+fn site() -> Site {
+    let mut site =
+        linerate_site::read(include_str!("../../../../examples/namespaces-4.yaml"), "namespaces-4.yaml").unwrap();
+    site.entry = Entry::ClientSide;
+    site
+}
+
+/// Hosts of a run, each with so many bytes per second and such a median latency.
+const HOSTS: [(&str, f64, u64); 4] =
+    [("n1:9000", 3e6, 100), ("n2:9000", 3.1e6, 110), ("n3:9000", 1e6, 290), ("n4:9000", 3e6, 105)];
+
+/// GETs of 1 MiB with eight in flight from these hosts, which the target bound.
+fn run_of(hosts: &[(&str, f64, u64)]) -> View {
+    let mut view = build(&records(&[8], |_| 50)).unwrap();
+    view.run.target.hosts = hosts.iter().map(|(host, ..)| (*host).to_owned()).collect();
+    view.findings.clear();
+    let series = &mut view.series[0];
+    series.limit = None;
+    let best = &mut series.points[0].bytes_per_s;
+    best.half_width_95 = Some(0.01 * best.mean);
+    let template = series.points[0].hosts[0].clone();
+    let of = |&(host, bytes_per_s, total_p50_ns): &(&str, f64, u64)| HostFigures {
+        host: host.to_owned(),
+        bytes_per_s,
+        total_p50_ns,
+        ..template.clone()
+    };
+    series.points[0].hosts = hosts.iter().map(of).collect();
+    view
+}
+
+fn taken(view: &View) -> Evidence {
+    of_run(view, &site(), None, TWO_PERCENT).unwrap()
+}
+
+/// Why nothing of a run is taken.
+fn why(view: &View) -> String {
+    of_run(view, &site(), None, TWO_PERCENT).unwrap_err().to_string()
+}
+
+fn finding(kind: FindingKind, severity: Severity, points: &[u32]) -> Finding {
+    Finding {
+        kind,
+        severity,
+        confidence: Confidence::Likely,
+        points: points.to_vec(),
+        claim: "linerate counted more bytes than this machine's interfaces received".to_owned(),
+        evidence: String::new(),
+        remedy: String::new(),
+    }
+}
+
+#[test]
+fn figures_that_are_no_evidence_of_a_site_are_refused_with_the_reason() {
+    let view = run_of(&HOSTS);
+    let found = taken(&view);
+    assert_eq!((found.left_out.as_slice(), found.caveats.as_slice()), (&[][..], &[][..]));
+    assert_eq!(found.figures[0].bytes_per_s, view.series[0].best().unwrap().mean);
+    let limit = |bound| SeriesLimit { bound, claim: String::new(), evidence: String::new(), remedy: String::new() };
+    for (bound, expected) in [
+        (Some(Bottleneck::Client), "get of 1MiB: linerate itself was the limit"),
+        (Some(Bottleneck::Machine), "shared the processors"),
+        (Some(Bottleneck::RateCap), "--max-rate"),
+        (Some(Bottleneck::AskedRate), "--rate"),
+        (Some(Bottleneck::Rests), "rested after failures"),
+        (Some(Bottleneck::Disturbed), "what else ran beside it"),
+        (None, "50.0 % of its requests failed"),
+    ] {
+        let mut view = view.clone();
+        let series = &mut view.series[0];
+        if bound.is_none() {
+            let point = &mut series.points[0];
+            point.errors.insert("503".to_owned(), point.requests);
+        }
+        series.limit = bound.map(limit);
+        assert!(why(&view).contains(expected), "{expected}: {}", why(&view));
+    }
+}
+
+#[test]
+fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_errors_come_first() {
+    let mut view = run_of(&HOSTS);
+    assert!(view.series[0].knee.is_none(), "it has one concurrency");
+    let found = taken(&view);
+    assert!(found.figures.iter().all(|figure| figure.in_flight == Some(8)), "{:?}", found.figures);
+    let third = Quantity::NodeGet { node: "n3".to_owned() };
+    let rates: Vec<f64> = found.figures.iter().filter(|f| f.what == third).map(|f| f.bytes_per_s).collect();
+    assert_eq!((found.figures.len(), rates), (5, vec![1e6]));
+    let late = RunRemark::Late { workload: "get".to_owned(), host: "n3:9000".to_owned(), p50_ns: 290, median_ns: 110 };
+    assert_eq!(found.remarks, std::slice::from_ref(&late));
+    // A few that failed are told first; hosts that are not the nodes give no figures of nodes.
+    view.series[0].points[0].errors.insert("503".to_owned(), 1);
+    view.series[0].points[0].hosts[1].errors = 1;
+    let requests = view.series[0].points[0].requests + 1;
+    let failures = RunRemark::Failures {
+        workload: "get".to_owned(),
+        requests,
+        failed: 1,
+        kinds: [("503".to_owned(), 1)].into(),
+        most: Some(("n2:9000".to_owned(), 1)),
+    };
+    assert_eq!(taken(&view).remarks, [failures, late]);
+    assert_eq!(taken(&run_of(&HOSTS[..3])).figures.len(), 1);
+    // Too unsteady to say, with one concurrency too.
+    let best = &mut view.series[0].points[0].bytes_per_s;
+    best.half_width_95 = Some(0.5 * best.mean);
+    assert!(why(&view).contains("too unsteady to say"), "{}", why(&view));
+}
+
+#[test]
+fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is_stated() {
+    let mut view = run_of(&HOSTS);
+    assert!(taken(&view).figures.iter().all(|figure| figure.error_share.is_none()), "its own is below 2 %");
+    view.series[0].points[0].bytes_per_s.half_width_95 = None;
+    let found = taken(&view);
+    assert!(found.figures.iter().all(|figure| figure.error_share == Some(UNKNOWN_ERROR)), "{:?}", found.figures);
+    let no_interval =
+        Caveat::NoInterval { workload: "get".to_owned(), size: "1MiB".to_owned(), error_share: UNKNOWN_ERROR };
+    assert_eq!(found.caveats, [no_interval]);
+    let stated = of_run(&view, &site(), None, LeastError { share: 0.05, is_stated: true }).unwrap();
+    assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
+}
+
+#[test]
+fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
+    use Severity::{Serious, Warning};
+    let mut view = run_of(&HOSTS);
+    let point = view.series[0].points[0].point;
+    for (severity, points, is_refused) in [
+        (Serious, vec![point], true),
+        (Serious, vec![], true),
+        (Serious, vec![point + 1], false),
+        (Warning, vec![point], false),
+    ] {
+        view.findings = vec![finding(FindingKind::BytesUnaccounted, severity, &points)];
+        let found = of_run(&view, &site(), None, TWO_PERCENT);
+        assert_eq!(found.is_err(), is_refused, "{severity:?} {points:?}: {found:?}");
+    }
+    view.findings = vec![finding(FindingKind::BytesUnaccounted, Serious, &[point])];
+    let expected = "critical finding bytes-unaccounted: linerate counted more bytes";
+    assert!(why(&view).contains(expected), "{}", why(&view));
+}
+
+#[test]
+fn fewer_hosts_than_nodes_are_a_caveat_where_clients_ask_nodes_themselves() {
+    let mut site = site();
+    let fewer = |hosts| [Caveat::FewerHosts { hosts, nodes: 4, site: "namespaces-4".to_owned() }];
+    let of = |hosts: usize, site: &Site| is_of_site(&run_of(&HOSTS[..hosts]), site).unwrap();
+    assert_eq!((of(4, &site), of(3, &site), of(1, &site)), (vec![], fewer(3).to_vec(), fewer(1).to_vec()));
+    assert_eq!(taken(&run_of(&HOSTS[..3])).caveats, fewer(3));
+    // One address may stand for all of them.
+    site.entry = Entry::Bgp { policy: TrafficPolicy::Cluster };
+    assert_eq!(of(1, &site), []);
+}
+
+#[test]
+fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
+    let mut view = run_of(&HOSTS);
+    let of_two = of_run(&view, &site(), Some(2 << 20), TWO_PERCENT).unwrap_err().to_string();
+    assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be taken: it measured GET of 1MiB, and"), "{of_two}");
+    let series = &mut view.series[0];
+    (series.size, series.measure) = ("16KiB".to_owned(), Measure::Requests);
+    assert!(why(&view).contains("it measured GET of 16KiB, reported in requests per second, and"), "{}", why(&view));
+}
+
+#[test]
+fn hosts_are_nodes_one_to_one_by_number_and_by_kind() {
+    let mut site = site();
+    let of = |names: &[&str], site: &Site| {
+        hosts::nodes_of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), site)
+    };
+    assert_eq!(of(&["a:9000", "b:9000", "c:9000", "d:9000"], &site).unwrap(), ["a", "b", "c", "d"]);
+    assert_eq!(of(&["a:1", "a:2", "a:3", "a:4"], &site).unwrap()[3], "a:4");
+    assert_eq!(of(&["a:9000", "b:9000", "c:9000"], &site), None);
+    let mut other = site.groups[0].clone();
+    (site.groups[0].name, site.groups[0].count) = ("old".to_owned(), 2);
+    (other.name, other.count) = ("new".to_owned(), 2);
+    site.groups.push(other);
+    assert!(of(&["old1:1", "old2:1", "new1:1", "new2:1"], &site).is_some());
+    assert_eq!(of(&["old1:1", "old2:1", "old3:1", "new2:1"], &site), None);
+}
+
+#[test]
+fn a_run_from_one_machine_is_none_of_clients_on_every_node() {
+    let mut site = site();
+    site.clients.on = ClientsOn::Nodes;
+    let mut view = run_of(&HOSTS);
+    let why = is_of_site(&view, &site).unwrap_err().to_string();
+    assert!(why.contains("from one machine") && why.contains("its 4 nodes"), "{why}");
+    view.findings = vec![finding(FindingKind::Imported, Severity::Note, &[])];
+    let on_all = Caveat::OnAllNodes { nodes: 4, site: "namespaces-4".to_owned() };
+    assert_eq!(is_of_site(&view, &site), Ok(vec![on_all]));
+}
+
+#[test]
+fn runs_of_another_target_are_refused_whole() {
+    let site = site();
+    let mut view = run_of(&HOSTS);
+    view.run.target.on_this_machine = true;
+    assert_eq!(is_of_site(&view, &site), Ok(vec![Caveat::ThisMachine]));
+    let mut many = view.clone();
+    many.run.target.hosts = (0..9).map(|n| format!("node{n}:9000")).collect();
+    assert!(why(&many).contains("9 hosts, and namespaces"), "{}", why(&many));
+    for (kind, server, own) in
+        [("null", None, "null"), ("embedded", None, "embedded"), ("s3", Some("linerate-null"), "null")]
+    {
+        (view.run.target.kind, view.run.target.server) = (kind.to_owned(), server.map(str::to_owned));
+        assert!(why(&view).contains(&format!("linerate's own {own} target")), "{}", why(&view));
+    }
+}

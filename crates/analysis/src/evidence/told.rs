@@ -1,0 +1,199 @@
+//! What is told of a run beside its figures: refusals, which are errors, and what a report has words for.
+
+use std::collections::BTreeMap;
+
+use linerate_record::finding::FindingKind;
+use linerate_record::units::Bytes;
+
+/// Why a run can be none of a site.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOfSite {
+    /// It loaded a target of linerate's own.
+    #[error("it loaded linerate's own {kind} target, which is no part of {site}: name a run with --host of the site")]
+    OwnTarget {
+        /// `null` or `embedded`.
+        kind: &'static str,
+        /// Name of the site.
+        site: String,
+    },
+    /// It loaded more hosts than the site has nodes.
+    #[error(
+        "it loaded {hosts} hosts, and {site} has {nodes} nodes: it is a run of another target, or the site lacks some"
+    )]
+    MoreHosts {
+        /// Hosts of the run.
+        hosts: usize,
+        /// Nodes of the site.
+        nodes: u32,
+        /// Name of the site.
+        site: String,
+    },
+    /// The clients of the site run on all of its nodes, and one machine drove the load.
+    #[error(
+        "it was loaded from one machine, and the clients of {site} run on its {nodes} nodes: import what warp measured \
+         there, give the sum by --observed, or describe clients on machines of their own"
+    )]
+    OneMachine {
+        /// Nodes of the site.
+        nodes: u32,
+        /// Name of the site.
+        site: String,
+    },
+}
+
+/// Why a run is no evidence of a site.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NoEvidence {
+    /// It can be none of the site.
+    #[error(transparent)]
+    NotOfSite(#[from] NotOfSite),
+    /// It has no GET or PUT that can be taken.
+    #[error(
+        "no GET or PUT{} that can be taken: it measured {}, and a GET or PUT of one size is taken, of 64 KiB or more; \
+         name a run that measured one, or give --observed",
+        size.map_or_else(String::new, |size| format!(" of {size}")),
+        if measured.is_empty() { "nothing".to_owned() } else { measured.join(", ") }
+    )]
+    Nothing {
+        /// The size that was named.
+        size: Option<Bytes>,
+        /// What it measured, one by one.
+        measured: Vec<String>,
+    },
+    /// It has some, and none is evidence.
+    #[error("{}", .0.iter().map(LeftOut::to_string).collect::<Vec<_>>().join("; "))]
+    LeftOut(Vec<LeftOut>),
+}
+
+/// A figure that is no evidence.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{workload} of {size}: {why}")]
+pub struct LeftOut {
+    /// `get` or `put`.
+    pub workload: String,
+    /// Object size, as asked.
+    pub size: String,
+    /// Why.
+    pub why: Refused,
+}
+
+/// Why a figure says nothing of what holds a site back.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Too many requests failed.
+    #[error("{:.1} % of its requests failed", share * 100.0)]
+    Failed {
+        /// Share of them, from 0 to 1.
+        share: f64,
+    },
+    /// A critical finding says that it should not be used.
+    #[error("the run has the critical finding {name}: {claim}: measure again without that")]
+    Critical {
+        /// The finding's kind, as JSON has it: `bytes-unaccounted`.
+        name: String,
+        /// What the finding claims.
+        claim: String,
+    },
+    /// linerate was the limit.
+    #[error("linerate itself was the limit, and not the site: load from more, or --threads")]
+    Client,
+    /// Client and target shared processors.
+    #[error("client and target shared the processors of one machine, which were the limit")]
+    SharedMachine,
+    /// One client's NIC was the limit, and the site has several clients.
+    #[error("the NIC of one client was the limit, and the site has several: load from all of them")]
+    Nic,
+    /// Other programs had this machine's processors.
+    #[error("what else ran beside it disturbed it: measure again when that has ended")]
+    Disturbed,
+    /// A cap was the limit.
+    #[error("--max-rate was the limit, and not the site")]
+    RateCap,
+    /// The rate that was asked for was the limit.
+    #[error("no more was asked for, by --rate or the search of --slo")]
+    AskedRate,
+    /// linerate rested.
+    #[error("linerate rested after failures, and asked the site for less meanwhile")]
+    Rests,
+    /// More in flight may give more.
+    #[error("it was still rising at the most requests in flight: measure with more")]
+    StillRising,
+    /// The best is not known.
+    #[error("it is too unsteady to say what it gives: measure again, for longer")]
+    Unsteady,
+    /// What may give the best was not measured.
+    #[error("it does not rise and level off: measure what may give the best too")]
+    Uneven,
+    /// An open loop.
+    #[error("an open loop gives what it is asked for, and not the most")]
+    OpenLoop,
+}
+
+impl Refused {
+    /// By a critical finding.
+    pub(super) fn critical(kind: FindingKind, claim: &str) -> Refused {
+        let name = serde_json::to_value(kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+        Refused::Critical { name: name.unwrap_or_default(), claim: claim.to_owned() }
+    }
+}
+
+/// What figures of a run rest on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Caveat {
+    /// The target had an address of the machine that loaded it.
+    ThisMachine,
+    /// Clients of the site run on its nodes, and another tool's run is taken to be one of all of them.
+    OnAllNodes {
+        /// Nodes of the site.
+        nodes: u32,
+        /// Name of the site.
+        site: String,
+    },
+    /// Clients ask nodes themselves, and not all were loaded.
+    FewerHosts {
+        /// Hosts of the run.
+        hosts: usize,
+        /// Nodes of the site.
+        nodes: u32,
+        /// Name of the site.
+        site: String,
+    },
+    /// A figure has no interval, and is taken to have a wide error.
+    NoInterval {
+        /// `get` or `put`.
+        workload: String,
+        /// Object size, as asked.
+        size: String,
+        /// The relative standard error that it is taken to have.
+        error_share: f64,
+    },
+}
+
+/// What a run says by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunRemark {
+    /// Attempts failed.
+    Failures {
+        /// `get` or `put`.
+        workload: String,
+        /// Requests that ended, well or not.
+        requests: u64,
+        /// Attempts that failed.
+        failed: u64,
+        /// The same by kind.
+        kinds: BTreeMap<String, u64>,
+        /// The host with most of them, of several.
+        most: Option<(String, u64)>,
+    },
+    /// A host's median latency is far above that of the others.
+    Late {
+        /// `get` or `put`.
+        workload: String,
+        /// `host:port`.
+        host: String,
+        /// Its median time to last byte.
+        p50_ns: u64,
+        /// The median of those of all hosts.
+        median_ns: u64,
+    },
+}

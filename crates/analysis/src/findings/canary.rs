@@ -1,0 +1,66 @@
+//! A canary that exceeded a bound of `--abort-if`.
+
+use linerate_record::canary::AbortRule;
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::{count, duration_ns};
+
+use crate::canary::{CHANCE, RUN_LENGTH, SeenWhen, Tripped};
+
+/// What is told of a canary that exceeded a bound, by whoever watched it.
+#[must_use]
+pub fn canary_tripped(tripped: &Tripped) -> Finding {
+    let what = match tripped.rule {
+        AbortRule::Latency(bound) => format!("took longer than {} or failed", duration_ns(bound.bound_ns as f64)),
+        AbortRule::Errors(_) => "failed".to_owned(),
+    };
+    let Tripped { seen, rule, beyond, count: of } = *tripped;
+    let (claim, evidence) = match seen {
+        SeenWhen::UnderWay => (
+            format!("the run was ended for the canary's sake: {rule}"),
+            format!(
+                "{beyond} of its last {of} requests {what}; with the bound just kept, so much comes together once in \
+                 {} requests or more seldom",
+                count(RUN_LENGTH)
+            ),
+        ),
+        SeenWhen::AtTheEnd => {
+            let seldom = if beyond == of {
+                "none kept the bound".to_owned()
+            } else {
+                format!("with the bound just kept, as many are in one of {} runs", count(CHANCE))
+            };
+            (
+                format!("the canary exceeded its bound: {rule}"),
+                format!("{beyond} of its {of} requests under load {what}; {seldom}"),
+            )
+        }
+    };
+    Finding {
+        kind: FindingKind::CanaryTripped,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim,
+        evidence,
+        remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
+            .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_canary_that_exceeded_a_bound_is_told_by_when_it_was_seen() {
+        let rule: AbortRule = "p99>50ms".parse().unwrap();
+        let of = |seen, beyond| canary_tripped(&Tripped { seen, rule, beyond, count: 40 });
+        let under_way = of(SeenWhen::UnderWay, 9);
+        assert!(under_way.claim.starts_with("the run was ended for the canary's sake: "), "{under_way:?}");
+        assert!(under_way.evidence.starts_with("9 of its last 40 requests took longer than 50.0 ms or failed; "));
+        let at_the_end = of(SeenWhen::AtTheEnd, 9);
+        assert!(at_the_end.claim.starts_with("the canary exceeded its bound: "), "{at_the_end:?}");
+        assert!(at_the_end.evidence.ends_with("as many are in one of 1000 runs"), "{at_the_end:?}");
+        assert!(of(SeenWhen::AtTheEnd, 40).evidence.ends_with("none kept the bound"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a run says of a site beside its figures, in sentences of an explanation.
+
+use linerate_analysis::evidence::{Caveat, RunRemark};
+use linerate_record::units::duration_ns;
+
+use crate::words::{percent, series_label};
+
+/// What figures of a run rest on.
+#[must_use]
+pub fn caveat(caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::ThisMachine => "the target had an address of the machine that loaded it: unless that forwards to the \
+                                site, its links were not crossed"
+            .to_owned(),
+        Caveat::OnAllNodes { nodes, site } => {
+            format!("clients of {site} run on its {nodes} nodes: it is taken that warp ran on all of them")
+        }
+        Caveat::FewerHosts { hosts, nodes, site } => {
+            let hosts = if *hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
+            format!(
+                "the run loaded {hosts}, and {site} has {nodes} nodes that clients ask themselves: unless a host \
+                 stands for several nodes, the figures are of a part of the site and are held against all of it"
+            )
+        }
+        Caveat::NoInterval { workload, size, error_share } => format!(
+            "no measuring error of {} is known, since the run has no confidence interval of it: a standard error of {} \
+             is taken; measure for longer, or state one by --error",
+            series_label(workload, size),
+            percent(*error_share)
+        ),
+    }
+}
+
+/// What a run says by itself.
+#[must_use]
+pub fn remark(remark: &RunRemark) -> String {
+    match remark {
+        RunRemark::Failures { workload, requests, failed, kinds, most } => {
+            let at = most.as_ref().map_or_else(String::new, |(host, count)| format!(", {count} of them at {host}"));
+            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
+            format!(
+                "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, since what \
+                 fails takes the time of what does not",
+                workload.to_uppercase(),
+                kinds.join(", ")
+            )
+        }
+        RunRemark::Late { workload, host, p50_ns, median_ns } => format!(
+            "{} of {host} takes {:.1} times as long as at half of the hosts ({}, not {}): look there first",
+            workload.to_uppercase(),
+            *p50_ns as f64 / *median_ns as f64,
+            duration_ns(*p50_ns as f64),
+            duration_ns(*median_ns as f64)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_and_late_hosts_of_a_run_are_told_with_their_figures() {
+        let failures = |most| RunRemark::Failures {
+            workload: "get".to_owned(),
+            requests: 1001,
+            failed: 3,
+            kinds: [("503".to_owned(), 2), ("reset".to_owned(), 1)].into(),
+            most,
+        };
+        let of_one = remark(&failures(None));
+        assert!(
+            of_one.starts_with("of 1001 requests of GET, attempts failed 3 times (503: 2, reset: 1): "),
+            "{of_one}"
+        );
+        let of_two = remark(&failures(Some(("n2:9000".to_owned(), 3))));
+        assert!(of_two.contains("(503: 2, reset: 1), 3 of them at n2:9000: look there first"), "{of_two}");
+        let late = RunRemark::Late { workload: "put".to_owned(), host: "n3".to_owned(), p50_ns: 290, median_ns: 110 };
+        let late = remark(&late);
+        assert!(late.starts_with("PUT of n3 takes 2.6 times as long as at half of the hosts (290 ns, not "), "{late}");
+    }
+
+    #[test]
+    fn what_figures_of_a_run_rest_on_says_what_was_taken() {
+        let site = || "four".to_owned();
+        let no_interval = Caveat::NoInterval { workload: "get".to_owned(), size: "4MiB".to_owned(), error_share: 0.1 };
+        for (of, expected) in [
+            (Caveat::ThisMachine, "unless that forwards to the site"),
+            (
+                Caveat::OnAllNodes { nodes: 4, site: site() },
+                "clients of four run on its 4 nodes: it is taken that warp",
+            ),
+            (Caveat::FewerHosts { hosts: 1, nodes: 4, site: site() }, "the run loaded 1 host, and four has 4 nodes"),
+            (Caveat::FewerHosts { hosts: 3, nodes: 4, site: site() }, "the run loaded 3 hosts, and four has 4 nodes"),
+            (
+                no_interval,
+                "no measuring error of GET 4 MiB is known, since the run has no confidence interval of it: a \
+                           standard error of 10 % is taken",
+            ),
+        ] {
+            assert!(caveat(&of).contains(expected), "{}", caveat(&of));
+        }
+    }
+}
