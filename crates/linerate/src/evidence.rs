@@ -6,6 +6,8 @@ use linerate_analysis::knee::KneeOutcome;
 use linerate_analysis::view::{Bottleneck, Estimate, HostFigures, Measure, Point, Series, View, too_many_failed};
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::finding::FindingKind;
+use linerate_record::load::Workload;
+use linerate_record::run::{Op, TargetKind, Worded};
 use linerate_record::site::Site;
 use linerate_record::units::{Bytes, duration_ns};
 
@@ -27,9 +29,9 @@ const NULL: &str = "linerate-null";
 /// Why it cannot.
 pub(crate) fn of_run(view: &View, site: &Site) -> Result<Option<String>, String> {
     let target = &view.run.target;
-    let is_null = target.kind == "null" || target.server.as_deref() == Some(NULL);
-    if is_null || target.kind == "embedded" {
-        let kind = if is_null { "null" } else { "embedded" };
+    let is_null = target.kind.is(&TargetKind::Null) || target.server.as_deref() == Some(NULL);
+    if is_null || target.kind.is(&TargetKind::Embedded) {
+        let kind = if is_null { TargetKind::Null } else { TargetKind::Embedded };
         return Err(format!(
             "it loaded linerate's own {kind} target, which is no part of {}: name a run with --host of the site",
             site.name
@@ -76,7 +78,7 @@ pub(crate) fn measured(view: &View) -> Vec<String> {
         let sized = if series.size.is_empty() { String::new() } else { format!(" of {}", series.size) };
         let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
         let none = if series.points.is_empty() { ", without a whole interval" } else { "" };
-        format!("{}{sized}{unit}{none}", series.workload.to_uppercase())
+        format!("{}{sized}{unit}{none}", series.workload.to_string().to_uppercase())
     };
     view.series.iter().map(reported).collect()
 }
@@ -106,7 +108,7 @@ pub(crate) fn figures(view: &View, site: &Site, bytes: u64, error: f64) -> Optio
         }
         let own = best.half_width_95.map_or(0.0, |half| half / NORMAL_95 / best.mean);
         let figure = |node: Option<String>, bytes_per_s| Observed {
-            what: match (series.workload == "get", node) {
+            what: match (series.workload.is_only(Op::Get), node) {
                 (true, None) => Quantity::Get,
                 (false, None) => Quantity::Put,
                 (true, Some(node)) => Quantity::NodeGet { node },
@@ -168,7 +170,7 @@ fn of_hosts(visits: &[&Point], nodes: &[String]) -> Vec<(String, f64)> {
 }
 
 /// Requests that failed, were made again or were refused, and where.
-fn errors(workload: &str, visits: &[&Point]) -> Option<String> {
+fn errors(workload: &Worded<Workload>, visits: &[&Point]) -> Option<String> {
     let requests: u64 = visits.iter().map(|point| point.requests + point.error_count()).sum();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for (kind, count) in visits.iter().flat_map(|point| point.errors.iter().chain(&point.retries)) {
@@ -186,14 +188,14 @@ fn errors(workload: &str, visits: &[&Point]) -> Option<String> {
         format!(
             "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, since what fails \
              takes the time of what does not",
-            workload.to_uppercase(),
+            workload.to_string().to_uppercase(),
             kinds.join(", ")
         )
     })
 }
 
 /// Hosts whose median latency is far above that of the others.
-fn late_hosts(workload: &str, visits: &[&Point]) -> Vec<String> {
+fn late_hosts(workload: &Worded<Workload>, visits: &[&Point]) -> Vec<String> {
     let Some(longest) = visits.iter().max_by_key(|point| point.measured_ms) else { return Vec::new() };
     let mut medians: Vec<u64> = longest.hosts.iter().map(|host| host.total_p50_ns).collect();
     medians.sort_unstable();
@@ -204,7 +206,7 @@ fn late_hosts(workload: &str, visits: &[&Point]) -> Vec<String> {
     let reported = |host: &HostFigures| {
         format!(
             "{} of {} takes {:.1} times as long as at half of the hosts ({}, not {}): look there first",
-            workload.to_uppercase(),
+            workload.to_string().to_uppercase(),
             host.host,
             host.total_p50_ns as f64 / median as f64,
             duration_ns(host.total_p50_ns as f64),
@@ -251,7 +253,7 @@ fn no_evidence(series: &Series, best: &Estimate, site: &Site) -> Option<String> 
 }
 
 fn is_told_in_bytes(series: &&Series) -> bool {
-    let is_known = ["get", "put"].contains(&series.workload.as_str());
+    let is_known = [Op::Get, Op::Put].iter().any(|op| series.workload.is_only(*op));
     is_known && series.measure == Measure::Bytes && !series.points.is_empty()
 }
 
@@ -411,10 +413,12 @@ mod tests {
         let mut many = view.clone();
         many.run.target.hosts = (0..9).map(|n| format!("node{n}:9000")).collect();
         assert!(of_run(&many, &site).unwrap_err().contains("9 hosts, and namespaces"), "{:?}", of_run(&many, &site));
-        for (kind, server, own) in
-            [("null", None, "null"), ("embedded", None, "embedded"), ("s3", Some("linerate-null"), "null")]
-        {
-            (view.run.target.kind, view.run.target.server) = (kind.to_owned(), server.map(str::to_owned));
+        for (kind, server, own) in [
+            (TargetKind::Null, None, "null"),
+            (TargetKind::Embedded, None, "embedded"),
+            (TargetKind::S3, Some(NULL), "null"),
+        ] {
+            (view.run.target.kind, view.run.target.server) = (kind.into(), server.map(str::to_owned));
             let why = of_run(&view, &site).unwrap_err();
             assert!(why.contains(&format!("linerate's own {own} target")), "{why}");
         }
