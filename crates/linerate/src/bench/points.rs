@@ -385,9 +385,7 @@ impl SeriesRun<'_> {
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let asked = &recorder.manifest.asked;
-        let rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
-        let mut steps = Steps::new(&self.setup.load.levels, &timing, rates);
+        let mut steps = Steps::new(&self.setup.load.levels, &timing, &recorder.manifest.asked);
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
