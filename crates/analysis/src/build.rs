@@ -4,11 +4,6 @@ mod clients;
 mod pooled;
 mod shape;
 mod tails;
-/// What each GET of a workload reads, where that is a range.
-fn range_bytes(workload: &str, asked: &LoadRequest) -> Option<u64> {
-    let gets = workload == "get" || workload.starts_with("mixed ") && workload.contains("get=");
-    asked.range_bytes.filter(|_| gets)
-}
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,7 +12,8 @@ pub mod timeline;
 use std::borrow::Cow;
 
 use linerate_record::histogram::{self, DecodeError, Latencies};
-use linerate_record::run::{Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, Purpose};
+use linerate_record::load::{Spacing, Workload};
+use linerate_record::run::{Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, Purpose, Worded};
 
 use crate::precision::{self, PrecisionWatch, Rule};
 use crate::records::Records;
@@ -28,6 +24,11 @@ use crate::view::{
 use crate::{canary, counters, estimate, findings, limits, open_loop};
 pub use clients::together;
 use tails::with_tails;
+
+/// What each GET of a workload reads, where that is a range.
+fn range_bytes(workload: &Worded<Workload>, asked: &LoadRequest) -> Option<u64> {
+    asked.range_bytes.filter(|_| workload.known().is_some_and(|workload| workload.has(Op::Get)))
+}
 
 /// Computes everything that a report shows.
 ///
@@ -130,7 +131,7 @@ pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
 /// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.
 fn rule(records: &Records, begin: &PointBegin) -> Rule {
     let asked = &records.manifest.asked;
-    let deletes = begin.spec.workload == Op::Delete.name();
+    let deletes = begin.spec.workload.is_only(Op::Delete);
     let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
     Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
 }
@@ -238,7 +239,7 @@ fn point(
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
     let slo = records.manifest.asked.slo.as_ref();
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
-    let at_random = records.manifest.asked.arrivals.as_deref() == Some("poisson");
+    let at_random = records.manifest.asked.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
     let open = open_loop::figures(&begin.spec, slo, &of, intended)?;

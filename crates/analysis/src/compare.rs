@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
-use linerate_record::load::workload;
-use linerate_record::run::Target;
+use linerate_record::load::Workload;
+use linerate_record::run::{Target, Worded};
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ pub struct ArmRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesComparison {
     /// Workload.
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// Object size, as asked.
     pub size: String,
     /// Which throughput is compared.
@@ -302,10 +302,10 @@ fn arm(runs: &[Run<'_>]) -> ComparedRuns {
 }
 
 /// Workloads and sizes of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
-fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(String, String)> {
+fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, String)> {
     let mut names = Vec::new();
     for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
-        let name = (workload::name_of(&series.workload), series.size.clone());
+        let name = (series.workload.clone(), series.size.clone());
         if !names.contains(&name) {
             names.push(name);
         }
@@ -313,12 +313,15 @@ fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(String, String)> {
     names
 }
 
-fn find<'a>(run: &'a Run<'_>, workload: &str, size: &str) -> Option<&'a Series> {
-    run.view.series.iter().find(|s| workload::name_of(&s.workload) == workload && s.size == size)
+fn find<'a>(run: &'a Run<'_>, workload: &Named, size: &str) -> Option<&'a Series> {
+    run.view.series.iter().find(|s| s.workload == *workload && s.size == size)
 }
 
+/// A workload by its name.
+type Named = Worded<Workload>;
+
 /// Which arm has a series that the other has not.
-fn owner(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> &'static str {
+fn owner(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str) -> &'static str {
     if arms[0].iter().any(|run| find(run, workload, size).is_some()) { "A" } else { "B" }
 }
 
@@ -345,7 +348,7 @@ impl SeriesPosition {
 }
 
 /// Places that an arm measured of a series.
-fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<SeriesPosition> {
+fn places(arm: &[Run<'_>], workload: &Named, size: &str) -> Vec<SeriesPosition> {
     let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
     let mut all: Vec<SeriesPosition> = points.map(SeriesPosition::of).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -353,7 +356,7 @@ fn places(arm: &[Run<'_>], workload: &str, size: &str) -> Vec<SeriesPosition> {
     all
 }
 
-fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &SeriesComparison) -> Vec<String> {
+fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: SeriesPosition| {
         found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
@@ -367,7 +370,7 @@ fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str, found: &S
 }
 
 /// A series that both arms have.
-fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Option<SeriesComparison>, DecodeError> {
+fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str) -> Result<Option<SeriesComparison>, DecodeError> {
     let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, workload, size).cloned());
     let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
     let both = places(&arms[1], workload, size);
@@ -377,7 +380,7 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &str, size: &str) -> Result<Op
     }
     let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, workload, size).and_then(knee)).collect();
     Ok(Some(SeriesComparison {
-        workload: workload.to_owned(),
+        workload: workload.clone(),
         size: size.to_owned(),
         measure: a.measure,
         a_bound: a.limit.map(|limit| limit.bound),
@@ -397,7 +400,7 @@ fn knee(series: &Series) -> Option<u32> {
 /// The points of both arms at a place; `None` where an arm has none.
 fn pair(
     arms: &[Vec<Run<'_>>; 2],
-    workload: &str,
+    workload: &Named,
     size: &str,
     measure: Measure,
     place: SeriesPosition,

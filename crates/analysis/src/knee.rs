@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 
+use linerate_record::run::SearchSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
@@ -74,6 +75,14 @@ impl KneeLimits {
     pub const fn new(lowest: u32, highest: u32) -> Self {
         KneeLimits { lowest, highest, precision: 0.02, point_ms: 10_000, budget_ms: 120_000 }
     }
+}
+
+/// How far the search of a series may go, as its folder tells. Where no precision was asked for, points take their
+/// whole time whatever it is.
+#[must_use]
+pub fn limits(search: &SearchSpec, precision: Option<f64>, point_ms: u64) -> KneeLimits {
+    let usual = KneeLimits::new(search.lowest, search.highest);
+    KneeLimits { precision: precision.unwrap_or(usual.precision), point_ms, budget_ms: search.series_ms, ..usual }
 }
 
 /// What to do next.

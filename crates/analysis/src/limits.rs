@@ -78,7 +78,7 @@ fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
     let held = measured.iter().filter(|i| i.held_back > 0).count();
     // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
-    let reached = match records.manifest.asked.max_rate.as_ref()?.parse().ok()? {
+    let reached = match *records.manifest.asked.max_rate.as_ref()?.known()? {
         Rate::Requests(per_s) => best.requests_per_s.mean / per_s,
         Rate::Bytes(per_s) => best.bytes_per_s.mean / per_s,
     };

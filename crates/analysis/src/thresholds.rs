@@ -1,6 +1,5 @@
 //! A run held against thresholds that the user set afterwards.
 
-use linerate_record::load::workload::kind_of;
 use linerate_record::threshold::{Fails, Threshold};
 use linerate_record::units::{Rate, bytes_per_s_iec, count, percent};
 
@@ -30,7 +29,7 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
     for threshold in thresholds {
         let before = all.len();
         for (number, series) in view.series.iter().enumerate() {
-            let name = kind_of(&series.workload);
+            let name = series.workload.kind();
             if threshold.workload.as_ref().is_none_or(|asked| asked == name) {
                 let (missed, reported) = of_series(series, threshold.fails);
                 all.push(Held { series: number, threshold: threshold.to_string(), missed, reported });

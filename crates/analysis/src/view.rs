@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::Finding;
 pub use linerate_record::histogram::Latency;
+use linerate_record::load::Workload;
 use linerate_record::machine::Machine;
-use linerate_record::run::{Client, LoadRequest, Op, StopReason, Target};
+use linerate_record::run::{Client, LoadRequest, Op, StopReason, Target, Worded};
 use linerate_record::slo::LatencyBound;
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +117,7 @@ pub(crate) fn measure_of(requests: u64, bytes: u64, moved: bool) -> Measure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// `get`, `put`, …, or `mixed get=45,…`.
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// Object size, as asked.
     pub size: String,
     /// Bytes that each GET reads of an object that is longer; absent where it reads whole objects.
@@ -477,7 +478,7 @@ pub struct ClientFigures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientCeiling {
     /// Workload.
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// Object size.
     pub size: String,
     /// The point it was measured at.

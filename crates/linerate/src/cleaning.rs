@@ -16,7 +16,7 @@ use linerate_load::session::Session;
 use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
 use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
-use linerate_record::run::Manifest;
+use linerate_record::run::{Manifest, TargetKind};
 use linerate_record::units::{Rate, whole_ns};
 use linerate_report::cleaned::{BucketEnd, no_bucket};
 
@@ -54,7 +54,7 @@ pub(crate) fn clean(
     keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
 ) -> Result<(String, Option<Failure>), Failure> {
     let manifest = folder::read_own_manifest(order.run)?;
-    if let kind @ ("embedded" | "null") = manifest.target.kind.as_str() {
+    if let Some(kind @ (TargetKind::Embedded | TargetKind::Null)) = manifest.target.kind.known() {
         let run = order.run.display();
         return Err(Failure::usage(format!("nothing to clean: the {kind} target of {run} went with its run")));
     }
@@ -161,8 +161,8 @@ fn sources_of(recorded: &[String], hosts: &[Host]) -> Vec<IpAddr> {
 
 /// Requests per second that the run was held to: it holds for deletions too.
 fn cap(manifest: &Manifest) -> Option<f64> {
-    match manifest.asked.max_rate.as_deref()?.parse() {
-        Ok(Rate::Requests(per_s)) => Some(per_s.max(SLOWEST_PER_S)),
+    match manifest.asked.max_rate.as_ref()?.known() {
+        Some(Rate::Requests(per_s)) => Some(per_s.max(SLOWEST_PER_S)),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
 
-use crate::bench::flags::{BenchFlags, Given, GivenFlags};
+use crate::bench::flags::{BenchFlags, Given, GivenFlags, Judge};
 use crate::bench::resolve;
 use crate::cli::{Cli, HELP_COLUMNS_MAX, Verb};
 use crate::config::{Read, Wrong, flag_named, flags_of};
@@ -80,7 +80,7 @@ fn parse(args: &[OsString]) -> Result<Cli, Failure> {
             let example = if words.len() < 2 { "linerate bench, or another command of these" } else { "one of these" };
             Failure::usage(format!("no command behind {typed:?}: type {example}"))
         }
-        _ => mistakes::reported(args, &error, checked),
+        _ => mistakes::reported(args, &error, &checked),
     })
 }
 
@@ -106,14 +106,22 @@ pub(crate) fn checked(args: Vec<OsString>) -> Result<(), Failure> {
 }
 
 /// Reads a command line of bench, such as that of each cell of an experiment.
-pub(crate) fn bench_flags(words: &[OsString]) -> Result<Box<BenchFlags>, Failure> {
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        let all = mistakes::in_lines(words, &error, checked);
-        Failure::of_mistakes(all.into_iter().map(|why| format!("flags of bench: {why}")).collect())
-    })?;
-    let Verb::Bench(mut flags) = cli.verb else { return Err(Failure::usage("flags of bench name another command")) };
-    flags.given = given(words, Given::Typed);
-    Ok(flags)
+pub(crate) fn bench_flags(words: &[OsString], judge: Judge<'_>) -> Result<Box<BenchFlags>, Failure> {
+    let judged = |cli: Cli, words: &[OsString]| {
+        let Verb::Bench(mut flags) = cli.verb else {
+            return Err(Failure::usage("flags of bench name another command"));
+        };
+        flags.given = given(words, Given::Typed);
+        judge(&mut flags).map(|()| flags)
+    };
+    Cli::try_parse_from(words).map_or_else(
+        |error| {
+            let check = |words: Vec<OsString>| judged(read(words.clone())?, &words).map(drop);
+            let all = mistakes::in_lines(words, &error, &check);
+            Err(Failure::of_mistakes(all.into_iter().map(|why| format!("flags of bench: {why}")).collect()))
+        },
+        |cli| judged(cli, words),
+    )
 }
 
 /// The command line with the file's flags in it, but for those that it gives itself or that exclude one which it gives.

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::load::{HostSelect, Lookup};
+use linerate_record::load::{HostSelect, Lookup, Workload};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
     Client, LoadRequest, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason, Target,
+    TargetKind, Worded,
 };
 
 use crate::failure::Failure;
@@ -87,12 +88,12 @@ fn name_of_file(file: &Path) -> String {
 /// The one point of the file.
 fn spec(layout: &Layout, call: &Call) -> PointSpec {
     let workload = match layout.ops.as_slice() {
-        [(op, _)] => op.to_string(),
+        [(op, _)] => Workload::Single(*op).into(),
         many => {
             let all: u64 = many.iter().map(|(_, n)| n).sum();
             let share = |n: u64| ((n * 100 + all / 2) / all.max(1)).max(1);
             let parts: Vec<String> = many.iter().map(|(op, n)| format!("{op}={}", share(*n))).collect();
-            format!("mixed {}", parts.join(","))
+            Worded::read(&format!("mixed {}", parts.join(",")))
         }
     };
     let size = call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned);
@@ -104,9 +105,9 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
     let is_set = |flag: &str| call.get(flag) == Some("true");
     let known = call.is_known();
     let host_select = match call.get("host-select") {
-        Some("roundrobin") => HostSelect::RoundRobin.to_string(),
-        _ if known => HostSelect::LeastOutstanding.to_string(),
-        _ => String::new(),
+        Some("roundrobin") => HostSelect::RoundRobin.into(),
+        _ if known => HostSelect::LeastOutstanding.into(),
+        _ => Worded::unsaid(),
     };
     let asked = LoadRequest {
         points: vec![spec.clone()],
@@ -131,20 +132,20 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
         objects: call.get("objects").and_then(|n| n.parse().ok()).unwrap_or(0),
         bucket: call.get("bucket").unwrap_or(if known { "warp-benchmark-bucket" } else { "" }).to_owned(),
         prefix: text("prefix"),
-        payload: String::new(),
-        unique: String::new(),
+        payload: Worded::unsaid(),
+        unique: Worded::unsaid(),
         verify: false,
         range_bytes: call.get("range-size").and_then(|s| s.parse().ok()).map(|b: linerate_record::units::Bytes| b.0),
-        max_rate: call.get("rps-limit").filter(|&n| n != "0").map(|n| format!("{n}/s")),
+        max_rate: call.get("rps-limit").filter(|&n| n != "0").map(|n| Worded::read(&format!("{n}/s"))),
         host_select,
         noclear: is_set("noclear") || is_set("keep-data"),
         list_existing: is_set("list-existing"),
     };
     let target = Target {
-        kind: "s3".into(),
+        kind: TargetKind::S3.into(),
         hosts: layout.hosts.clone(),
         server: None,
-        lookup: call.get("lookup").map_or_else(|| Lookup::Path.to_string(), str::to_owned),
+        lookup: call.get("lookup").map_or(Lookup::Path.into(), Worded::read),
         region: text("region"),
         on_this_machine: false,
         bucket_made: false,

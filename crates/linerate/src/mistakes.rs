@@ -48,10 +48,10 @@ struct Mistake {
 }
 
 /// What a verb finds wrong with a line that clap takes.
-pub(crate) type Check = fn(Vec<OsString>) -> Result<(), Failure>;
+pub(crate) type Check<'a> = &'a dyn Fn(Vec<OsString>) -> Result<(), Failure>;
 
 /// What to say of a line that clap refused: of one mistake what clap says, or all of them.
-pub(crate) fn reported(args: &[OsString], first: &clap::Error, check: Check) -> Failure {
+pub(crate) fn reported(args: &[OsString], first: &clap::Error, check: Check<'_>) -> Failure {
     let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let of_warp = warp::explain(first, &words);
     let mut mistakes = in_lines(args, first, check);
@@ -75,13 +75,13 @@ pub(crate) fn reported(args: &[OsString], first: &clap::Error, check: Check) -> 
 
 /// Every mistake in a line of its own, sorted as on the command line. Where it cannot be told what else is wrong, the
 /// first mistake alone, which is clap's.
-pub(crate) fn in_lines(args: &[OsString], first: &clap::Error, check: Check) -> Vec<String> {
+pub(crate) fn in_lines(args: &[OsString], first: &clap::Error, check: Check<'_>) -> Vec<String> {
     let all = if args.len() > WORDS_MAX { None } else { printing::attempted(|| all_of(args, check)) };
     all.filter(|all| !all.is_empty()).unwrap_or_else(|| vec![refusal_in_a_line(first)])
 }
 
 /// Nothing where the line names no verb.
-fn all_of(args: &[OsString], check: Check) -> Vec<String> {
+fn all_of(args: &[OsString], check: Check<'_>) -> Vec<String> {
     let (mut texts, rest) = misplaced(args);
     let mut found = match Line::new(&rest, check) {
         Some(line) => line.found(),
@@ -142,12 +142,12 @@ struct Line<'a> {
     verbs: Vec<String>,
     command: Command,
     arguments: Vec<Argument>,
-    check: Check,
+    check: Check<'a>,
 }
 
 impl<'a> Line<'a> {
     /// None where it names no command, of which alone there is something to say.
-    fn new(args: &'a [OsString], check: Check) -> Option<Self> {
+    fn new(args: &'a [OsString], check: Check<'a>) -> Option<Self> {
         let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut command = Cli::command();
         command.build();

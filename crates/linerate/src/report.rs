@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_analysis::thresholds;
-use linerate_record::load::workload::kind_of;
 
 use crate::failure::{Failure, code};
 use crate::{folder, named, predicted, printing, progress, views};
@@ -36,7 +35,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             .map_err(|why| Failure::usage(format!("--site {}: the run is none of it: {why}", site.display())))?;
     }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
-        let workloads: Vec<&str> = view.series.iter().map(|series| kind_of(&series.workload)).collect();
+        let workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();
         Failure::usage(format!("no series of this run is of \"{threshold}\": it has {}", workloads.join(", ")))
     })?;
     let rendered = match flags.format {

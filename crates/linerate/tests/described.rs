@@ -104,7 +104,8 @@ fn folders_of_before_are_read_though_they_do_not_describe_their_load() {
         let manifest = manifest(&folder);
         assert!(manifest.schema == schema && schema <= SCHEMA && manifest.load.is_none(), "{name}");
         let view = view(&folder);
-        let found: Vec<&str> = view.series.iter().map(|series| series.workload.as_str()).collect();
+        let found: Vec<String> = view.series.iter().map(|series| series.workload.to_string()).collect();
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!((found.as_slice(), view.run.complete), (workloads, complete), "{name}");
         assert!(view.series.iter().flat_map(|series| &series.points).all(|point| point.requests > 0), "{name}");
         for format in ["text", "csv", "html", "junit"] {

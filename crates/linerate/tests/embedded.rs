@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use linerate_record::run::{Op, StopReason};
+use linerate_record::load::Write;
+use linerate_record::run::{Op, StopReason, TargetKind};
 use running::{ACCESS_KEY, SECRET_KEY};
 use running::{
     Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
@@ -70,7 +71,7 @@ fn objects_of_several_parts_are_read_back_as_they_were_sent() {
         );
         let view = bench_view(out.path(), &flags);
         let asked = &view.run.asked;
-        assert_eq!((asked.part_bytes, asked.write.as_deref()), (Some(5 << 20), Some("multipart")));
+        assert_eq!((asked.part_bytes, asked.write.clone()), (Some(5 << 20), Some(Write::Multipart.into())));
         assert!(points(&view)[0].requests > 0 && points(&view)[0].error_count() == 0, "{payload}");
         assert_eq!(uploads(&target), Vec::<String>::new());
     }
@@ -385,7 +386,7 @@ fn reports_come_in_every_format_and_agree() {
         out.path(),
         "--op get --obj.size 4KiB --concurrent 1,2 --duration 300ms --warmup 100ms --objects 20",
     );
-    assert_eq!((view.run.target.kind.as_str(), view.ceilings.len()), ("embedded", 1));
+    assert_eq!((view.run.target.kind.known(), view.ceilings.len()), (Some(&TargetKind::Embedded), 1));
     assert!(points(&view)[0].target_cpu.is_some(), "the embedded target's processor time is told");
     let report = |format: &str| {
         let output = linerate().arg("report").arg(out.path()).args(["-f", format]).output().unwrap();

@@ -3,12 +3,13 @@
 mod running;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use linerate_record::experiment::{Decision, Experiment, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
+use serde_json::{Value, json};
 use tempfile::tempdir;
 
 /// Cells as short as they can be: what is right matters here, not how fast.
@@ -285,6 +286,53 @@ fn a_target_that_goes_away_ends_it_with_what_was_measured() {
     assert!(shown(&output).contains("failed 3 times in a row"), "{}", shown(&output));
     std::thread::sleep(Duration::from_millis(10));
     assert!(again(&folder, "text").contains("unsigned"));
+}
+
+/// The folder of an experiment on the embedded target, as the first version that conducted one left it; what names the
+/// machine was taken out of its fingerprints, and its cells were not kept.
+fn of_before() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/experiment-schema-1")
+}
+
+#[test]
+fn an_experiment_of_before_is_read_and_shown_though_it_does_not_describe_its_loads() {
+    let reported: ExperimentReport = serde_json::from_str(&again(&of_before(), "json")).unwrap();
+    let (asked, found) = (&reported.experiment, &reported.report);
+    assert!(asked.schema == 1 && asked.means.len() == 3 && asked.means.iter().all(|means| means.load.is_none()));
+    assert_eq!((asked.load.as_str(), asked.means[2].flags.join(" ").as_str()), ("put:1MiB@2", "--payload unsigned"));
+    assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Blocks, 4));
+    assert!(found.blocks.iter().all(|block| block.cells.len() == 3 && block.spoiled.is_empty()), "{:?}", found.blocks);
+    let arms: Vec<&str> = found.effects.iter().map(|effect| effect.arm.as_str()).collect();
+    assert_eq!(arms, ["unsigned"]);
+    for (format, part) in [("text", "Cannot tell: unsigned."), ("html", "unsigned")] {
+        let text = again(&of_before(), format);
+        assert!(text.contains(part) && text.contains("payloads"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_says() {
+    let text = fs::read_to_string(of_before().join("experiment.json")).unwrap();
+    let raised = |value: &mut Value| value["schema"] = json!(2);
+    let otherwise = |value: &mut Value| {
+        raised(value);
+        value["arms"] = value["design"].take();
+        value["load"] = json!({ "work": "put" });
+    };
+    for change in [&raised as &dyn Fn(&mut Value), &otherwise] {
+        let folder = tempdir().unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        fs::write(folder.path().join("experiment.json"), value.to_string()).unwrap();
+        fs::copy(of_before().join("outcomes.jsonl"), folder.path().join("outcomes.jsonl")).unwrap();
+        for verb in ["report", "resume"] {
+            let output = linerate().args(["experiment", verb]).arg(folder.path()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{verb}: {}", shown(&output));
+            assert!(said.contains("has schema 2, this linerate knows 1: use a newer one"), "{verb}: {said}");
+            assert_eq!(said.matches("error").count(), 1, "{verb}: {said}");
+        }
+    }
 }
 
 #[test]

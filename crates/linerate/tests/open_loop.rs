@@ -5,7 +5,7 @@ mod running;
 use linerate_analysis::slo::SloOutcome;
 use linerate_analysis::view::{Bottleneck, BoundFigures, View};
 use linerate_record::finding::FindingKind;
-use linerate_record::run::StopReason;
+use linerate_record::run::{StopReason, Worded};
 use running::{Served, bench, bench_view, files_below, linerate, points, shown, view};
 use tempfile::tempdir;
 
@@ -22,7 +22,7 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} {OPEN} --rate 200/s,100/s --arrivals {arrivals}", target.address);
         let view = bench_view(out.path(), &flags);
-        assert!(view.run.complete && view.run.asked.arrivals.as_deref() == Some(arrivals));
+        assert!(view.run.complete && view.run.asked.arrivals == Some(Worded::read(arrivals)));
         let points = points(&view);
         assert_eq!(points.len(), 2);
         for (point, rate) in points.iter().zip([100.0, 200.0]) {

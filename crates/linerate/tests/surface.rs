@@ -147,7 +147,7 @@ fn a_benchmark_file_of_warp_runs() {
     assert!(output.status.success(), "{}", shown(&output));
     let asked = view(&home.path().join("out")).run.asked;
     let point = &asked.points[0];
-    assert_eq!((asked.points.len(), point.workload.as_str()), (1, "mixed get=60,put=40"));
+    assert_eq!((asked.points.len(), &*point.workload.to_string()), (1, "mixed get=60,put=40"));
     assert_eq!((point.size.as_str(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
 }
 
@@ -291,7 +291,7 @@ fn a_file_of_warp_gives_the_figures_that_warp_gives() {
     // 2.5 ms, 99 % 6.5 ms, slowest 18.5 ms; first byte 50 % 1 ms, 90 % 2 ms, 99 % 6 ms.
     let (view, text) = imported("warp-get.csv.zst");
     let (series, point) = (&view.series[0], &view.series[0].points[0]);
-    assert_eq!((series.workload.as_str(), series.size.as_str(), point.concurrency), ("get", "64KiB", 6));
+    assert_eq!((&*series.workload.to_string(), series.size.as_str(), point.concurrency), ("get", "64KiB", 6));
     assert_eq!((view.run.target.hosts.as_slice(), point.error_count()), (["127.0.0.1:19311".to_owned()].as_slice(), 0));
     let close = |figure: f64, warps: f64, share: f64| (figure / warps - 1.0).abs() <= share;
     assert!(close(point.bytes_per_s.mean, 13.75 * 1_048_576.0, 0.01), "{:?}", point.bytes_per_s);
@@ -314,7 +314,7 @@ fn a_mixed_file_of_warp_with_two_hosts_is_told_per_operation_and_host() {
     // obj/s; total 149.76 obj/s.
     let (view, _) = imported("warp-mixed.csv.zst");
     let point = &view.series[0].points[0];
-    assert_eq!(view.series[0].workload, "mixed get=45,put=15,stat=30,delete=10");
+    assert_eq!(view.series[0].workload.to_string(), "mixed get=45,put=15,stat=30,delete=10");
     assert_eq!(point.hosts.iter().map(|h| h.host.as_str()).collect::<Vec<_>>(), ["localhost:19311", "127.0.0.1:19311"]);
     assert!((point.requests_per_s.mean / 149.76 - 1.0).abs() < 0.02, "{:?}", point.requests_per_s);
     for (op, per_s) in [("get", 66.87), ("put", 23.88), ("stat", 45.61), ("delete", 15.67)] {

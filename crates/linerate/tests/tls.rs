@@ -6,6 +6,7 @@ mod running;
 use std::net::{TcpListener, ToSocketAddrs as _};
 
 use linerate_record::finding::{FindingKind, Severity};
+use linerate_record::run::{Op, TargetKind};
 use running::{
     ACCESS_KEY, SECRET_KEY, Served, bench, bench_view, bench_with, files_below, points, shown, verify, view,
 };
@@ -91,7 +92,7 @@ fn a_target_of_its_own_over_tls_shows_what_tls_costs() {
     let out = tempdir().unwrap();
     let flags = "--tls --op get,stat --obj.size 256KiB --concurrent 2 --duration 300ms --warmup 100ms --objects 10";
     let view = bench_view(out.path(), flags);
-    assert_eq!((view.run.target.kind.as_str(), view.ceilings.len()), ("embedded", 2));
+    assert_eq!((view.run.target.kind.known(), view.ceilings.len()), (Some(&TargetKind::Embedded), 2));
     assert!(view.run.target.tls.is_some() && view.findings.iter().all(|f| f.kind != FindingKind::Unverified));
     for ceiling in &view.ceilings {
         let plain = ceiling.plain.as_ref().expect("the ceiling without TLS is told");
@@ -100,7 +101,7 @@ fn a_target_of_its_own_over_tls_shows_what_tls_costs() {
         );
         let (over, without) = (ceiling.point.client_cpu.unwrap(), plain.client_cpu.unwrap());
         // Encrypting costs processor time wherever it is done, however busy the machine.
-        assert!(ceiling.workload != "get" || over.s_per_gib > without.s_per_gib, "{over:?} {without:?}");
+        assert!(!ceiling.workload.is_only(Op::Get) || over.s_per_gib > without.s_per_gib, "{over:?} {without:?}");
     }
     for (format, part) in [("text", "without TLS)"), ("csv", ",plain-ceiling,"), ("text", "TLSv1.3")] {
         let output = running::linerate().arg("report").arg(out.path()).args(["-f", format]).output().unwrap();

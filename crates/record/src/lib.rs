@@ -24,6 +24,7 @@ pub mod site;
 pub mod slo;
 pub mod threshold;
 pub mod units;
+pub mod worded;
 
 /// Whether a field may be left out of a file: it has the value that it gets where it is missing.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::op::Op;
 use crate::units::Rate;
-pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, Unique, Write};
+pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, TargetKind, Unique, Write};
 pub use levels::{Level, Levels};
 pub use sizes::Sizes;
 pub use stops::{CanaryRules, ErrorLimit, Stops};

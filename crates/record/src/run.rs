@@ -21,9 +21,12 @@ pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 use serde::{Deserialize, Serialize};
 
 use crate::canary::AbortRules;
+pub use crate::load::TargetKind;
+use crate::load::{ErrorLimit, HostSelect, Lookup, Payload, Spacing, Unique, Workload, Write};
 pub use crate::op::{Op, UnknownOp};
 use crate::slo::Slo;
-use crate::units::count;
+use crate::units::{Rate, count};
+pub use crate::worded::Worded;
 
 mod interval;
 mod kind;
@@ -61,7 +64,7 @@ pub struct LoadRequest {
     /// where a point takes its whole time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
-    /// Event-loop threads of each client.
+    /// Event-loop threads of each client; 0 where another tool measured.
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.
     pub objects: u64,
@@ -70,7 +73,7 @@ pub struct LoadRequest {
     /// Key prefix below which the run writes.
     pub prefix: String,
     /// `signed`, `unsigned`, `streaming`, `streaming-trailer` or `unsigned-trailer`.
-    pub payload: String,
+    pub payload: Worded<Payload>,
     /// Length of a part of multipart uploads, in bytes; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_bytes: Option<u64>,
@@ -79,18 +82,18 @@ pub struct LoadRequest {
     pub part_concurrent: Option<u32>,
     /// `multipart` where objects to read or to delete were written so beforehand; absent for `put`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<String>,
+    pub write: Option<Worded<Write>>,
     /// `tail` or `full`: how bodies differ from each other.
-    pub unique: String,
+    pub unique: Worded<Unique>,
     /// Whether bodies read are compared with what was written.
     pub verify: bool,
     /// Length of a range read, in bytes; absent where whole objects are read.
     pub range_bytes: Option<u64>,
     /// The cap on the load: requests (`500/s`) or body bytes (`209715200B/s`) per second.
-    pub max_rate: Option<String>,
+    pub max_rate: Option<Worded<Rate>>,
     /// How requests are spaced in an open loop, `constant` or `poisson`; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<String>,
+    pub arrivals: Option<Worded<Spacing>>,
     /// Bounds on the canary that end the run; absent without a canary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_if: Option<AbortRules>,
@@ -102,9 +105,9 @@ pub struct LoadRequest {
     pub retries: u32,
     /// Failed requests (`100`) or their share (`1%`) from which the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_limit: Option<String>,
+    pub error_limit: Option<Worded<ErrorLimit>>,
     /// `round-robin` or `least-outstanding`.
-    pub host_select: String,
+    pub host_select: Worded<HostSelect>,
     /// Local addresses that connections were made from in turn; empty where the routes gave one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
@@ -115,6 +118,14 @@ pub struct LoadRequest {
     /// Memory of each host of the target, in bytes, where the user told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_memory_bytes: Option<u64>,
+}
+
+impl LoadRequest {
+    /// Whether another tool measured: linerate's own runs have threads, and know it.
+    #[must_use]
+    pub const fn is_imported(&self) -> bool {
+        self.threads == 0
+    }
 }
 
 /// The search for the knee, in each of several series.
@@ -149,7 +160,7 @@ pub struct RateSearchSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesSpec {
     /// As in [`PointSpec`].
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// As in [`PointSpec`].
     pub size: String,
 }
@@ -158,7 +169,7 @@ pub struct SeriesSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
     /// `get`, `put`, `stat`, `delete`, `list`, `multipart`, or `mixed get=45,put=15,…`.
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
     /// Requests kept in flight over all hosts; in an open loop, the most.
@@ -181,14 +192,14 @@ impl fmt::Display for PointSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// `s3` for `--host`, `embedded` or `null`.
-    pub kind: String,
+    pub kind: Worded<TargetKind>,
     /// `host:port` of each host, in the order of the host numbers in [`IntervalRow`]; followed by the address in
     /// brackets where several addresses of one name were loaded.
     pub hosts: Vec<String>,
     /// The `Server` header of the first reply, where there was one.
     pub server: Option<String>,
     /// `path` or `host`.
-    pub lookup: String,
+    pub lookup: Worded<Lookup>,
     /// Region in signatures.
     pub region: String,
     /// Whether the target's processes run on this machine and share its processors.
@@ -331,7 +342,7 @@ mod tests {
             point: 3,
             at_ms: 12,
             purpose: Purpose::Measure,
-            spec: PointSpec { workload: "get".into(), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
+            spec: PointSpec { workload: Worded::read("get"), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
             read_set_bytes: None,
         });
         let text = serde_json::to_string(&line).unwrap();

@@ -70,7 +70,7 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     let change = |of: fn(&RelativeChange) -> f64| number(contrast.change.as_ref().map(of));
     [
-        series.workload.clone(),
+        series.workload.to_string(),
         series.size.clone(),
         if point.rate_per_s.is_some() { "rate" } else { "concurrency" }.to_owned(),
         point.a_concurrency.to_string(),

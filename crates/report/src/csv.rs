@@ -1,5 +1,7 @@
 //! A view as CSV: one row per point, and one per operation of a point that has several.
 
+use linerate_record::load::Workload;
+use linerate_record::run::Worded;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -111,7 +113,7 @@ pub fn csv(view: &View) -> String {
 /// What a row is about.
 struct Row<'a> {
     view: &'a View,
-    workload: &'a str,
+    workload: &'a Worded<Workload>,
     size: &'a str,
     range_bytes: Option<u64>,
     point: &'a Point,

@@ -108,8 +108,8 @@ fn point(text: &mut String, live: &Live) {
     if let Some((spec, warmup)) = &live.point {
         let phase = if *warmup { "warmup" } else { "measured" };
         let concurrency = spec.concurrency.to_string();
-        let labels =
-            [("workload", &*spec.workload), ("size", &spec.size), ("concurrency", &concurrency), ("phase", phase)];
+        let workload = spec.workload.to_string();
+        let labels = [("workload", &*workload), ("size", &spec.size), ("concurrency", &concurrency), ("phase", phase)];
         sample(text, "linerate_point_info", &labels, "1");
     }
     family(text, "linerate_concurrency", "gauge", "", "Requests that are kept in flight; 0 between points.");
@@ -181,6 +181,8 @@ fn escaped(value: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
+    use linerate_record::run::Worded;
+
     use super::*;
 
     fn busy() -> Live {
@@ -197,7 +199,12 @@ mod tests {
             points_asked: 4,
             points_done: 1,
             point: Some((
-                PointSpec { workload: "mixed get=1".into(), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
+                PointSpec {
+                    workload: Worded::read("mixed get=100"),
+                    size: "4MiB".into(),
+                    concurrency: 16,
+                    rate_per_s: None,
+                },
                 false,
             )),
             requests: [((0, Op::Get), done.clone()), ((1, Op::Put), done)].into(),

@@ -14,9 +14,9 @@ use linerate_analysis::view::{
     RunSummary, Series, UslScaling,
 };
 use linerate_record::finding::{Confidence, Finding, Severity};
-use linerate_record::load::workload::kind_of;
+use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{StopReason, Target, TlsUsed};
+use linerate_record::run::{StopReason, Target, TargetKind, TlsUsed, Worded};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 /// What stands in place of a figure that is not known.
@@ -26,8 +26,9 @@ pub(crate) const ABSENT: &str = "–";
 pub(crate) const NOT_RECORDED: &str = "not recorded";
 
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
-pub(crate) fn series_label(workload: &str, size: &str) -> String {
-    let workload = if kind_of(workload) != workload { workload.to_owned() } else { workload.to_uppercase() };
+pub(crate) fn series_label(workload: &Worded<Workload>, size: &str) -> String {
+    let name = workload.to_string();
+    let workload = if workload.kind() != name { name } else { name.to_uppercase() };
     let size = size.parse::<Bytes>().map_or_else(|_| size.to_owned(), |bytes| bytes.to_string());
     if size.is_empty() { workload } else { format!("{workload} {size}") }
 }
@@ -370,9 +371,9 @@ pub(crate) fn points(finding: &Finding) -> String {
 
 /// `minio:9000`, `4 hosts`, or what stands in for hosts.
 pub(crate) fn place(target: &Target) -> String {
-    match (target.kind.as_str(), target.hosts.as_slice()) {
-        ("s3", [one]) => one.clone(),
-        ("s3", many) => format!("{} hosts", many.len()),
+    match (&target.kind, target.hosts.as_slice()) {
+        (Worded::Known(TargetKind::S3), [one]) => one.clone(),
+        (Worded::Known(TargetKind::S3), many) => format!("{} hosts", many.len()),
         (kind, _) => format!("{kind} target"),
     }
 }
@@ -506,7 +507,7 @@ mod tests {
             ("mixed get=45,put=55", "64KiB", "mixed get=45,put=55 64 KiB"),
             ("list", "", "LIST"),
         ] {
-            assert_eq!(series_label(workload, size), label);
+            assert_eq!(series_label(&Worded::read(workload), size), label);
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::run::Worded;
+
     use super::*;
     use crate::build::tests::point;
     use crate::view::{Measure, Point, Summary};
@@ -57,7 +59,7 @@ mod tests {
             point
         };
         Series {
-            workload: "get".into(),
+            workload: Worded::read("get"),
             size: "1MiB".into(),
             range_bytes: None,
             measure: Measure::Bytes,

@@ -8,7 +8,7 @@ use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::reading::{CpuTimes, NicCounters, Reading};
 use linerate_record::run::{
     Client, Interval, IntervalRow, LoadRequest, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose,
-    SCHEMA, SearchSpec, Searched, SeriesSpec, StopReason, Target,
+    SCHEMA, SearchSpec, Searched, SeriesSpec, StopReason, Target, Worded,
 };
 
 use super::*;
@@ -72,7 +72,8 @@ pub(crate) fn interval() -> Interval {
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
 pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
-    let spec = |concurrency| PointSpec { workload: "get".into(), size: "1MiB".into(), concurrency, rate_per_s: None };
+    let spec =
+        |concurrency| PointSpec { workload: Worded::read("get"), size: "1MiB".into(), concurrency, rate_per_s: None };
     let mut records = Records {
         manifest: Manifest {
             schema: SCHEMA,
@@ -85,10 +86,10 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             site: None,
             asked: asked(concurrencies.iter().map(|&c| spec(c)).collect()),
             target: Target {
-                kind: "s3".into(),
+                kind: Worded::read("s3"),
                 hosts: vec!["a:9000".into(), "b:9000".into()],
                 server: None,
-                lookup: "path".into(),
+                lookup: Worded::read("path"),
                 region: "us-east-1".into(),
                 on_this_machine: false,
                 bucket_made: false,
@@ -145,11 +146,11 @@ pub(crate) fn asked(points: Vec<PointSpec>) -> LoadRequest {
         objects: 10,
         bucket: "b".into(),
         prefix: String::new(),
-        payload: "signed".into(),
+        payload: Worded::read("signed"),
         part_bytes: None,
         part_concurrent: None,
         write: None,
-        unique: "tail".into(),
+        unique: Worded::read("tail"),
         verify: false,
         range_bytes: None,
         max_rate: None,
@@ -160,7 +161,7 @@ pub(crate) fn asked(points: Vec<PointSpec>) -> LoadRequest {
         canary_per_s: None,
         retries: 0,
         error_limit: None,
-        host_select: "round-robin".into(),
+        host_select: Worded::read("round-robin"),
         sources: Vec::new(),
         noclear: false,
         list_existing: false,
@@ -199,12 +200,16 @@ fn a_series_of_gets_says_which_range_each_reads() {
     let mut records = records(&[1, 2], |_| 3);
     assert_eq!(build(&records).unwrap().series[0].range_bytes, None);
     records.manifest.asked.range_bytes = Some(65_536);
-    for (workload, range) in
-        [("get", Some(65_536)), ("mixed get=45,put=55", Some(65_536)), ("put", None), ("mixed put=1,stat=1", None)]
-    {
+    for (workload, range) in [
+        ("get", Some(65_536)),
+        ("mixed get=45,put=55", Some(65_536)),
+        ("put", None),
+        ("mixed put=1,stat=1", None),
+        ("mixed get=0,put=1", None),
+    ] {
         for line in &mut records.points {
             if let PointLine::Begin(begin) = line {
-                workload.clone_into(&mut begin.spec.workload);
+                begin.spec.workload = Worded::read(workload);
             }
         }
         assert_eq!(build(&records).unwrap().series[0].range_bytes, range, "{workload}");
@@ -302,9 +307,9 @@ fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
 fn requests_held_back_name_the_cap() {
     let mut records = records(&[1, 2], |_| 5);
     records.intervals.iter_mut().for_each(|i| i.held_back = 1);
-    records.manifest.asked.max_rate = Some("100/s".into());
+    records.manifest.asked.max_rate = Some(Worded::read("100/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::RateCap);
-    records.manifest.asked.max_rate = Some("1000/s".into());
+    records.manifest.asked.max_rate = Some(Worded::read("1000/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::Target, "a cap ten times the rate bound nothing");
 }
 
@@ -508,7 +513,7 @@ fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
 #[test]
 fn a_search_is_complete_when_every_series_says_so() {
     let mut records = records(&[1, 2], |_| 5);
-    let series = SeriesSpec { workload: "get".into(), size: "1MiB".into() };
+    let series = SeriesSpec { workload: Worded::read("get"), size: "1MiB".into() };
     let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
     (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
     assert!(!build(&records).unwrap().run.complete);

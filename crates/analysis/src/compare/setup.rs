@@ -1,5 +1,6 @@
 //! What differs in how runs were set up: every field of their manifests that could matter.
 
+use linerate_record::run::TargetKind;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,7 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
         // A manifest was JSON before it was read, so that it can be again.
         flatten(name.to_owned(), &value.unwrap_or_default(), &mut found);
     }
-    if manifest.target.kind != "s3" {
+    if !manifest.target.kind.is(&TargetKind::S3) {
         // linerate's own targets listen on any port that is free.
         found.retain(|field, _| !field.starts_with("target.hosts"));
     }

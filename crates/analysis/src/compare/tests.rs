@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use linerate_record::histogram;
-use linerate_record::run::{Interval, IntervalRow, PointLine};
+use linerate_record::run::{Interval, IntervalRow, PointLine, Worded};
 
 use super::*;
 use crate::build::tests::{records, row};
@@ -91,7 +91,7 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
     let points =
         vec![PointComparison { rate_per_s: None, a_concurrency, b_concurrency, a_errors, b_errors, contrasts }];
     SeriesComparison {
-        workload: "get".into(),
+        workload: Worded::read("get"),
         size: "1MiB".into(),
         measure: Measure::Bytes,
         a_bound: None,
@@ -303,7 +303,7 @@ fn points_of_one_side_are_named_and_knees_that_moved_are_told_and_not_tested() {
 fn call(records: &mut Records, workload: &str) {
     for line in &mut records.points {
         if let PointLine::Begin(begin) = line {
-            begin.spec.workload = workload.into();
+            begin.spec.workload = Worded::read(workload);
         }
     }
 }
@@ -315,7 +315,7 @@ fn one_mix_in_other_numbers_is_compared_also_of_folders_of_before() {
     call(&mut b, "mixed get=45,put=15,stat=30,delete=10");
     let found = thrice(&a, &b);
     assert_eq!((found.series.len(), found.unmatched.as_slice()), (1, &[][..]));
-    assert_eq!(found.series[0].workload, "mixed get=45,put=15,stat=30,delete=10");
+    assert_eq!(found.series[0].workload.to_string(), "mixed get=45,put=15,stat=30,delete=10");
     call(&mut a, "mixed get=10,put=3,stat=6,delete=2");
     assert_eq!(thrice(&a, &b).series.len(), 0, "another mix");
 }

@@ -7,7 +7,8 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::Latencies;
-use linerate_record::run::{Op, merged};
+use linerate_record::load::Workload;
+use linerate_record::run::{Worded, merged};
 use linerate_record::units::{Bytes, duration_ns};
 
 use super::{Run, Told, worst};
@@ -36,7 +37,7 @@ const REMEDY: &str = "see on the timeline whether the kinds alternate or come to
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // One operation and one size.
-    if series.workload.parse::<Op>().is_err() || series.size.parse::<Bytes>().is_err() {
+    if !matches!(series.workload, Worded::Known(Workload::Single(_))) || series.size.parse::<Bytes>().is_err() {
         return None;
     }
     worst(FindingKind::BimodalLatency, REMEDY, label, series, |point| of_point(run, point))

@@ -6,6 +6,7 @@
 //! even share out. Three standard errors: there are many hosts to choose the worst from.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::load::HostSelect;
 use linerate_record::run::{IntervalRow, merged};
 use linerate_record::units::duration_ns;
 
@@ -69,7 +70,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
 
 /// The host whose share of requests is furthest from even, where it could have taken another.
 fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
-    if run.records.manifest.asked.host_select != "least-outstanding" {
+    if !run.records.manifest.asked.host_select.is(&HostSelect::LeastOutstanding) {
         return None;
     }
     let hosts = point.hosts.len() as f64;
@@ -102,7 +103,7 @@ mod tests {
     use crate::build::tests::{records, row};
 
     /// The finding of a host that takes `requests` per interval beside one that takes 50, `times` as long.
-    fn reported(times: u64, requests: u64, select: &str) -> Option<Finding> {
+    fn reported(times: u64, requests: u64, select: HostSelect) -> Option<Finding> {
         let mut records = records(&[8], |_| 50);
         for interval in &mut records.intervals {
             interval.rows = vec![row(0, 50, 1 << 20, 1_000_000), row(1, requests, 1 << 20, 1_000_000 * times / 10)];
@@ -113,17 +114,17 @@ mod tests {
 
     #[test]
     fn a_slow_host_is_named_with_how_slow_it_is() {
-        let found = reported(30, 50, "round-robin").unwrap();
+        let found = reported(30, 50, HostSelect::RoundRobin).unwrap();
         assert!(found.severity == Severity::Warning && found.claim.contains("b:9000 took 3.0 times"), "{found:?}");
-        assert_eq!(reported(13, 50, "round-robin"), None, "30 % slower is within what hosts differ by");
-        assert_eq!(reported(30, 1, "round-robin"), None, "ten requests are too few to say");
+        assert_eq!(reported(13, 50, HostSelect::RoundRobin), None, "30 % slower is within what hosts differ by");
+        assert_eq!(reported(30, 1, HostSelect::RoundRobin), None, "ten requests are too few to say");
     }
 
     #[test]
     fn a_host_that_takes_another_share_is_a_note_where_shares_are_free() {
-        let found = reported(10, 90, "least-outstanding").unwrap();
+        let found = reported(10, 90, HostSelect::LeastOutstanding).unwrap();
         assert!(found.severity == Severity::Note && found.claim.contains('%'), "{found:?}");
-        assert_eq!(reported(10, 55, "least-outstanding"), None);
-        assert_eq!(reported(10, 90, "round-robin"), None, "a host that is given its turn says nothing by it");
+        assert_eq!(reported(10, 55, HostSelect::LeastOutstanding), None);
+        assert_eq!(reported(10, 90, HostSelect::RoundRobin), None, "a host that is given its turn says nothing by it");
     }
 }

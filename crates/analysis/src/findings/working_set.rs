@@ -7,7 +7,7 @@
 //! nobody measures drives with them.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::PointLine;
+use linerate_record::run::{PointLine, TargetKind};
 use linerate_record::units::bytes_iec;
 
 use super::{Run, Told, worst};
@@ -44,7 +44,7 @@ pub(super) fn unknown(run: &Run<'_>) -> Option<Finding> {
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let (manifest, set_bytes) = (&run.records.manifest, read_set_bytes(run, point.point)?);
-    if manifest.target.kind == "null" || point.moved_bytes <= 0 {
+    if manifest.target.kind.is(&TargetKind::Null) || point.moved_bytes <= 0 {
         return None;
     }
     let reported = |severity, confidence, memory_bytes: u64, seen: &str| Told {
@@ -60,7 +60,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     };
     if manifest.target.on_this_machine {
         let (memory_bytes, (read, served)) = (manifest.machine().memory_bytes, read_and_served(run, point)?);
-        let own = manifest.target.kind != "s3";
+        let own = !manifest.target.kind.is(&TargetKind::S3);
         let severity = if own { Severity::Note } else { Severity::Warning };
         let seen = format!("; its drives read {} of {} served", bytes_iec(read), bytes_iec(served));
         return (read < FROM_DRIVES * served && set_bytes < memory_bytes)
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(reported(|r| here(r, 90)), None, "drives read what was served");
         let own = reported(|r| {
             here(r, 1);
-            r.manifest.target.kind = "embedded".into();
+            r.manifest.target.kind = TargetKind::Embedded.into();
         });
         assert_eq!(own.unwrap().severity, Severity::Note);
     }

@@ -1,4 +1,4 @@
-use linerate_record::run::{IntervalRow, OpenInterval};
+use linerate_record::run::{IntervalRow, OpenInterval, Worded};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn open(due: u64, first: u64, last: u64) -> OpenLoop {
 }
 
 fn spec(rate_per_s: Option<f64>) -> PointSpec {
-    PointSpec { workload: "get".into(), size: "4KiB".into(), concurrency: 4, rate_per_s }
+    PointSpec { workload: Worded::read("get"), size: "4KiB".into(), concurrency: 4, rate_per_s }
 }
 
 fn at(open: OpenLoop, per_s: f64) -> Point {
@@ -188,7 +188,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
         Point { point: number, ..at(open, rate) }
     };
     let points = (0..).zip(points).map(of).collect();
-    let (workload, size, measure) = ("get".to_owned(), "4KiB".to_owned(), crate::view::Measure::Requests);
+    let (workload, size, measure) = (Worded::read("get"), "4KiB".to_owned(), crate::view::Measure::Requests);
     let summary = crate::view::Summary::default();
     Series {
         range_bytes: None,

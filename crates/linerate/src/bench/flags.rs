@@ -240,8 +240,12 @@ pub(crate) struct Output {
     pub(crate) no_ceiling: bool,
 }
 
-/// Reads a command line of bench. What reads command lines knows every verb, so that a verb is handed it.
-pub(crate) type Reader = fn(&[OsString]) -> Result<Box<BenchFlags>, Failure>;
+/// What who reads a command line of bench does with its flags: it may change them, and says what is wrong with them.
+pub(crate) type Judge<'a> = &'a dyn Fn(&mut BenchFlags) -> Result<(), Failure>;
+
+/// Reads a command line of bench, and has it judged. What reads command lines knows every verb, so that a verb is
+/// handed it.
+pub(crate) type Reader = fn(&[OsString], Judge<'_>) -> Result<Box<BenchFlags>, Failure>;
 
 /// Who gave a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

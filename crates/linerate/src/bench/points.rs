@@ -257,7 +257,7 @@ fn ceilings_of(
     for work in &setup.load.work {
         for (size, sizes) in named_sizes(setup, &work.sizes) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: work.workload.to_string(), size, concurrency, rate_per_s: None };
+            let spec = PointSpec { workload: work.workload.clone().into(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
             let plan = PointPlan { verify: false, rate: None, error_limit: None, listed: 0, ..plan };
@@ -385,9 +385,7 @@ impl SeriesRun<'_> {
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let asked = &recorder.manifest.asked;
-        let rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
-        let mut steps = Steps::new(&self.setup.load.levels, &timing, rates);
+        let mut steps = Steps::new(&self.setup.load.levels, &timing, &recorder.manifest.asked);
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
@@ -416,7 +414,7 @@ impl SeriesRun<'_> {
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series = SeriesSpec { workload: self.workload.to_string(), size: self.size.to_owned() };
+        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.to_owned() };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -438,7 +436,7 @@ impl SeriesRun<'_> {
         let fixed = plan.listed > 0 && !self.workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
         let plan = PointPlan { write_set, arrivals, rate, listed_most, ..plan };
-        let (workload, size) = (self.workload.to_string(), self.size.to_owned());
+        let (workload, size) = (self.workload.clone().into(), self.size.to_owned());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;

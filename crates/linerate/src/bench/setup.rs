@@ -16,7 +16,8 @@ use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
 use linerate_record::load::{Level, Levels, Load, OwnTarget, Server, Sizes, TlsTrust, WorkloadSizes, Write};
 use linerate_record::run::{
-    Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TlsUsed,
+    Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TargetKind,
+    TlsUsed, Worded,
 };
 use linerate_record::site::Site;
 use linerate_record::units::Bytes;
@@ -235,7 +236,7 @@ impl<'a> Setup<'a> {
     /// Notes, outside the folder, that this run makes the bucket: whom a folder comes from later, nobody knows.
     fn note_bucket(&mut self, manifest: &Manifest) {
         // A target of linerate's own goes with its buckets.
-        if manifest.target.kind != "s3" {
+        if !manifest.target.kind.is(&TargetKind::S3) {
             return;
         }
         let note = bucket_note(manifest);
@@ -327,7 +328,7 @@ impl<'a> Setup<'a> {
     /// The series, as the folder names them.
     pub(crate) fn series(&self) -> Vec<SeriesSpec> {
         let of = |work: &WorkloadSizes| {
-            let workload = work.workload.to_string();
+            let workload = Worded::Known(work.workload.clone());
             let spec = |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
             work.sizes.iter().map(spec).collect::<Vec<_>>()
         };
@@ -396,12 +397,12 @@ impl<'a> Setup<'a> {
             asked: self.asked(),
             target: Target {
                 kind: match &endpoint.server {
-                    Server::Hosts { .. } => "s3".into(),
-                    Server::Own { kind, .. } => kind.to_string(),
+                    Server::Hosts { .. } => TargetKind::S3.into(),
+                    Server::Own { kind, .. } => TargetKind::from(*kind).into(),
                 },
                 hosts: labels(&self.session.hosts),
                 server: self.server.clone(),
-                lookup: endpoint.lookup.to_string(),
+                lookup: endpoint.lookup.into(),
                 region: self.session.region.clone(),
                 on_this_machine: consent::on_this_machine(&self.session.hosts),
                 bucket_made: self.bucket_is_missing,
@@ -445,20 +446,20 @@ impl<'a> Setup<'a> {
             }),
             bucket: self.session.bucket.clone(),
             prefix: self.session.run_prefix.clone(),
-            payload: bodies.payload.to_string(),
+            payload: bodies.payload.into(),
             part_bytes: uploads.then_some(bodies.part_bytes),
             part_concurrent: uploads.then_some(bodies.part_concurrent),
-            write: (objects.write != Write::Put).then(|| objects.write.to_string()),
-            unique: bodies.unique.to_string(),
+            write: (objects.write != Write::Put).then(|| objects.write.into()),
+            unique: bodies.unique.into(),
             verify: bodies.verify,
             range_bytes: bodies.range_bytes,
-            max_rate: self.load.max_rate.map(|rate| rate.to_string()),
-            arrivals: levels.spacing().map(|spacing| spacing.to_string()),
+            max_rate: self.load.max_rate.map(Worded::Known),
+            arrivals: levels.spacing().map(Worded::Known),
             abort_if: stops.canary.as_ref().map(|canary| canary.abort_if.clone()),
             canary_per_s: stops.canary.as_ref().map(|canary| canary.per_s),
             retries: stops.retries,
-            error_limit: stops.error_limit.map(|limit| limit.to_string()),
-            host_select: endpoint.host_select.to_string(),
+            error_limit: stops.error_limit.map(Worded::Known),
+            host_select: endpoint.host_select.into(),
             sources: self.session.sources.iter().map(ToString::to_string).collect(),
             noclear: objects.noclear,
             list_existing: objects.list_existing,

@@ -1,12 +1,11 @@
 //! Which concurrency or rate of a series comes next, and how it is timed.
 
-use linerate_analysis::knee::{KneeLimits, KneeSearch, KneeStep};
+use linerate_analysis::knee::{self, KneeSearch, KneeStep};
 use linerate_analysis::open_loop;
-use linerate_analysis::slo;
+use linerate_analysis::slo::{SloProbe, SloSearch, SloStep};
 use linerate_analysis::view::{Measure, Point, Series};
 use linerate_record::load::{Level, Levels};
-use linerate_record::run::{RateSearchSpec, StopReason};
-use linerate_record::slo::Slo;
+use linerate_record::run::{LoadRequest, StopReason};
 
 use crate::timing::Timing;
 
@@ -17,30 +16,26 @@ pub(super) enum Steps {
     /// A search, with the measure by which it judges: that of its first point.
     Searched { search: KneeSearch, measure: Option<Measure>, over: bool },
     /// A search for the highest rate.
-    HighestRate { search: slo::SloSearch, concurrency: u32, over: bool },
+    HighestRate { search: SloSearch, concurrency: u32, over: bool },
 }
 
 impl Steps {
-    pub(super) fn new(levels: &Levels, timing: &Timing, rates: Option<(&Slo, &RateSearchSpec)>) -> Self {
-        if let Some(mut given) = levels.given() {
-            given.reverse();
-            return Steps::Given(given);
-        }
-        match levels {
-            Levels::HighestRate { concurrency, .. } => {
-                let limits =
-                    rates.map_or(slo::SloLimits::new(Vec::new()), |(s, r)| open_loop::limits(s, r, timing.point_ms()));
-                Steps::HighestRate { search: slo::SloSearch::new(limits), concurrency: *concurrency, over: false }
-            }
-            _ => {
-                let highest = levels.highest();
-                let limits = KneeLimits {
-                    precision: timing.precision.unwrap_or(KneeLimits::new(1, 1).precision),
-                    point_ms: timing.point_ms(),
-                    budget_ms: timing.series_ms(levels),
-                    ..KneeLimits::new(1, highest)
-                };
+    /// Those that the folder tells: limits of a search are the ones that its readers see.
+    pub(super) fn new(levels: &Levels, timing: &Timing, asked: &LoadRequest) -> Self {
+        let of_rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
+        match (&asked.search, of_rates) {
+            (Some(search), _) => {
+                let limits = knee::limits(search, timing.precision, timing.point_ms());
                 Steps::Searched { search: KneeSearch::new(limits), measure: None, over: false }
+            }
+            (None, Some((slo, rates))) => {
+                let limits = open_loop::limits(slo, rates, timing.point_ms());
+                Steps::HighestRate { search: SloSearch::new(limits), concurrency: levels.highest(), over: false }
+            }
+            (None, None) => {
+                let mut given = levels.given().unwrap_or_default();
+                given.reverse();
+                Steps::Given(given)
             }
         }
     }
@@ -51,11 +46,11 @@ impl Steps {
             Steps::Given(left) => left.pop().map(|level| (level, timing)),
             Steps::HighestRate { over: true, .. } => None,
             Steps::HighestRate { search, concurrency, .. } => match search.next() {
-                slo::SloStep::Measure(slo::SloProbe { rate_per_s, requests, at_most_ms }) => {
+                SloStep::Measure(SloProbe { rate_per_s, requests, at_most_ms }) => {
                     let level = Level { concurrency: *concurrency, rate_per_s: Some(rate_per_s) };
                     Some((level, timing.with_requests(requests, rate_per_s, at_most_ms)))
                 }
-                slo::SloStep::Done(_) => None,
+                SloStep::Done(_) => None,
             },
             Steps::Searched { over: true, .. } => None,
             Steps::Searched { search, .. } => match search.next() {
@@ -89,13 +84,38 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     const TIMING: Timing = Timing { interval_ms: 50, warmup_ms: None, all: 200, precision: Some(0.01), bytes_max: 0 };
 
+    fn asked(search: Option<Value>) -> LoadRequest {
+        let mut asked = json!({
+            "points": [], "duration_ms": 10_000, "threads": 1, "objects": 0, "bucket": "b", "prefix": "p/",
+            "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
+            "host_select": "round-robin", "noclear": false, "list_existing": false,
+        });
+        search.into_iter().for_each(|search| asked["search"] = search);
+        serde_json::from_value(asked).unwrap()
+    }
+
+    fn searched(lowest: u32, timing: &Timing) -> Steps {
+        let search = json!({ "lowest": lowest, "highest": 64, "series_ms": 120_000, "series": [] });
+        Steps::new(&Levels::Searched { highest: 64 }, timing, &asked(Some(search)))
+    }
+
+    #[test]
+    fn a_search_keeps_the_limits_that_its_folder_tells() {
+        for lowest in [1, 4] {
+            let (level, _) = searched(lowest, &TIMING).next(TIMING).unwrap();
+            assert_eq!(level.concurrency, lowest);
+        }
+    }
+
     #[test]
     fn given_concurrencies_come_in_order_and_take_their_whole_time() {
-        let mut steps = Steps::new(&Levels::Given(vec![1, 4, 9]), &TIMING, None);
+        let mut steps = Steps::new(&Levels::Given(vec![1, 4, 9]), &TIMING, &asked(None));
         let all: Vec<_> = std::iter::from_fn(|| steps.next(TIMING)).collect();
         let level = |concurrency| Level { concurrency, rate_per_s: None };
         assert_eq!(all, [1, 4, 9].map(|n| (level(n), TIMING)));
@@ -103,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_search_asks_for_points_within_their_limits_and_gives_up_where_nothing_succeeds() {
-        let mut steps = Steps::new(&Levels::Searched { highest: 64 }, &TIMING, None);
+        let mut steps = searched(1, &TIMING);
         let (level, timing) = steps.next(TIMING).unwrap();
         assert!(
             level.concurrency == 1 && timing.all <= TIMING.all && timing.precision >= TIMING.precision,
@@ -116,7 +136,7 @@ mod tests {
     #[test]
     fn a_search_without_a_precision_takes_the_time_that_it_asks_for() {
         let fixed = Timing { precision: None, ..TIMING };
-        let (_, timing) = Steps::new(&Levels::Searched { highest: 64 }, &fixed, None).next(fixed).unwrap();
+        let (_, timing) = searched(1, &fixed).next(fixed).unwrap();
         assert_eq!(timing.precision, None);
     }
 }

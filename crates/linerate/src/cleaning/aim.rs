@@ -3,8 +3,8 @@
 
 use linerate_load::hosts::{self, Recorded};
 use linerate_load::naming::{check_old_bucket, check_prefix, check_region};
-use linerate_record::load::{Choice as _, Lookup};
-use linerate_record::run::Manifest;
+use linerate_record::load::Lookup;
+use linerate_record::run::{Manifest, TargetKind, Worded};
 
 /// Most characters of a run's id: as its maker cuts it.
 const ID_CHARS_MAX: usize = 64;
@@ -24,8 +24,8 @@ pub(crate) struct Aim {
 /// Reads it from a manifest; where it says what no run of linerate writes, why it does not lead anywhere.
 pub(crate) fn of(manifest: &Manifest) -> Result<Aim, String> {
     let (target, asked) = (&manifest.target, &manifest.asked);
-    if target.kind != "s3" {
-        let kind = short(&target.kind);
+    if !target.kind.is(&TargetKind::S3) {
+        let kind = short(&target.kind.to_string());
         return Err(format!("invalid kind of target {kind:?}: a run has \"s3\", \"embedded\" or \"null\""));
     }
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
@@ -42,8 +42,10 @@ pub(crate) fn of(manifest: &Manifest) -> Result<Aim, String> {
         return Err(format!("prefix {prefix:?} does not end in {own:?}, so it is not this run's own"));
     };
     check_prefix(before).and_then(|()| check_prefix(&own)).map_err(|error| error.to_string())?;
-    let lookup = Lookup::named(&target.lookup)
-        .ok_or_else(|| format!("invalid lookup {:?}: a run has \"path\" or \"host\"", short(&target.lookup)))?;
+    let Worded::Known(lookup) = target.lookup else {
+        let lookup = short(&target.lookup.to_string());
+        return Err(format!("invalid lookup {lookup:?}: a run has \"path\" or \"host\""));
+    };
     check_region(&target.region).map_err(|error| error.to_string())?;
     check_old_bucket(&asked.bucket, lookup).map_err(|error| error.to_string())?;
     let hosts = hosts::recorded(&target.hosts).map_err(|error| error.to_string())?;

@@ -16,39 +16,45 @@ use linerate_record::run::Op;
 use linerate_record::units::Bytes;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::flags::{BenchFlags, Reader};
+use crate::bench::flags::{BenchFlags, Given, Reader};
 use crate::bench::resolve;
 use crate::failure::Failure;
 use crate::{child, interrupt, masks};
 
-/// Flags of bench that every cell is given by the experiment.
-const RESERVED: [&str; 19] = [
-    "--op",
-    "--obj.size",
-    "--concurrent",
-    "--duration",
-    "--warmup",
-    "--precision",
-    "--output",
-    "-o",
-    "--json",
-    "--quiet",
-    "-q",
-    "--rate",
-    "--slo",
-    "--abort-if",
-    "--config",
-    "--description",
-    "--no-ceiling",
-    "--dry-run",
-    "--noclear",
+/// Flags of bench that the experiment gives every cell, by the ids of the parser.
+const RESERVED: [(&str, &str); 17] = [
+    ("op", "--op"),
+    ("obj_size", "--obj.size"),
+    ("concurrent", "--concurrent"),
+    ("duration", "--duration"),
+    ("warmup", "--warmup"),
+    ("precision", "--precision"),
+    ("output", "--output"),
+    ("json", "--json"),
+    ("quiet", "--quiet"),
+    ("rate", "--rate"),
+    ("slo", "--slo"),
+    ("abort_if", "--abort-if"),
+    ("config", "--config"),
+    ("description", "--description"),
+    ("no_ceiling", "--no-ceiling"),
+    ("dry_run", "--dry-run"),
+    ("noclear", "--noclear"),
 ];
 
-/// Those of them that take no value.
-const SWITCHES: [&str; 6] = ["--json", "--quiet", "-q", "--no-ceiling", "--dry-run", "--noclear"];
+/// Flags whose values every user of the machine could read in the arguments of the experiment, and readers in the
+/// folder.
+const SECRET: [(&str, &str); 2] = [("secret_key", "--secret-key"), ("session_token", "--session-token")];
 
-/// Flags whose values every user of the machine could read in the arguments of a cell, and readers in the folder.
-const SECRET: [&str; 2] = ["--secret-key", "--session-token"];
+/// Flags that no cell may be given, and what is said of each.
+const WITH_WHY: [(&[(&str, &str)], &str); 2] = [
+    (
+        &SECRET,
+        "would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or AWS_SESSION_TOKEN, or \
+         name a --profile after --",
+    ),
+    (&RESERVED, "is the experiment's to give: use --load, --settle, --measure and --output of the experiment"),
+];
 
 /// How often a process that goes on is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -85,6 +91,13 @@ impl LoadFlag {
     /// As `--load` takes it.
     pub(super) fn in_flag(&self) -> String {
         format!("{}:{}@{}", self.name(), self.size, self.concurrency)
+    }
+
+    /// Puts it into flags of bench: the load that they describe is this one.
+    fn describe(&self, flags: &mut BenchFlags) {
+        let (op, size, concurrency) = (self.name().to_owned(), self.size.clone(), self.concurrency.to_string());
+        (flags.work.op, flags.work.obj_size, flags.work.concurrent) = (op, Some(size), concurrency);
+        flags.given.0.extend(["op", "obj_size", "concurrent"].map(|id| (id.to_owned(), Given::Typed)));
     }
 
     /// Whether throughput is told in bytes.
@@ -124,53 +137,25 @@ impl std::fmt::Display for LoadFlag {
 
 /// Reads flags of bench as bench would with this load, so that what is wrong is told before anything begins.
 pub(super) fn bench_flags(load: &LoadFlag, flags: &[String], read: Reader) -> Result<Box<BenchFlags>, Failure> {
-    let (flags, refused) = without_refused(flags);
-    if refused.is_empty() {
-        return judged(load, &flags, read);
-    }
-    Err(Failure::all_of(refused.into_iter().map(Some).chain([judged(load, &flags, read).err()])))
-}
-
-/// Flags without those that no cell may be given, and what is said of each of these.
-fn without_refused(flags: &[String]) -> (Vec<String>, Vec<Failure>) {
-    let (mut kept, mut refused) = (Vec::new(), Vec::new());
-    let mut words = flags.iter().peekable();
-    while let Some(word) = words.next() {
-        let (flag, has_value) = word.split_once('=').map_or((word.as_str(), false), |(flag, _)| (flag, true));
-        let why = if SECRET.contains(&flag) {
-            "would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or \
-             AWS_SESSION_TOKEN, or name a --profile after --"
-        } else if RESERVED.contains(&flag) {
-            "is the experiment's to give: use --load, --settle, --measure and --output of the experiment"
-        } else {
-            kept.push(word.clone());
-            continue;
-        };
-        refused.push(Failure::usage(format!("{flag} {why}")));
-        // What follows is its value, but for switches.
-        if !has_value && !SWITCHES.contains(&flag) {
-            words.next_if(|next| !next.starts_with('-'));
+    let words: Vec<OsString> =
+        ["linerate", "bench"].into_iter().chain(flags.iter().map(String::as_str)).map(OsString::from).collect();
+    read(&words, &|flags| {
+        let refused: Vec<(&str, &str)> = WITH_WHY
+            .iter()
+            .flat_map(|(table, why)| table.iter().map(move |of| (of, why)))
+            .filter(|((id, _), _)| flags.given.get(id).is_some())
+            .map(|((_, flag), why)| (*flag, *why))
+            .collect();
+        load.describe(flags);
+        if refused.is_empty() {
+            return resolve::check(flags).map(drop);
         }
-    }
-    (kept, refused)
-}
-
-/// What is wrong with flags of bench beside this load.
-fn judged(load: &LoadFlag, flags: &[String], read: Reader) -> Result<Box<BenchFlags>, Failure> {
-    let words: Vec<OsString> = ["linerate".to_owned(), "bench".to_owned()]
-        .into_iter()
-        .chain(of_load(load))
-        .chain(flags.iter().cloned())
-        .map(OsString::from)
-        .collect();
-    let flags = read(&words)?;
-    resolve::check(&flags)?;
-    Ok(flags)
-}
-
-fn of_load(load: &LoadFlag) -> Vec<String> {
-    let concurrency = load.concurrency.to_string();
-    ["--op", load.name(), "--obj.size", &load.size, "--concurrent", &concurrency].map(str::to_owned).into()
+        let checked = resolve::check(flags).err().map(Failure::mistakes).unwrap_or_default();
+        // Of a flag that goes, nothing else is said.
+        let stays = |text: &String| !refused.iter().any(|(flag, _)| text.split_whitespace().any(|word| word == *flag));
+        let own = refused.iter().map(|(flag, why)| format!("{flag} {why}"));
+        Err(Failure::of_mistakes(own.chain(checked.into_iter().filter(stays)).collect()))
+    })
 }
 
 /// What came of a process.
@@ -374,12 +359,20 @@ mod tests {
         for (text, reported) in [
             ("--op put", "--op is the experiment's to give"),
             ("--duration=9s", "--duration is the experiment's"),
+            ("--keep-data", "--noclear is the experiment's"),
+            ("-oelsewhere", "--output is the experiment's"),
+            ("-q --threads x", "--quiet is the experiment's"),
+            ("--op put --threads x", "--op is the experiment's"),
             ("--secret-key=abc", "AWS_SECRET_ACCESS_KEY"),
             ("--threads x", "flags of bench"),
         ] {
             let error = bench_flags(&load, &words(text), read).unwrap_err().to_string();
             assert!(error.contains(reported) && !error.contains("abc"), "{error}");
         }
+        // Checks beside a mistake know the load too: parts are of uploads.
+        let uploads: LoadFlag = "multipart:8MiB@4".parse().unwrap();
+        let error = bench_flags(&uploads, &words("--part.size 5MiB --threads x"), read).unwrap_err().to_string();
+        assert!(error.contains("--threads") && !error.contains("--part.size"), "{error}");
     }
 
     #[test]

@@ -101,17 +101,18 @@ fn no_experiment(path: &Path, error: io::Error) -> Failure {
 /// An experiment by the text of what was asked, and the cells that have ended.
 pub(crate) fn experiment(path: &Path, text: &[u8]) -> Result<(Experiment, Vec<Done>), Failure> {
     let shown = path.display();
-    let experiment: Experiment = serde_json::from_slice(text)
-        .map_err(|error| Failure::usage(format!("{shown}/{ASKED} is not readable by this linerate: {error}")))?;
-    if experiment.schema == 0 {
+    let unreadable = |error| Failure::usage(format!("{shown}/{ASKED} is not readable by this linerate: {error}"));
+    // The schema first: what a later one says otherwise is not called a mistake.
+    let Schema { schema } = serde_json::from_slice(text).map_err(unreadable)?;
+    if schema == 0 {
         return Err(Failure::usage(format!("{shown}/{ASKED}: its schema is 0: the first is 1")));
     }
-    if experiment.schema > EXPERIMENT_SCHEMA {
-        let schema = experiment.schema;
+    if schema > EXPERIMENT_SCHEMA {
         return Err(Failure::usage(format!(
             "{shown} has schema {schema}, this linerate knows {EXPERIMENT_SCHEMA}: use a newer one"
         )));
     }
+    let experiment: Experiment = serde_json::from_slice(text).map_err(unreadable)?;
     if let Some(why) = sound::unsound(&experiment.design) {
         return Err(Failure::usage(format!("{shown}/{ASKED}: {why}")));
     }

@@ -12,7 +12,7 @@ fn args(line: &str) -> Vec<OsString> {
 fn all(line: &str) -> Vec<String> {
     let args = args(line);
     let first = Cli::try_parse_from(&args).expect_err(line);
-    in_lines(&args, &first, checked)
+    in_lines(&args, &first, &checked)
 }
 
 /// Lines of several mistakes, and how what is said of each begins, or what is in it behind a star.
@@ -199,9 +199,9 @@ const SEVERAL: &[(&str, &[&str])] = &[
         &[
             "unexpected argument '--zz'",
             "nothing to compare",
-            "--secret-key would be",
-            "--op is the experiment's",
+            "flags of bench: --secret-key would be",
             "flags of bench: unexpected argument '--foo'",
+            "flags of bench: --op is the experiment's",
         ],
     ),
     (
@@ -275,7 +275,7 @@ fn one_mistake_is_told_as_clap_tells_it() {
             continue;
         };
         let expected = warp::explain(&first, &words).unwrap_or_else(|| refusal(&first));
-        let reported = reported(&args, &first, checked).to_string();
+        let reported = reported(&args, &first, &checked).to_string();
         if reported != expected {
             wrong.push((line, reported));
         }
@@ -304,7 +304,7 @@ fn one_mistake_is_told_in_words_of_linerates_own_where_clap_has_none() {
     ] {
         let args = args(line);
         let first = Cli::try_parse_from(&args).expect_err(line);
-        let reported = reported(&args, &first, checked).to_string();
+        let reported = reported(&args, &first, &checked).to_string();
         assert!(reported.starts_with(expected) && !reported.contains(MASK), "{line}: {reported}");
     }
 }
@@ -314,7 +314,7 @@ fn a_line_that_is_too_long_to_be_looked_at_says_so() {
     let args = args(&format!("linerate bench --nonsense {}", "x ".repeat(300)));
     let first = Cli::try_parse_from(&args).unwrap_err();
     assert!(
-        reported(&args, &first, checked)
+        reported(&args, &first, &checked)
             .to_string()
             .ends_with("only its first mistake is reported: there may be more.")
     );
@@ -325,7 +325,7 @@ fn a_value_with_a_line_break_does_not_cut_what_is_said_of_it() {
     let of = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
     let args = of(&["linerate", "bench", "--lookup", "p\nq"]);
     let first = Cli::try_parse_from(&args).unwrap_err();
-    for text in [reported(&args, &first, checked).to_string(), in_lines(&args, &first, checked).remove(0)] {
+    for text in [reported(&args, &first, &checked).to_string(), in_lines(&args, &first, &checked).remove(0)] {
         assert!(text.starts_with("invalid value 'p\\u000aq' for '--lookup <LOOKUP>'"), "{text}");
         assert!(text.contains("[possible values: path, host]"), "{text}");
     }
@@ -336,10 +336,10 @@ fn what_is_no_utf8_is_told_by_its_flag() {
     let mut args = args("linerate bench --bucket x --prefix x --threads 0");
     args[3] = std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]);
     let first = Cli::try_parse_from(&args[..4]).unwrap_err();
-    let reported = reported(&args[..4], &first, checked).to_string();
+    let reported = reported(&args[..4], &first, &checked).to_string();
     assert_eq!(reported, "the text given for '--bucket <BUCKET>' is no UTF-8: write it in UTF-8");
     args[5] = args[3].clone();
-    let reported = in_lines(&args, &Cli::try_parse_from(&args).unwrap_err(), checked);
+    let reported = in_lines(&args, &Cli::try_parse_from(&args).unwrap_err(), &checked);
     assert!(reported.len() == 3 && reported[1].contains("'--prefix <PREFIX>' is no UTF-8"), "{reported:#?}");
 }
 
@@ -379,7 +379,7 @@ fn no_line_is_too_odd_or_too_long_to_be_looked_at() {
             for line in [format!("--{long}"), format!("--{long}= --{long}x=y - -- --"), format!("--{long} -1 -z --q")] {
                 let line = format!("linerate {} --no-such-flag {line}", verb.get_name());
                 if let Err(first) = Cli::try_parse_from(args(&line)) {
-                    assert!(!in_lines(&args(&line), &first, checked).is_empty(), "{line}");
+                    assert!(!in_lines(&args(&line), &first, &checked).is_empty(), "{line}");
                 }
             }
         }

@@ -1,14 +1,17 @@
 //! Words that a load is described with where there is a choice: each is the same in flags, folders and requests.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use super::InvalidLoad;
 
 /// A choice: its values, and the word for each, in flags and on disk.
 macro_rules! choice {
     ($(#[$about:meta])* $name:ident { $($(#[$says:meta])* $value:ident = $word:literal,)* }) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum $name {
             $($(#[$says])* #[serde(rename = $word)] $value,)*
         }
@@ -26,6 +29,17 @@ macro_rules! choice {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidLoad;
+
+            fn from_str(word: &str) -> Result<Self, InvalidLoad> {
+                Self::named(word).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|value| value.name()).collect();
+                    InvalidLoad(format!("invalid word {word:?}: write one of {}", words.join(", ")))
+                })
             }
         }
     };
@@ -53,6 +67,27 @@ choice! {
         Embedded = "embedded",
         /// Answers as fast as the kernel allows and stores nothing.
         Null = "null",
+    }
+}
+
+choice! {
+    /// What a load was driven at.
+    TargetKind {
+        /// Hosts that were there: `--host`.
+        S3 = "s3",
+        /// linerate's own, a real S3 server over a folder.
+        Embedded = "embedded",
+        /// linerate's own, that stores nothing.
+        Null = "null",
+    }
+}
+
+impl From<OwnTarget> for TargetKind {
+    fn from(own: OwnTarget) -> Self {
+        match own {
+            OwnTarget::Embedded => TargetKind::Embedded,
+            OwnTarget::Null => TargetKind::Null,
+        }
     }
 }
 

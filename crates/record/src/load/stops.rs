@@ -67,7 +67,8 @@ impl fmt::Display for ErrorLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ErrorLimit::Count(most) => write!(f, "{most}"),
-            ErrorLimit::Share(most) => write!(f, "{}%", most * 100.0),
+            // Of seven hundredths, 7 percent and not what doubles make of them.
+            ErrorLimit::Share(most) => write!(f, "{}%", (most * 1e12).round() / 1e10),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InvalidLoad;
 use crate::op::Op;
+use crate::worded::Worded;
 
 /// Largest weight of an operation in a mix.
 const WEIGHT_MAX: u64 = 1_000_000;
@@ -15,7 +16,7 @@ const WEIGHT_MAX: u64 = 1_000_000;
 const MIXED: &str = "mixed";
 
 /// The operations of a point. As text, the name that points have: `get`, or `mixed get=45,put=15`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Workload {
     /// One only.
@@ -112,10 +113,21 @@ impl From<Workload> for String {
     }
 }
 
-/// The operation of a workload, or that it is a mix, by its name in a folder: whoever wrote that, and whatever it says.
-#[must_use]
-pub fn kind_of(name: &str) -> &str {
-    name.split(' ').next().unwrap_or_default()
+impl Worded<Workload> {
+    /// The operation of a workload, or that it is a mix: whoever wrote the folder, and whatever it says.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Worded::Known(workload) => workload.kind(),
+            Worded::Other(name) => name.split(' ').next().unwrap_or_default(),
+        }
+    }
+
+    /// Whether it is this operation, and no mix.
+    #[must_use]
+    pub fn is_only(&self, op: Op) -> bool {
+        self.is(&Workload::Single(op))
+    }
 }
 
 /// Reads `--op`: operations parted by commas, each once; `mixed` is the mix of `--mix`.
@@ -139,13 +151,6 @@ pub fn parse_workloads(ops: &str, mix: &str) -> Result<Vec<Workload>, InvalidLoa
         return Err(InvalidLoad("--op is empty: name at least one operation, such as get".to_owned()));
     }
     Ok(all)
-}
-
-/// The name of a workload as runs of now have it, of a name of any run: a mix is called by its weights, and those were
-/// once written as they were given.
-#[must_use]
-pub fn name_of(name: &str) -> String {
-    name.parse().map_or_else(|_| name.to_owned(), |workload: Workload| workload.to_string())
 }
 
 /// The whole numbers by which equal mixes are equal: percent where each share is one, else the smallest.
@@ -195,7 +200,11 @@ mod tests {
             ("mixed get=75,put=25", &Workload::Mixed([75, 25, 0, 0, 0, 0, 0]))
         );
         assert_eq!((mix.kind(), mix.ops().count(), mix.to_string().parse()), ("mixed", 2, Ok(mix.clone())));
-        assert_eq!([kind_of(&mix.to_string()), kind_of("get")], ["mixed", "get"]);
+        for (name, kind) in
+            [("mixed get=75,put=25", "mixed"), ("get", "get"), ("mixed get=1,delete=2", "mixed"), ("", "")]
+        {
+            assert_eq!(Worded::<Workload>::read(name).kind(), kind, "{name}");
+        }
         for (text, part) in [
             ("get", "OP=WEIGHT"),
             ("get=0", "above 0"),
@@ -222,10 +231,11 @@ mod tests {
         ] {
             for text in given {
                 assert_eq!(parse_mix(text).unwrap().to_string(), format!("mixed {name}"), "{text}");
-                assert_eq!(name_of(&format!("mixed {text}")), format!("mixed {name}"), "of a folder of before");
+                let before: Worded<Workload> = Worded::read(&format!("mixed {text}"));
+                assert_eq!((before.to_string(), before.known().is_some()), (format!("mixed {name}"), true));
             }
         }
-        assert_eq!(["get", "mixed of something"].map(name_of), ["get", "mixed of something"]);
+        assert_eq!(Worded::<Workload>::read("mixed of something").to_string(), "mixed of something");
     }
 
     #[test]

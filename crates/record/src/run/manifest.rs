@@ -51,10 +51,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Whether another tool measured: linerate's own runs have threads, and know it.
+    /// Whether another tool measured.
     #[must_use]
     pub fn is_imported(&self) -> bool {
-        self.asked.threads == 0
+        self.asked.is_imported()
     }
 
     /// The machine of the first client: of a run with one, the machine.

@@ -46,7 +46,7 @@ fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
         ("Prefix", asked.prefix.clone()),
         ("Payload", format!("{}, unique {}", asked.payload, asked.unique)),
         ("Bodies compared", yes(asked.verify)),
-        ("Hosts taken", asked.host_select.clone()),
+        ("Hosts taken", asked.host_select.to_string()),
         ("Objects left", yes(asked.noclear)),
         ("Existing objects read", yes(asked.list_existing)),
     ];
@@ -57,9 +57,9 @@ fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
         facts.push(("Connections from", asked.sources.join(", ")));
     }
     if let Some(rate) = &asked.max_rate {
-        facts.push(("Rate cap", rate.clone()));
+        facts.push(("Rate cap", rate.to_string()));
     }
-    if asked.threads == 0 {
+    if asked.is_imported() {
         // Another tool measured, and wrote down no more than this.
         facts.retain(|(name, _)| {
             matches!(*name, "Points" | "Each point" | "Interval" | "Bucket" | "Hosts taken" | "Rate cap")
@@ -106,11 +106,11 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
     let rest = target.hosts.len().saturating_sub(HOSTS_NAMED_MAX);
     let hosts = if rest == 0 { named } else { format!("{named} and {rest} more") };
     vec![
-        ("Kind", target.kind.clone()),
+        ("Kind", target.kind.to_string()),
         ("Hosts", if hosts.is_empty() { words::ABSENT.to_owned() } else { hosts }),
         ("Server", target.server.clone().unwrap_or_else(|| words::ABSENT.to_owned())),
         ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), words::tls)),
-        ("Lookup", target.lookup.clone()),
+        ("Lookup", target.lookup.to_string()),
         ("Region", target.region.clone()),
         ("On this machine", yes(target.on_this_machine)),
     ]
