@@ -102,7 +102,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
         (
             "--op put --obj.size 64MiB --max-rate 1MiB/s".into(),
             2,
-            &["--max-rate 1048576B/s lets nothing be measured: one body of 64.0 MiB takes more than the 1 s of a point"],
+            &["--max-rate 1048576B/s lets nothing be measured: one body of 64.0 MiB takes more than the 1 s"],
         ),
         (
             "--op put --obj.size 1MiB --max-rate 0.05/s".into(),
