@@ -62,7 +62,8 @@ struct CpuShares {
     steal: f64,
 }
 
-/// Shares of the time that each processor accounted for; a processor present in one reading only is left out.
+/// Shares of the time that each processor accounted for. A processor present in one reading only is left out, and so is
+/// one that accounted for none, as where readings follow each other within a tick of the kernel: that is not 0 %.
 fn cpu_shares(a: &[CpuTimes], b: &[CpuTimes]) -> Vec<CpuShares> {
     b.iter()
         .filter_map(|b| {
@@ -71,8 +72,9 @@ fn cpu_shares(a: &[CpuTimes], b: &[CpuTimes]) -> Vec<CpuShares> {
             let work = spent(|t| t.user_ms) + spent(|t| t.system_ms) + spent(|t| t.irq_ms) + spent(|t| t.softirq_ms);
             let steal = spent(|t| t.steal_ms);
             let all = work + steal + spent(|t| t.iowait_ms) + spent(|t| t.idle_ms);
-            let share = |x: f64| if all > 0.0 { x / all } else { 0.0 };
-            Some(CpuShares { busy: share(work), softirq: share(spent(|t| t.softirq_ms)), steal: share(steal) })
+            let share = |x: f64| x / all;
+            let shares = CpuShares { busy: share(work), softirq: share(spent(|t| t.softirq_ms)), steal: share(steal) };
+            (all > 0.0).then_some(shares)
         })
         .collect()
 }
@@ -97,6 +99,11 @@ fn disk(name: &str, a: &Reading, b: &Reading, rate: &impl Fn(u64, u64) -> f64) -
         write_bytes_per_s: rate(a.written_bytes, b.written_bytes),
         busy: (rate(a.busy_ms, b.busy_ms) / 1e3).min(1.0),
     })
+}
+
+/// Those of some samples that say how busy processors were.
+pub(crate) fn of_processors<'a>(samples: &[&'a MachineSample]) -> Vec<&'a MachineSample> {
+    samples.iter().copied().filter(|sample| !sample.cpus.is_empty()).collect()
 }
 
 /// Samples whose later reading falls into the measured part of a point, or just after it: a sample speaks of the second

@@ -7,7 +7,7 @@
 use linerate_record::reading::{ProcessorLook, QuotaPeriods};
 use linerate_record::run::Interval;
 
-use crate::counters::{samples_of, spans};
+use crate::counters::{of_processors, samples_of, spans};
 use crate::records::Records;
 use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
 
@@ -60,7 +60,7 @@ pub(crate) fn of_point(
     records: &Records,
     samples: &[MachineSample],
 ) -> Option<Others> {
-    let inside = samples_of(samples, intervals);
+    let inside = of_processors(&samples_of(samples, intervals));
     let cpus = f64::from(records.manifest.machine().cpus);
     if inside.is_empty() || cpus < 1.0 {
         return None;

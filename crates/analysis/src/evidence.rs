@@ -5,6 +5,7 @@ mod told;
 
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::finding::{Finding, FindingKind, Severity};
+use linerate_record::run::{Op, TargetKind};
 use linerate_record::site::{Entry, Site};
 use linerate_record::units::Bytes;
 
@@ -80,7 +81,7 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) ->
             own => own.filter(|own| *own > error.share),
         };
         let figure = |node: Option<String>, bytes_per_s| Observed {
-            what: match (series.workload == "get", node) {
+            what: match (series.workload.is_only(Op::Get), node) {
                 (true, None) => Quantity::Get,
                 (false, None) => Quantity::Put,
                 (true, Some(node)) => Quantity::NodeGet { node },
@@ -111,9 +112,9 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) ->
 /// Why it cannot.
 pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, NotOfSite> {
     let target = &view.run.target;
-    let is_null = target.kind == "null" || target.server.as_deref() == Some(NULL);
-    if is_null || target.kind == "embedded" {
-        let kind = if is_null { "null" } else { "embedded" };
+    let is_null = target.kind.is(&TargetKind::Null) || target.server.as_deref() == Some(NULL);
+    if is_null || target.kind.is(&TargetKind::Embedded) {
+        let kind = if is_null { TargetKind::Null } else { TargetKind::Embedded };
         return Err(NotOfSite::OwnTarget { kind, site: site.name.clone() });
     }
     let (hosts, nodes) = (target.hosts.len(), site.nodes());
@@ -147,7 +148,7 @@ fn measured(view: &View) -> Vec<String> {
         let sized = if series.size.is_empty() { String::new() } else { format!(" of {}", series.size) };
         let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
         let none = if series.points.is_empty() { ", without a whole interval" } else { "" };
-        format!("{}{sized}{unit}{none}", series.workload.to_uppercase())
+        format!("{}{sized}{unit}{none}", series.workload.to_string().to_uppercase())
     };
     view.series.iter().map(reported).collect()
 }
@@ -197,7 +198,7 @@ fn critical<'v>(view: &'v View, visits: &[&Point]) -> Option<&'v Finding> {
 }
 
 fn is_told_in_bytes(series: &&Series) -> bool {
-    let is_known = ["get", "put"].contains(&series.workload.as_str());
+    let is_known = [Op::Get, Op::Put].iter().any(|op| series.workload.is_only(*op));
     is_known && series.measure == Measure::Bytes && !series.points.is_empty()
 }
 

@@ -7,7 +7,7 @@
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
 
-use crate::counters::samples_of;
+use crate::counters::{of_processors, samples_of};
 use crate::disturbance::{self, Others};
 use crate::lost::{lost_ms, wrong_ms};
 use crate::open_loop;
@@ -33,7 +33,7 @@ const CEILING_NEAR: f64 = 0.90;
 /// Mean share of this machine's processors in use during the measured part of a point; `None` without a reading in it.
 #[must_use]
 pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Option<f64> {
-    let inside = samples_of(samples, intervals);
+    let inside = of_processors(&samples_of(samples, intervals));
     (!inside.is_empty()).then(|| inside.iter().map(|s| s.cpu_busy).sum::<f64>() / inside.len() as f64)
 }
 
@@ -64,7 +64,9 @@ pub fn find(
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
         .or_else(|| machine(best, &others, records))
-        .or_else(|| (!visits.iter().any(|visit| was_lost(visit, &intervals))).then(|| target(best, ceiling, measure)))
+        .or_else(|| {
+            (!visits.iter().any(|visit| was_lost(visit, &intervals))).then(|| target(best, ceiling, measure, records))
+        })
 }
 
 /// Whether the target was lost for a part of a visit, or answered nothing but errors: what it gave then is no limit of
@@ -118,8 +120,8 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
     for nic in &records.manifest.machine().nics {
         let Some(speed) = nic.speed_bits_per_s.filter(|&s| s > 0) else { continue };
         let of_nic = inside.iter().flat_map(|s| &s.nics).filter(|n| n.name == nic.name);
-        let sum: f64 = of_nic.map(|n| n.rx_bytes_per_s.max(n.tx_bytes_per_s) * 8.0).sum();
-        let mean = sum / inside.len().max(1) as f64;
+        let rates: Vec<f64> = of_nic.map(|n| n.rx_bytes_per_s.max(n.tx_bytes_per_s) * 8.0).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         if mean >= NIC_FULL * speed as f64 {
             return Some(SeriesLimit {
                 bound: Bottleneck::Nic,
@@ -158,20 +160,27 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
     })
 }
 
-fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure) -> SeriesLimit {
+fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, records: &Records) -> SeriesLimit {
     let headroom = ceiling.map_or_else(String::new, |c| {
         let times = c.point.throughput(measure).mean / best.throughput(measure).mean;
         format!("; against the null target linerate drove {times:.1} × as much")
     });
+    let threads =
+        format!("linerate's threads were busy {:.0} % of the time", best.client_busy.unwrap_or_default() * 100.0);
+    if best.machine_busy.is_none() && records.manifest.target.on_this_machine {
+        return SeriesLimit {
+            bound: Bottleneck::Target,
+            claim: "the target is the bottleneck, or this machine's processors, which it shares".into(),
+            evidence: format!("{threads}{headroom}; no reading of this machine's processors falls into this point"),
+            remedy: "measure longer (--duration 10s), so that each point has readings of this machine".into(),
+        };
+    }
     let machine =
         best.machine_busy.map_or_else(String::new, |b| format!(", this machine's processors {:.0} %", b * 100.0));
     SeriesLimit {
         bound: Bottleneck::Target,
         claim: "the target, or the way to it, is the bottleneck".into(),
-        evidence: format!(
-            "linerate's threads were busy {:.0} % of the time{machine}{headroom}",
-            best.client_busy.unwrap_or_default() * 100.0
-        ),
+        evidence: format!("{threads}{machine}{headroom}"),
         remedy: "look at the target's own processors, drives and links at that time".into(),
     }
 }

@@ -73,6 +73,32 @@ fn what_example_prints_is_a_site_and_schema_is_one() {
 }
 
 #[test]
+fn a_plan_answers_in_about_ten_lines_and_says_how_much_is_left() {
+    let folder = tempdir().unwrap();
+    let example = folder.path().join("site.yaml");
+    fs::write(&example, printed("plan --example")).unwrap();
+    let text = printed(&format!("plan {}", example.display()));
+    assert!(text.lines().count() <= 12, "{text}");
+    for part in [
+        "▸ GET 24 MiB: at most 52.7 GiB/s (452 Gb/s); bottleneck: rack uplinks",
+        "90 % at 216 in flight",
+        "▸ PUT 24 MiB: at most 5.67 GiB/s (48.7 Gb/s); bottleneck: the one entry node",
+        "failures tolerated: any 4 drives, 4 nodes, 1 rack",
+        "goals    out of reach: GET 60.0 GiB/s, PUT 20.0 GiB/s, p99 100 ms of GET and PUT",
+        "--why    4 more findings, ",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // What the lines leave out is behind --why.
+    let why = printed(&format!("plan {} --why", example.display()));
+    assert!(why.contains("rebuild") && why.contains("headroom"), "{why}");
+    for name in ["minio-i3en-32.yaml", "source-000-484-separate.yaml", "source-000-overlay.yaml"] {
+        let text = printed(&format!("plan {}", site(name)));
+        assert!(text.lines().count() <= 14, "{name}: {text}");
+    }
+}
+
+#[test]
 fn a_site_that_never_ends_is_one_error_and_no_wait() {
     for flags in [
         "plan /dev/zero",

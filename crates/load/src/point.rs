@@ -90,6 +90,9 @@ pub fn drive(
     let (reports, inbox) = channel();
     let (stop, next_delete) = (AtomicBool::new(false), AtomicU64::new(0));
     let begin_ns = drive.clock.now_ns();
+    if let Some(cap) = &plan.cap {
+        cap.begin(begin_ns);
+    }
     let given = |worker| Assignment {
         session: drive.session,
         plan,

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use linerate_record::load::{ErrorLimit, HostSelect, Lookup, Payload, Sizes, Workload};
-use linerate_record::units::Rate;
 use linerate_wire::arrivals::Arrivals;
+use linerate_wire::pace::Cap;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
@@ -119,8 +119,8 @@ pub struct PointPlan {
     pub verify: bool,
     /// When it ends.
     pub until: Until,
-    /// Cap on all threads of a closed loop together.
-    pub rate: Option<Rate>,
+    /// Cap on all threads of a closed loop together, and on all points that share it.
+    pub cap: Option<Arc<Cap>>,
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
 }

@@ -47,7 +47,7 @@ pub(crate) fn plan(workload: Workload) -> PointPlan {
         range_bytes: None,
         verify: false,
         until: Until::Intervals(1),
-        rate: None,
+        cap: None,
         interval_ns: 100_000_000,
     }
 }

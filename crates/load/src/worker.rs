@@ -12,7 +12,6 @@ use linerate_wire::arrivals::OpenLoopThread;
 use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::intervals::Ticks;
 use linerate_wire::latency::Sparse;
-use linerate_wire::pace::Pace;
 use linerate_wire::places::{Events, Places, events};
 use linerate_wire::rest::{Failed, Rests};
 use linerate_wire::sys::wake_on_time;
@@ -21,6 +20,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use self::resting::{Rested, RestingSlots};
+use self::starting::Next;
 use crate::ask::{Ask, Subject};
 use crate::choice::Choice;
 use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress};
@@ -106,7 +106,8 @@ struct Worker<'a> {
     /// TLS with sessions of this thread's own.
     tls: Option<Tls>,
     tally: Tally,
-    pace: Pace,
+    /// What is chosen and waits for its turn under a cap.
+    next: Option<Next>,
     /// In an open loop.
     open_loop: Option<OpenLoopThread>,
     rests: Rests,
@@ -134,7 +135,6 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
     if open_loop.is_some() {
         wake_on_time();
     }
-    let share = f64::from(given.slots) / f64::from(given.plan.concurrency.max(1));
     let mut worker = Worker {
         places: Places::new()?,
         idle: vec![Vec::new(); session.hosts.len()],
@@ -148,7 +148,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         buffers: Buffers::new(low_water_share(given.plan.concurrency), expected(&given)),
         tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
-        pace: Pace::new(given.plan.rate, share),
+        next: None,
         open_loop,
         rests: Rests::new(session.hosts.len()),
         resting: RestingSlots::default(),
@@ -179,6 +179,7 @@ impl Worker<'_> {
             now_ns = now_ns.max(self.given.clock.now_ns());
             self.on_time(now_ns);
         }
+        self.give_back_turn();
         self.tick(self.given.clock.now_ns(), true);
         self.drain(&mut events)?;
         let (unfinished, forgotten) = self.uploads.take_unfinished();
@@ -203,14 +204,8 @@ impl Worker<'_> {
     /// Sleeps until something happens or something is due.
     fn wait(&self, events: &mut Events, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.ticks.ends_ns().min(self.scan_at_ns);
-        if self.open_slots > 0 && !self.exhausted && !self.draining {
-            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.due_at_ns()));
-        }
-        if self.open_slots > 0 && self.uploads.is_ready() && !self.draining {
-            due_ns = due_ns.min(self.rests.resume_at_ns().max(self.pace.free_at_ns()));
-        }
-        if !self.retries.is_empty() && !self.draining {
-            due_ns = due_ns.min(self.rests.resume_at_ns());
+        if let Some(next_at_ns) = self.next_at_ns().filter(|_| !self.draining) {
+            due_ns = due_ns.min(self.rests.resume_at_ns().max(next_at_ns));
         }
         self.places.wait(events, due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS))
     }

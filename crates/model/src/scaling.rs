@@ -258,7 +258,7 @@ mod tests {
         few.clients.count = 4;
         let scaling = scaling(&few, 1..=32, &[GET]);
         let clients =
-            scaling.bends.iter().find(|bend| bend.why.contains("the bottleneck is the clients' NICs, receiving"));
+            scaling.bends.iter().find(|bend| bend.why.contains("the bottleneck is the clients' links, receiving"));
         assert!(clients.is_some(), "{:#?}", scaling.bends);
     }
 

@@ -82,9 +82,9 @@ pub enum Resource {
     RackUp,
     /// A rack's uplinks from the spines.
     RackDown,
-    /// The clients' NICs, receiving.
+    /// The clients' links, receiving.
     ClientIngress,
-    /// The clients' NICs, sending.
+    /// The clients' links, sending.
     ClientEgress,
     /// The one node that takes every connection.
     EntryNode,

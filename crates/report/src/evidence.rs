@@ -41,13 +41,13 @@ pub fn remark(remark: &RunRemark) -> String {
             format!(
                 "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, since what \
                  fails takes the time of what does not",
-                workload.to_uppercase(),
+                workload.to_string().to_uppercase(),
                 kinds.join(", ")
             )
         }
         RunRemark::Late { workload, host, p50_ns, median_ns } => format!(
             "{} of {host} takes {:.1} times as long as at half of the hosts ({}, not {}): look there first",
-            workload.to_uppercase(),
+            workload.to_string().to_uppercase(),
             *p50_ns as f64 / *median_ns as f64,
             duration_ns(*p50_ns as f64),
             duration_ns(*median_ns as f64)
@@ -57,12 +57,14 @@ pub fn remark(remark: &RunRemark) -> String {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::run::Worded;
+
     use super::*;
 
     #[test]
     fn errors_and_late_hosts_of_a_run_are_told_with_their_figures() {
         let failures = |most| RunRemark::Failures {
-            workload: "get".to_owned(),
+            workload: Worded::read("get"),
             requests: 1001,
             failed: 3,
             kinds: [("503".to_owned(), 2), ("reset".to_owned(), 1)].into(),
@@ -75,7 +77,8 @@ mod tests {
         );
         let of_two = remark(&failures(Some(("n2:9000".to_owned(), 3))));
         assert!(of_two.contains("(503: 2, reset: 1), 3 of them at n2:9000: look there first"), "{of_two}");
-        let late = RunRemark::Late { workload: "put".to_owned(), host: "n3".to_owned(), p50_ns: 290, median_ns: 110 };
+        let late =
+            RunRemark::Late { workload: Worded::read("put"), host: "n3".to_owned(), p50_ns: 290, median_ns: 110 };
         let late = remark(&late);
         assert!(late.starts_with("PUT of n3 takes 2.6 times as long as at half of the hosts (290 ns, not "), "{late}");
     }
@@ -83,7 +86,8 @@ mod tests {
     #[test]
     fn what_figures_of_a_run_rest_on_says_what_was_taken() {
         let site = || "four".to_owned();
-        let no_interval = Caveat::NoInterval { workload: "get".to_owned(), size: "4MiB".to_owned(), error_share: 0.1 };
+        let no_interval =
+            Caveat::NoInterval { workload: Worded::read("get"), size: "4MiB".to_owned(), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
             (

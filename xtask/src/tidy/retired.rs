@@ -31,7 +31,7 @@ const fn label(phrase: &'static str, instead: &'static str) -> Retired {
 /// What "told" means where it does not mean "reported".
 const APART: &[&str] = &[" apart", " from", " to ", " by its", " so ", " otherwise"];
 
-const RETIRED: [Retired; 40] = [
+const RETIRED: [Retired; 41] = [
     phrase("held back by", "bottleneck, or limited by"),
     but("bound by", &[" default"], "bottleneck"),
     phrase("bound it", "bottleneck"),
@@ -40,6 +40,7 @@ const RETIRED: [Retired; 40] = [
     phrase("that binds", "bottleneck"),
     phrase("would bind", "bottleneck"),
     phrase("share in use", "utilisation"),
+    phrase("clients' nics", "clients' links"),
     label("in use|", "utilisation"),
     label("moved|", "amplification"),
     label("   own", "client ceiling"),

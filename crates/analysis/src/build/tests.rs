@@ -402,6 +402,31 @@ fn full_processors_are_the_machines_limit_only_where_the_target_shares_them() {
 }
 
 #[test]
+fn visits_without_a_reading_of_processors_decide_nothing() {
+    // Three visits of one concurrency; this machine was read in one, in which its processors were 97 % busy.
+    let mut records = records(&[4, 4, 4], |_| 5);
+    records.manifest.target.on_this_machine = true;
+    let begins: Vec<u64> = (0..30).map(|i| i * 100).collect();
+    let ticks = |at_ms: u64| at_ms.clamp(1_400, 2_100);
+    records.readings = readings(0.97, 0);
+    for (reading, at_ms) in records.readings.iter_mut().zip(&begins) {
+        let read_ms = ticks(*at_ms) as f64;
+        (reading.cpus[0].user_ms, reading.cpus[0].idle_ms) = ((read_ms * 0.97) as u64, (read_ms * 0.03) as u64);
+    }
+    let view = build(&records).unwrap();
+    assert_eq!(view.series[0].points.iter().filter(|p| p.machine_busy.is_some()).count(), 1);
+    assert_eq!(limit(&view), Bottleneck::Machine, "{:?}", view.series[0].limit);
+    // Where no visit has one, that is said.
+    records.readings.iter_mut().for_each(|reading| reading.cpus.clear());
+    let view = build(&records).unwrap();
+    let limit = view.series[0].limit.as_ref().unwrap();
+    assert!(limit.claim.contains("or this machine's processors"), "{limit:?}");
+    assert!(limit.evidence.contains("no reading of this machine's processors"), "{limit:?}");
+    records.manifest.target.on_this_machine = false;
+    assert!(!build(&records).unwrap().series[0].limit.as_ref().unwrap().evidence.contains("no reading"));
+}
+
+#[test]
 fn a_nic_at_its_link_speed_is_named() {
     let mut records = records(&[1, 2], |_| 5);
     records.manifest.clients[0].machine.nics =

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use linerate_record::load::Workload;
+use linerate_record::run::Worded;
 use linerate_record::site::Site;
 
 use super::told::RunRemark;
@@ -43,7 +45,7 @@ pub(super) fn rates(visits: &[&Point], nodes: &[String]) -> Vec<(String, f64)> {
 }
 
 /// Requests that failed, were made again or were refused, and where.
-pub(super) fn failures(workload: &str, visits: &[&Point]) -> Option<RunRemark> {
+pub(super) fn failures(workload: &Worded<Workload>, visits: &[&Point]) -> Option<RunRemark> {
     let requests: u64 = visits.iter().map(|point| point.requests + point.error_count()).sum();
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     for (kind, count) in visits.iter().flat_map(|point| point.errors.iter().chain(&point.retries)) {
@@ -56,11 +58,11 @@ pub(super) fn failures(workload: &str, visits: &[&Point]) -> Option<RunRemark> {
     }
     let most = hosts.iter().max_by_key(|(_, count)| **count).filter(|_| visits[0].hosts.len() > 1);
     let most = most.map(|(host, count)| ((*host).to_owned(), *count));
-    (failed > 0).then(|| RunRemark::Failures { workload: workload.to_owned(), requests, failed, kinds, most })
+    (failed > 0).then(|| RunRemark::Failures { workload: workload.clone(), requests, failed, kinds, most })
 }
 
 /// Hosts whose median latency is far above that of the others.
-pub(super) fn late(workload: &str, visits: &[&Point]) -> Vec<RunRemark> {
+pub(super) fn late(workload: &Worded<Workload>, visits: &[&Point]) -> Vec<RunRemark> {
     let Some(longest) = visits.iter().max_by_key(|point| point.measured_ms) else { return Vec::new() };
     let mut medians: Vec<u64> = longest.hosts.iter().map(|host| host.total_p50_ns).collect();
     medians.sort_unstable();
@@ -69,7 +71,7 @@ pub(super) fn late(workload: &str, visits: &[&Point]) -> Vec<RunRemark> {
     };
     let late = |host: &&HostFigures| host.total_p50_ns as f64 > LATE * median as f64;
     let reported = |host: &HostFigures| RunRemark::Late {
-        workload: workload.to_owned(),
+        workload: workload.clone(),
         host: host.host.clone(),
         p50_ns: host.total_p50_ns,
         median_ns: median,

@@ -1,6 +1,7 @@
 //! Runs made by hand, held against a site of four nodes.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::Worded;
 use linerate_record::site::{ClientsOn, Entry, TrafficPolicy};
 
 use super::*;
@@ -100,14 +101,15 @@ fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_error
     let third = Quantity::NodeGet { node: "n3".to_owned() };
     let rates: Vec<f64> = found.figures.iter().filter(|f| f.what == third).map(|f| f.bytes_per_s).collect();
     assert_eq!((found.figures.len(), rates), (5, vec![1e6]));
-    let late = RunRemark::Late { workload: "get".to_owned(), host: "n3:9000".to_owned(), p50_ns: 290, median_ns: 110 };
+    let late =
+        RunRemark::Late { workload: Worded::read("get"), host: "n3:9000".to_owned(), p50_ns: 290, median_ns: 110 };
     assert_eq!(found.remarks, std::slice::from_ref(&late));
     // A few that failed are told first; hosts that are not the nodes give no figures of nodes.
     view.series[0].points[0].errors.insert("503".to_owned(), 1);
     view.series[0].points[0].hosts[1].errors = 1;
     let requests = view.series[0].points[0].requests + 1;
     let failures = RunRemark::Failures {
-        workload: "get".to_owned(),
+        workload: Worded::read("get"),
         requests,
         failed: 1,
         kinds: [("503".to_owned(), 1)].into(),
@@ -129,7 +131,7 @@ fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is
     let found = taken(&view);
     assert!(found.figures.iter().all(|figure| figure.error_share == Some(UNKNOWN_ERROR)), "{:?}", found.figures);
     let no_interval =
-        Caveat::NoInterval { workload: "get".to_owned(), size: "1MiB".to_owned(), error_share: UNKNOWN_ERROR };
+        Caveat::NoInterval { workload: Worded::read("get"), size: "1MiB".to_owned(), error_share: UNKNOWN_ERROR };
     assert_eq!(found.caveats, [no_interval]);
     let stated = of_run(&view, &site(), None, LeastError { share: 0.05, is_stated: true }).unwrap();
     assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
@@ -215,10 +217,12 @@ fn runs_of_another_target_are_refused_whole() {
     let mut many = view.clone();
     many.run.target.hosts = (0..9).map(|n| format!("node{n}:9000")).collect();
     assert!(why(&many).contains("9 hosts, and namespaces"), "{}", why(&many));
-    for (kind, server, own) in
-        [("null", None, "null"), ("embedded", None, "embedded"), ("s3", Some("linerate-null"), "null")]
-    {
-        (view.run.target.kind, view.run.target.server) = (kind.to_owned(), server.map(str::to_owned));
+    for (kind, server, own) in [
+        (TargetKind::Null, None, "null"),
+        (TargetKind::Embedded, None, "embedded"),
+        (TargetKind::S3, Some(NULL), "null"),
+    ] {
+        (view.run.target.kind, view.run.target.server) = (kind.into(), server.map(str::to_owned));
         assert!(why(&view).contains(&format!("linerate's own {own} target")), "{}", why(&view));
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::FindingKind;
+use linerate_record::load::Workload;
+use linerate_record::run::{TargetKind, Worded};
 use linerate_record::units::Bytes;
 
 /// Why a run can be none of a site.
@@ -11,8 +13,8 @@ pub enum NotOfSite {
     /// It loaded a target of linerate's own.
     #[error("it loaded linerate's own {kind} target, which is no part of {site}: name a run with --host of the site")]
     OwnTarget {
-        /// `null` or `embedded`.
-        kind: &'static str,
+        /// Which.
+        kind: TargetKind,
         /// Name of the site.
         site: String,
     },
@@ -70,7 +72,7 @@ pub enum NoEvidence {
 #[error("{workload} of {size}: {why}")]
 pub struct LeftOut {
     /// `get` or `put`.
-    pub workload: String,
+    pub workload: Worded<Workload>,
     /// Object size, as asked.
     pub size: String,
     /// Why.
@@ -161,7 +163,7 @@ pub enum Caveat {
     /// A figure has no interval, and is taken to have a wide error.
     NoInterval {
         /// `get` or `put`.
-        workload: String,
+        workload: Worded<Workload>,
         /// Object size, as asked.
         size: String,
         /// The relative standard error that it is taken to have.
@@ -175,7 +177,7 @@ pub enum RunRemark {
     /// Attempts failed.
     Failures {
         /// `get` or `put`.
-        workload: String,
+        workload: Worded<Workload>,
         /// Requests that ended, well or not.
         requests: u64,
         /// Attempts that failed.
@@ -188,7 +190,7 @@ pub enum RunRemark {
     /// A host's median latency is far above that of the others.
     Late {
         /// `get` or `put`.
-        workload: String,
+        workload: Worded<Workload>,
         /// `host:port`.
         host: String,
         /// Its median time to last byte.

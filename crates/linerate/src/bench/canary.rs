@@ -166,7 +166,7 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
         range_bytes: None,
         verify: false,
         until: Until::Written(1),
-        rate: None,
+        cap: None,
         interval_ns: INTERVAL_NS,
     }
 }

@@ -238,15 +238,15 @@ fn delete_set(
                 (id, size_of(&written.sizes, setup.session.seed, id))
             })
             .collect();
+        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
         bucket.delete(&ids)?;
         deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.until));
-        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
         seq = end;
     }
     Ok(())
 }
 
-/// So many deletions in one call at the most, and so long after each of them. A cap on requests holds for deletions
+/// So many deletions in one call at the most, and so long for each of them. A cap on requests holds for deletions
 /// too: a call of a thousand keys costs a target a thousand deletions. The rate of an open loop is no cap: it is what a
 /// point asks for.
 pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {

@@ -260,7 +260,7 @@ fn ceilings_of(
             let spec = PointSpec { workload: work.workload.clone().into(), size, concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
-            let plan = PointPlan { verify: false, rate: None, error_limit: None, listed: 0, ..plan };
+            let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
             let rule = CEILING.rule(concurrency);
             let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
             recorded?;
@@ -332,7 +332,7 @@ fn plan(
         range_bytes: load.bodies.range_bytes,
         verify: load.bodies.verify,
         until: Until::Intervals(timing.all),
-        rate: load.max_rate,
+        cap: setup.cap.clone(),
         interval_ns: timing.interval_ms * 1_000_000,
     }
 }
@@ -431,11 +431,11 @@ impl SeriesRun<'_> {
         let write_set = objects.new_set();
         let arrivals = self.setup.arrivals(rate_per_s, recorder.next_point);
         let plan = plan(self.setup, self.workload, self.sizes, concurrency, timing, source);
-        let rate = plan.rate.filter(|_| arrivals.is_none());
+        let cap = plan.cap.clone().filter(|_| arrivals.is_none());
         // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
         let fixed = plan.listed > 0 && !self.workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
-        let plan = PointPlan { write_set, arrivals, rate, listed_most, ..plan };
+        let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
         let (workload, size) = (self.workload.clone().into(), self.size.to_owned());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));

@@ -24,6 +24,7 @@ use linerate_record::units::Bytes;
 use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
 use linerate_wire::clock::Clock;
+use linerate_wire::pace::Cap;
 use linerate_wire::patience::Heed;
 use linerate_wire::tls::{Negotiated, Trust};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -69,6 +70,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) clock: Clock,
     pub(crate) timing: Timing,
     pub(crate) threads: u32,
+    /// `--max-rate`, over the whole run.
+    pub(crate) cap: Option<Arc<Cap>>,
     pub(crate) folder: PathBuf,
     pub(crate) existing: Arc<Vec<Existing>>,
     pub(crate) target_pid: Option<u32>,
@@ -125,6 +128,7 @@ impl<'a> Setup<'a> {
             metrics: metrics.map(Arc::new),
             target_pid: load.endpoint.pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: load.threads.unwrap_or_else(processors),
+            cap: load.max_rate.map(|rate| Arc::new(Cap::new(rate))),
             clock: Clock::start(),
             existing: Arc::default(),
             signalled: Arc::default(),

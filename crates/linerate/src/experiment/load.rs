@@ -377,6 +377,9 @@ mod tests {
 
     #[test]
     fn a_process_that_goes_on_too_long_is_ended_with_what_it_started() {
+        // A job in the background of a shell begins with SIGINT ignored, and hands that on to what it starts. With a
+        // handler, as every experiment has one, what it starts has the default.
+        signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let ended = shell("echo done >&2; exit 3", &log, &AtomicBool::new(false)).unwrap();

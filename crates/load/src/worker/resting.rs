@@ -4,6 +4,7 @@
 use linerate_wire::rest::{Rests, Why};
 
 use super::Worker;
+use super::starting::Next;
 
 /// For how long slots rested, in nanoseconds, added up over slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,10 +56,10 @@ impl Worker<'_> {
             return;
         }
         // A request that is made again waits in its slot.
-        let again = self.retries.waiting().count() as u64;
+        let again = self.retries.waiting().count() as u64 + u64::from(self.next_keeps_its_slot());
         let open = if self.has_work() { u64::from(self.open_slots) } else { 0 };
         let slots = self.open_loop.as_ref().map_or(open, |open_loop| open.min(open_loop.waiting(now_ns, open)));
-        let from_ns = if self.open_loop.is_some() { 0 } else { self.pace.free_at_ns() };
+        let from_ns = self.next.as_ref().map_or(0, Next::at_ns);
         self.resting.count(&self.rests, again + slots, from_ns, now_ns);
     }
 }

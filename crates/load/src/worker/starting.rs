@@ -3,6 +3,7 @@
 use linerate_record::load::HostSelect;
 use linerate_record::run::Op;
 use linerate_wire::arrivals::OpenLoopThread;
+use linerate_wire::pace::Turn;
 
 use super::Worker;
 use crate::ask::{Ask, Subject};
@@ -10,10 +11,57 @@ use crate::choice::Chosen;
 use crate::connection::Exchange;
 use crate::retry::Since;
 
+/// What is chosen to be started next. It waits for its turn where there is a cap.
+pub(super) struct Next {
+    what: What,
+    turn: Turn,
+}
+
+impl Next {
+    /// When its turn comes.
+    pub(super) const fn at_ns(&self) -> u64 {
+        self.turn.at_ns
+    }
+}
+
+enum What {
+    /// A request that failed: it kept its slot.
+    Again(Ask, Since),
+    /// A call of an upload that is under way.
+    Call(Ask),
+    /// The first of an object, or of a listing.
+    First(Chosen),
+}
+
+impl What {
+    /// Body bytes that a cap counts.
+    fn bytes(&self) -> u64 {
+        match *self {
+            What::Again(ask, _) | What::Call(ask) => ask.size_bytes(),
+            What::First(Chosen { op, subject, range }) => Ask { op, subject, range, host: 0, call: None }.size_bytes(),
+        }
+    }
+
+    const fn keeps_its_slot(&self) -> bool {
+        matches!(self, What::Again(..))
+    }
+}
+
 impl Worker<'_> {
-    /// When the next request may start, or is due: now, or an instant to come.
-    pub(super) fn due_at_ns(&self) -> u64 {
-        self.open_loop.as_ref().map_or_else(|| self.pace.free_at_ns(), OpenLoopThread::due_at_ns)
+    /// When the next request may start: now, or an instant to come; `None` while there is none.
+    pub(super) fn next_at_ns(&self) -> Option<u64> {
+        let has_slot = self.open_slots > 0;
+        match &self.next {
+            Some(next) => Some(next.turn.at_ns),
+            None if !self.retries.is_empty() || (has_slot && self.uploads.is_ready()) => Some(0),
+            None if has_slot && !self.exhausted => Some(self.open_loop.as_ref().map_or(0, OpenLoopThread::due_at_ns)),
+            None => None,
+        }
+    }
+
+    /// Whether what is to be started next is made again, in the slot that it kept.
+    pub(super) fn next_keeps_its_slot(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.what.keeps_its_slot())
     }
 
     pub(super) fn start_open_slots(&mut self, now_ns: u64) {
@@ -22,36 +70,65 @@ impl Worker<'_> {
         }
         self.count_rest(now_ns);
         while self.rests.resume_at_ns() <= now_ns
-            && let Some((ask, since)) = self.retries.next()
+            && let Some(next) = self.take_next(now_ns)
         {
-            let host = self.pick_host(now_ns);
-            self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
+            self.start(next.what, now_ns);
         }
-        // An upload under way goes first: what it asks for was due with its object.
-        while self.open_slots > 0
-            && self.rests.resume_at_ns().max(self.pace.free_at_ns()) <= now_ns
-            && let Some(ask) = self.uploads.next()
-        {
-            self.start(ask, Since::starting(now_ns, None), now_ns);
-        }
-        while self.open_slots > 0
-            && !self.exhausted
-            && self.rests.resume_at_ns() <= now_ns
-            && self.due_at_ns() <= now_ns
-        {
-            self.start_one(now_ns);
-        }
-        if self.open_loop.is_none() && self.pace.free_at_ns() > now_ns && self.has_work() {
-            self.held_back = self.held_back.max(self.open_slots);
+        if let Some(next) = self.next.as_ref().filter(|next| next.turn.at_ns > now_ns) {
+            self.held_back = self.held_back.max(self.open_slots + u32::from(next.what.keeps_its_slot()));
         }
     }
 
-    fn start_one(&mut self, now_ns: u64) {
+    /// What is to be started now.
+    fn take_next(&mut self, now_ns: u64) -> Option<Next> {
+        if self.next.is_none() {
+            let what = self.choose(now_ns)?;
+            let turn = self.given.plan.cap.as_ref().map_or(Turn::FREE, |cap| cap.take(now_ns, what.bytes()));
+            self.next = Some(Next { what, turn });
+        }
+        self.next.take_if(|next| next.turn.at_ns <= now_ns)
+    }
+
+    fn choose(&mut self, now_ns: u64) -> Option<What> {
+        if let Some((ask, since)) = self.retries.next() {
+            return Some(What::Again(ask, since));
+        }
+        if self.open_slots == 0 {
+            return None;
+        }
+        // An upload under way goes first: what it asks for was due with its object.
+        if let Some(ask) = self.uploads.next() {
+            return Some(What::Call(ask));
+        }
+        let is_due = self.open_loop.as_ref().is_none_or(|open_loop| open_loop.due_at_ns() <= now_ns);
+        if self.exhausted || !is_due {
+            return None;
+        }
+        let chosen = self.choice.next();
+        self.exhausted = chosen.is_none();
+        chosen.map(What::First)
+    }
+
+    /// Leaves to others what was to be started and is not, now that the point is over.
+    pub(super) fn give_back_turn(&mut self) {
+        if let (Some(next), Some(cap)) = (self.next.take(), &self.given.plan.cap) {
+            cap.give_back(next.turn);
+        }
+    }
+
+    fn start(&mut self, what: What, now_ns: u64) {
+        match what {
+            What::Again(ask, since) => {
+                let host = self.pick_host(now_ns);
+                self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
+            }
+            What::Call(ask) => self.start_in_slot(ask, Since::starting(now_ns, None), now_ns),
+            What::First(chosen) => self.start_first(chosen, now_ns),
+        }
+    }
+
+    fn start_first(&mut self, Chosen { op, subject, range }: Chosen, now_ns: u64) {
         let host = self.pick_host(now_ns) as u32;
-        let Some(Chosen { op, subject, range }) = self.choice.next() else {
-            self.exhausted = true;
-            return;
-        };
         let (mut now_ns, mut intended_ns) = (now_ns, None);
         if let Some(open_loop) = &mut self.open_loop {
             // Of several that are due together, each starts a little later than the one before.
@@ -63,12 +140,11 @@ impl Worker<'_> {
             (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, since),
             _ => Ask { op, subject, range, host, call: None },
         };
-        self.start(ask, since, now_ns);
+        self.start_in_slot(ask, since, now_ns);
     }
 
     /// Takes a slot for a request.
-    fn start(&mut self, ask: Ask, since: Since, now_ns: u64) {
-        self.pace.spend(now_ns, ask.size_bytes());
+    fn start_in_slot(&mut self, ask: Ask, since: Since, now_ns: u64) {
         self.open_slots -= 1;
         self.in_flight += 1;
         self.send(ask.host as usize, ask, since, now_ns);

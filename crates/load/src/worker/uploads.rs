@@ -10,7 +10,7 @@ use crate::failure::Failure;
 impl Worker<'_> {
     /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
     pub(super) fn has_work(&self) -> bool {
-        !self.exhausted || self.uploads.is_ready()
+        self.next.is_some() || !self.exhausted || self.uploads.is_ready()
     }
 
     /// Counts body bytes of a part for its upload too.

@@ -53,7 +53,7 @@ pub(crate) fn plan(op: Op, size_bytes: u64) -> PointPlan {
         range_bytes: None,
         verify: false,
         until: Until::Intervals(600),
-        rate: None,
+        cap: None,
         interval_ns: 50_000_000,
     }
 }

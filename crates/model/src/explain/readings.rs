@@ -30,7 +30,7 @@ pub(super) enum ReadingId {
     DriveUse,
     /// How busy processors are.
     CpuUse,
-    /// How busy clients' NICs are.
+    /// How busy clients' links are.
     ClientBytes,
     /// How busy uplinks of racks are.
     RackUplinks,

@@ -1,7 +1,8 @@
-//! Ten lines that answer: what the site can do, what binds, and what is the matter.
+//! Ten lines that answer: what the site can do, what the bottleneck is, which goals it misses and what is lost for
+//! certain. Everything else is behind `--why`.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{FailedPart, Plan, WorkPlan};
+use linerate_record::plan::{Plan, PlanFinding, PlanFindingKind, WorkPlan};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::{ink, scaling, sizing_lines};
@@ -10,7 +11,7 @@ use crate::terminal::{TextStyle, hanging, hanging_in};
 use crate::words::{self, model};
 
 /// Warnings in a line each, less those that are serious, all of which are shown; the others are counted.
-const FINDINGS_SHOWN: usize = 4;
+const FINDINGS_SHOWN: usize = 2;
 /// Columns before what a line says.
 const LEAD: usize = 10;
 
@@ -21,7 +22,8 @@ pub(super) fn text(plan: &Plan, look: TextStyle) -> String {
     for work in &plan.works {
         text.push_str(&work_lines(plan, work, look));
     }
-    let layout = format!("{}; {}", model::layout(&plan.layout, site.engine.protection), model::usable(&plan.layout));
+    let (cut, usable) = (model::layout(&plan.layout, site.engine.protection), model::usable_in_brief(&plan.layout));
+    let layout = format!("{cut}; {usable}");
     text.push_str(&hanging(" layout", LEAD, &layout, look));
     let (reads, writes) = (&plan.layout.read_tolerance, &plan.layout.write_tolerance);
     let survives = if reads == writes {
@@ -30,9 +32,6 @@ pub(super) fn text(plan: &Plan, look: TextStyle) -> String {
         format!("failures tolerated: {} for reads; {} for writes", model::tolerance(reads), model::tolerance(writes))
     };
     text.push_str(&hanging("", LEAD, &survives, look));
-    if let Some(node) = plan.rebuild.iter().find(|rebuild| rebuild.lost == FailedPart::Node) {
-        text.push_str(&hanging(" rebuild", LEAD, &model::rebuild(node), look));
-    }
     text.push_str(&goals(plan, look));
     for finding in shown(plan) {
         let lead = format!(" {}", words::severity(finding.severity));
@@ -45,7 +44,7 @@ pub(super) fn text(plan: &Plan, look: TextStyle) -> String {
     text + &hanging(" --why", LEAD, &rest(plan), look)
 }
 
-/// What it can do and what binds; then what would bind next, what that takes, and what is left with a node down.
+/// What it can do and what the bottleneck is; then the concurrency that it takes, and what is left with a node down.
 fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
     let label = model::work(&work.work);
     let Some(binds) = work.ceilings.first() else {
@@ -62,48 +61,88 @@ fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
     if let Some(degraded) = work.degraded_bytes_per_s {
         facts.push(format!("a node down: {}", bytes_per_s_iec(degraded)));
     }
-    if let Some(next) = work.ceilings.get(1) {
-        facts.push(format!("next {} ({})", bytes_per_s_iec(next.limit_bytes_per_s), model::ceiling(next, &plan.site)));
-    }
     text.push_str(&hanging("", 3, &facts.join("; "), look));
     text
 }
 
-/// Goals that no ceiling forbids, with what they are of it. The others are findings.
+/// Goals that are missed, and those that no ceiling forbids, with what they are of it.
 fn goals(plan: &Plan, look: TextStyle) -> String {
-    let mut reached = Vec::new();
+    let (mut reached, mut missed) = (Vec::new(), Vec::new());
     for work in &plan.works {
-        if let Some(goal) = work.goal.filter(|goal| goal.within_reach) {
-            let (name, share) = (model::work_alone(&work.work), words::percent(goal.ceiling_share));
-            reached.push(format!("{name} {} ({share} of the ceiling)", bytes_per_s_iec(goal.bytes_per_s)));
+        let Some(goal) = work.goal else { continue };
+        let told = format!("{} {}", model::work_alone(&work.work), bytes_per_s_iec(goal.bytes_per_s));
+        if goal.within_reach {
+            reached.push(format!("{told} ({} of the ceiling)", words::percent(goal.ceiling_share)));
+        } else {
+            missed.push(told);
         }
     }
-    if let Some(goal) = plan.site.goals.usable_bytes.filter(|_| plan.layout.goal_within_reach == Some(true)) {
-        reached.push(format!("usable {}", model::capacity_bytes(goal)));
+    if let Some(goal) = plan.site.goals.usable_bytes {
+        let told = format!("usable {}", model::capacity_bytes(goal));
+        match plan.layout.goal_within_reach {
+            Some(true) => reached.push(told),
+            Some(false) => missed.push(told),
+            None => {}
+        }
     }
-    if reached.is_empty() {
-        return String::new();
+    missed.extend(slow(plan).map(|p99| format!("p99 {p99}")));
+    let mut text = String::new();
+    if !missed.is_empty() {
+        text.push_str(&hanging_in(Ink::Red, " goals", LEAD, &format!("out of reach: {}", missed.join(", ")), look));
     }
-    hanging(" goals", LEAD, &format!("within reach: {}", reached.join("; ")), look)
+    if !reached.is_empty() {
+        let lead = if missed.is_empty() { " goals" } else { "" };
+        text.push_str(&hanging(lead, LEAD, &format!("within reach: {}", reached.join(", ")), look));
+    }
+    text
 }
 
-/// The most severe that are more than notes.
-fn shown(plan: &Plan) -> impl Iterator<Item = &linerate_record::plan::PlanFinding> {
-    let of_note = plan.findings.iter().filter(|finding| finding.severity > Severity::Note).enumerate();
+/// The goal of a latency that some works miss: `100 ms of GET and PUT`.
+fn slow(plan: &Plan) -> Option<String> {
+    let all: Vec<(&str, &str)> = plan.findings.iter().filter_map(p99_out_of_reach).collect();
+    let (goal, _) = all.first()?;
+    Some(format!("{goal} of {}", all.iter().map(|(_, work)| *work).collect::<Vec<_>>().join(" and ")))
+}
+
+/// The latency and the work, where a finding says that this goal is out of reach.
+fn p99_out_of_reach(finding: &PlanFinding) -> Option<(&str, &str)> {
+    let goal = finding.claim.strip_prefix("the goal of ")?.strip_suffix(" is out of reach")?;
+    goal.split_once(" for the 99th percentile of ")
+}
+
+/// Whether the line of goals has said it.
+fn is_told(plan: &Plan, finding: &PlanFinding) -> bool {
+    let is_of_goals = finding.kind == PlanFindingKind::GoalMissed && finding.severity == Severity::Serious;
+    let is_of = |text: &str| finding.claim.contains(text);
+    let of_work = |work: &WorkPlan| {
+        let rate = work.goal.filter(|goal| !goal.within_reach).map(|goal| bytes_per_s_iec(goal.bytes_per_s));
+        rate.is_some_and(|rate| is_of(&format!("the goal of {rate} for ")))
+    };
+    is_of_goals
+        && (p99_out_of_reach(finding).is_some()
+            || plan.works.iter().any(of_work)
+            || (plan.layout.goal_within_reach == Some(false) && is_of(" usable is out of reach")))
+}
+
+/// The most severe that are more than notes, and are not told as goals.
+fn shown(plan: &Plan) -> impl Iterator<Item = &PlanFinding> {
+    let of_note = plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(plan, one)).enumerate();
     let shown = of_note.filter(|(place, finding)| finding.severity == Severity::Serious || *place < FINDINGS_SHOWN);
     shown.map(|(_, finding)| finding)
 }
 
 /// Where the rest is, and how much.
 fn rest(plan: &Plan) -> String {
-    let mut parts = vec!["all ceilings, formulas, bonds, layouts".to_owned()];
-    if let Some(more) = plan.findings.len().checked_sub(shown(plan).count()).filter(|&more| more > 0) {
+    let mut parts = Vec::new();
+    let told = plan.findings.iter().filter(|finding| is_told(plan, finding)).count() + shown(plan).count();
+    if let Some(more) = plan.findings.len().checked_sub(told).filter(|&more| more > 0) {
         parts.push(words::plural(more as u64, "more finding"));
     }
     if !plan.site.assumed.is_empty() {
-        let values = words::plural(plan.site.assumed.len() as u64, "value");
         let star = plan.works.iter().filter_map(|work| work.ceilings.first()).any(model::rests_on_assumed);
-        parts.push(format!("{values} that nobody stated{}", if star { " (*)" } else { "" }));
+        let values = words::plural(plan.site.assumed.len() as u64, "assumed value");
+        parts.push(format!("{values}{}", if star { " (*)" } else { "" }));
     }
-    format!("{}; --format html makes a page", parts.join(", "))
+    parts.push("every ceiling, rebuild, layouts".to_owned());
+    parts.join(", ")
 }

@@ -235,13 +235,21 @@ pub(crate) fn layout(layout: &LayoutPlan, protection: Protection) -> String {
 
 /// What a layout leaves of the drives, and for how long.
 pub(crate) fn usable(layout: &LayoutPlan) -> String {
-    let years = match layout.years_to_full {
+    let (usable, raw) = (capacity_bytes(layout.usable_bytes), bytes_iec(layout.raw_bytes as f64));
+    format!("{usable} usable, {} of {raw}{}", percent(layout.usable_share), full_in(layout))
+}
+
+/// The same without the drives.
+pub(crate) fn usable_in_brief(layout: &LayoutPlan) -> String {
+    format!("{} usable{}", capacity_bytes(layout.usable_bytes), full_in(layout))
+}
+
+fn full_in(layout: &LayoutPlan) -> String {
+    match layout.years_to_full {
         Some(years) if years <= 0.0 => "; what is stored does not fit".to_owned(),
         Some(years) => format!("; full in {years:.1} years"),
         None => String::new(),
-    };
-    let (usable, raw) = (capacity_bytes(layout.usable_bytes), bytes_iec(layout.raw_bytes as f64));
-    format!("{usable} usable, {} of {raw}{years}", percent(layout.usable_share))
+    }
 }
 
 /// `any 4 drives, 1 node, no rack`.

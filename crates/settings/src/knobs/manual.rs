@@ -139,9 +139,9 @@ Advice is a function of the machine and the site: pages give reasons, and what i
 
 <a id=\"example\"></a>
 
-The node of the example has nothing set, 64 processors on two sockets, 256 GiB, a bond of two ports of 25 Gb/s, four
-NVMe drives with XFS, and Linux 6.8. It is one of eight of MinIO, for 64 clients of 256 connections each and objects of
-64 MiB, over IPv4 with an MTU of 1500.
+The node of the example has nothing set, 64 processors on two sockets, 256 GiB, a bond of two ports of 25 Gb/s, a
+port of 1 Gb/s beside it (51 Gb/s together), four NVMe drives with XFS, and Linux 6.8. It is one of eight of MinIO, for
+64 clients of 256 connections each and objects of 64 MiB, over IPv4 with an MTU of 1500.
 
 Scope and time matter more than value. A pod's network namespace starts from the kernel's defaults for most of `net.*`,
 whatever the host says; a few are copied from the initial namespace when the pod's is made; the rest are one for the
@@ -209,6 +209,21 @@ mod tests {
         }
         assert!(page(Layer::Vm).contains("| advised | `524288` on the node"), "vm.max_map_count");
         assert!(page(Layer::Limits).contains("| advised | nothing: it is told, and left alone |"), "limits.memlock");
+    }
+
+    #[test]
+    fn the_index_describes_each_port_of_the_examples_node() {
+        let pages = pages();
+        let index = pages.iter().find(|(name, _)| name == "README.md").expect("an index").1.replace('\n', " ");
+        let snapshot = example::machine();
+        let of = |bits_per_s: u64| {
+            let ports = snapshot.machine.nics.iter().filter(|nic| nic.over.is_empty());
+            ports.filter(|nic| nic.speed_bits_per_s == Some(bits_per_s)).count()
+        };
+        assert_eq!((of(25_000_000_000), of(1_000_000_000)), (2, 1));
+        let all_gb = facts::node_bits_per_s(&snapshot, &example::site()) / 1e9;
+        let expected = format!("two ports of 25 Gb/s, a port of 1 Gb/s beside it ({all_gb} Gb/s together)");
+        assert!(index.contains(&expected), "{expected:?} in {index}");
     }
 
     #[test]

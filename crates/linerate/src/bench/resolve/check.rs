@@ -7,9 +7,9 @@ use linerate_load::multipart::{PART_BYTES_MIN, PARTS_MAX, Parts};
 use linerate_load::naming::{check_bucket, check_old_bucket, check_prefix, check_region, reserved};
 use linerate_record::load::sizes::PUT_BYTES_MAX;
 use linerate_record::load::stops::CANARY_PER_S;
-use linerate_record::load::{Load, OwnTarget, Payload, Server, Unique, Write};
+use linerate_record::load::{Levels, Load, OwnTarget, Payload, Server, Unique, Write};
 use linerate_record::run::Op;
-use linerate_record::units::{Bytes, bytes_iec};
+use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
 
 use super::work::too_many;
@@ -141,7 +141,7 @@ pub(super) fn of_work(load: &Load) -> Vec<Failure> {
     let writes = load.work.iter().any(|work| !work.workload.ops().all(only_reads) || work.workload.is_mixed());
     let reads_only = || Failure::usage("--list-existing only reads: use it with --op get, stat or list");
     let existing = if load.objects.list_existing && writes { Err(reads_only()) } else { Ok(()) };
-    [existing, parts(load), hashed(load), ranges(load)].into_iter().filter_map(Result::err).collect()
+    [existing, parts(load), hashed(load), ranges(load), capped(load)].into_iter().filter_map(Result::err).collect()
 }
 
 /// What no flag can ask for: the parser of flags has told it already.
@@ -225,6 +225,41 @@ fn ranges(load: &Load) -> Result<(), Failure> {
         Bytes(range),
         shorter.join(", ")
     )))
+}
+
+/// A cap that lets no request start in the time of a point.
+fn capped(load: &Load) -> Result<(), Failure> {
+    let is_cap = matches!(load.levels, Levels::Given(_) | Levels::Searched { .. });
+    let Some(rate) = load.max_rate.filter(|_| is_cap && !load.objects.list_existing) else { return Ok(()) };
+    let time_s = (load.time.duration_ns + load.time.warmup_ns.0.unwrap_or_default()) as f64 / 1e9;
+    let too_slow = || format!("--max-rate {rate} lets nothing be measured");
+    let (allowed, most) = match rate {
+        Rate::Requests(per_s) if per_s * time_s < 1.0 => {
+            return Err(Failure::usage(format!(
+                "{} in {time_s} s: give --duration {:.0}s or more, or a higher rate",
+                too_slow(),
+                (1.0 / per_s).ceil()
+            )));
+        }
+        Rate::Requests(_) => return Ok(()),
+        Rate::Bytes(per_s) => (per_s * time_s, load.bodies.part_bytes),
+    };
+    for work in load.work.iter().filter(|work| work.workload.ops().any(Op::moves_bodies)) {
+        let ranges = load.bodies.range_bytes.filter(|_| work.workload.ops().all(|op| op == Op::Get));
+        let parts = work.workload.ops().all(|op| op == Op::Multipart).then_some(most);
+        for sizes in &work.sizes {
+            let bytes = ranges.or(parts).map_or(sizes.mean(), |bytes| sizes.mean().min(bytes as f64));
+            if bytes > allowed {
+                return Err(Failure::usage(format!(
+                    "{}: one body of {} takes more than the {time_s} s of a point; give a higher rate, a longer \
+                     --duration or smaller objects",
+                    too_slow(),
+                    bytes_iec(bytes)
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Bodies with words of their own all over that are hashed whole are short, or it is an error.

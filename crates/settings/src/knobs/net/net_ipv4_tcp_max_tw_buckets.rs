@@ -5,6 +5,14 @@ use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
 
+/// How often a connection is closed and made anew in the minute of TIME_WAIT: chosen, for clients that keep theirs for
+/// some seconds.
+const CLOSED_IN_A_MINUTE: u64 = 8;
+/// The kernel's default on large machines.
+const LEAST: u64 = 131_072;
+/// 512 MiB of entries.
+const MOST: u64 = 2 << 20;
+
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
         id: "net.ipv4.tcp_max_tw_buckets",
@@ -18,8 +26,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
             ones",
         summary: "Connections in TIME_WAIT that a namespace may have; beyond it they are dropped at once.",
         why: "Source 003 says 2000000, from 16384 on its virtual machine. Dropping TIME_WAIT early is legal and \
-            logged. S3 clients keep connections; what a node needs is those that close in a minute: each of its \
-            connections, eight times, no less than 131072. An entry takes 256 bytes.",
+            logged. S3 clients keep connections. A closed one waits for a minute: advised is room for eight times the \
+            connections of a node, as if each were closed every 7.5 seconds, and no less than 131072. An entry takes \
+            256 bytes.",
         relieves: "nothing but log lines, until old segments reach a new connection",
         risk: "256 bytes for each.",
         sources: &[
@@ -36,6 +45,40 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
-    let wanted = (8 * facts::connections(site)).next_power_of_two().clamp(131_072, 2 << 20);
-    facts::at_least(snapshot, place, wanted, "every connection of a node, eight times in a minute")
+    let connections = facts::connections(site);
+    let closed = connections.saturating_mul(CLOSED_IN_A_MINUTE);
+    let power = closed.checked_next_power_of_two().unwrap_or(MOST);
+    let wanted = power.clamp(LEAST, MOST);
+    let bound = match power {
+        ..LEAST => format!("that is below {LEAST}, the kernel's default on large machines, which is enough"),
+        LEAST..=MOST => format!("as a power of two {power}"),
+        _ => format!("no more than {MOST} is advised"),
+    };
+    let why = format!(
+        "a closed connection waits for a minute; {connections} connections of a node, each closed and made anew \
+         {CLOSED_IN_A_MINUTE} times in that minute, leave {closed}; {bound}"
+    );
+    facts::at_least(snapshot, place, wanted, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::example;
+
+    #[test]
+    fn the_reason_has_every_figure_that_leads_to_the_value() {
+        // Per client, connections, and what is said of them on eight nodes with 7 × 32 connections among them.
+        for (per_client, value, parts) in [
+            (256, "131072", &["2272 connections", "leave 18176", "that is below 131072"][..]),
+            (4_096, "524288", &["32992 connections", "leave 263936", "as a power of two 524288"]),
+            (1 << 20, "2097152", &["no more than 2097152"]),
+        ] {
+            let mut site = example::site();
+            site.clients.connections = per_client;
+            let advice = advise(&example::machine(), &site, &example::place_of(&ROW, None)).unwrap();
+            assert!(parts.iter().all(|part| advice.why.contains(part)), "{per_client}: {}", advice.why);
+            assert_eq!(advice.value.to_string(), value, "{per_client}: {}", advice.why);
+        }
+    }
 }
