@@ -24,6 +24,8 @@ pub(super) enum Client {
     /// As by default: requests and their bodies are signed.
     Linerate,
     LinerateUnsigned,
+    /// Another build of linerate, such as that of an earlier tree.
+    Before,
     Bare,
     Wrk,
     Warp,
@@ -57,9 +59,10 @@ pub(super) struct Measure {
 }
 
 impl Client {
-    pub(super) const ALL: [Client; 8] = [
+    pub(super) const ALL: [Client; 9] = [
         Client::Linerate,
         Client::LinerateUnsigned,
+        Client::Before,
         Client::Bare,
         Client::Wrk,
         Client::Warp,
@@ -72,6 +75,7 @@ impl Client {
         match self {
             Client::Linerate => "linerate",
             Client::LinerateUnsigned => "linerate, payload unsigned",
+            Client::Before => "linerate before",
             Client::Bare => "bareloop",
             Client::Wrk => "wrk",
             Client::Warp => "warp",
@@ -112,8 +116,8 @@ impl Measure {
 /// The command line of a client; keys are in its environment alone.
 pub(super) fn command(client: Client, run: &Run<'_>) -> Command {
     match client {
-        Client::Linerate => linerate_command(run, "signed"),
-        Client::LinerateUnsigned => linerate_command(run, "unsigned"),
+        Client::Linerate | Client::Before => linerate_command(client, run, "signed"),
+        Client::LinerateUnsigned => linerate_command(client, run, "unsigned"),
         Client::Bare => bare_command(run),
         Client::Wrk => wrk_command(run),
         Client::Warp => warp_command(run),
@@ -129,14 +133,14 @@ pub(super) fn command(client: Client, run: &Run<'_>) -> Command {
 
 /// Runs a client and reads its measure.
 pub(super) fn measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure> {
-    if matches!(client, Client::Linerate | Client::LinerateUnsigned) {
+    if matches!(client, Client::Linerate | Client::LinerateUnsigned | Client::Before) {
         // It refuses to write into the run of before, and says itself what was left of it.
         let _ = fs::remove_dir_all(run.scratch.join("linerate"));
     }
     let limit = Duration::from_secs(run.seconds) + ALLOWANCE;
     let watched = watch(&mut command(client, run), run.server_pid, run.scratch, limit)?;
     match client {
-        Client::Linerate | Client::LinerateUnsigned => linerate_measure(run),
+        Client::Linerate | Client::LinerateUnsigned | Client::Before => linerate_measure(client, run),
         Client::Bare => bare_measure(run, &watched),
         Client::Wrk => wrk_measure(run, &watched),
         Client::Warp | Client::WarpUnsigned => warp_measure(run, &watched),
@@ -144,8 +148,14 @@ pub(super) fn measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure>
     }
 }
 
-fn linerate_command(run: &Run<'_>, payload: &str) -> Command {
-    let mut command = Command::new(&run.programs.linerate);
+/// The program of a client that is linerate.
+fn linerate<'a>(client: Client, programs: &'a Programs) -> &'a Path {
+    let before = programs.before.as_deref().filter(|_| client == Client::Before);
+    before.unwrap_or(&programs.linerate)
+}
+
+fn linerate_command(client: Client, run: &Run<'_>, payload: &str) -> Command {
+    let mut command = Command::new(linerate(client, run.programs));
     command.args(["bench", "--op", run.op(), "--payload", payload, "--no-ceiling", "--quiet"]);
     command.args(["--host", &run.addr.to_string(), "--bucket", SCRATCH_BUCKET]);
     command.args(["--obj.size", &run.size(), "--objects", &run.objects.to_string()]);
@@ -226,9 +236,10 @@ impl Run<'_> {
 }
 
 /// linerate's own report of its one point: its window leaves out preparation and warm-up.
-fn linerate_measure(run: &Run<'_>) -> Result<Measure, Failure> {
+fn linerate_measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure> {
     let folder = run.scratch.join("linerate").display().to_string();
-    let report = output(&run.programs.linerate.display().to_string(), &["report", &folder, "--format", "json"])?;
+    let report =
+        output(&linerate(client, run.programs).display().to_string(), &["report", &folder, "--format", "json"])?;
     let view: Value = serde_json::from_str(&report)?;
     let point = &view["series"][0]["points"][0];
     if point["errors"].as_object().is_some_and(|errors| !errors.is_empty()) {

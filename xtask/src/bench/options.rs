@@ -22,7 +22,8 @@ pub(super) const USAGE: &str =
   --out DIR     where results go (runs/bench-<date>)
   --data DIR    where MinIO's folders go (/dev/shm where it has room, else the temporary folder)
   --only WORDS  only cells whose name contains WORDS, such as 'MinIO GET' or '4 KiB'
-MINIO=path names the server, else it is sought on PATH and in target/servers; WARP=path adds warp.";
+MINIO=path names the server, else it is sought on PATH and in target/servers; WARP=path adds warp,
+BEFORE=path another build of linerate, such as that of an earlier tree.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum TargetKind {

@@ -13,6 +13,8 @@ use super::options::{Cell, Op, Options, TargetKind};
 pub(super) struct Programs {
     pub(super) root: PathBuf,
     pub(super) linerate: PathBuf,
+    /// Another build of it.
+    pub(super) before: Option<PathBuf>,
     pub(super) bareloop: PathBuf,
     pub(super) minio: PathBuf,
     pub(super) wrk: Option<PathBuf>,
@@ -49,6 +51,7 @@ impl Programs {
         Ok(Programs {
             root,
             linerate: built.join("linerate"),
+            before: sought("BEFORE")?,
             bareloop: built.join("bareloop"),
             minio,
             wrk,
@@ -61,6 +64,7 @@ impl Programs {
     /// The clients that can be run in a cell.
     pub(super) fn clients(&self, cell: Cell) -> Vec<Client> {
         let mut clients = vec![Client::Linerate];
+        clients.extend(self.before.is_some().then_some(Client::Before));
         if cell.target == TargetKind::NullTls {
             if self.openssl.is_some() {
                 clients.push(Client::Cipher);

@@ -95,6 +95,7 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
         lines.push(line(client.name(), cells, |cell| spread(&costs(cell), |cost| cell.digits(cost))));
     }
     for (above, below) in [
+        (Client::Linerate, Client::Before),
         (Client::Linerate, Client::Bare),
         (Client::LinerateUnsigned, Client::Bare),
         (Client::Wrk, Client::Linerate),
