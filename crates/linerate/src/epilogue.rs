@@ -121,7 +121,7 @@ What fits is printed with its weight.
 Examples:
   linerate bench
       measures the embedded target: no server, no credentials, nothing left behind
-  linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
+  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
 
 Exit codes:
   0    done
@@ -154,7 +154,7 @@ Examples:
   linerate bench
       measures the embedded target: no server, no
       credentials, nothing left behind
-  linerate explain --site site.yaml \\
+  linerate explain site.yaml \\
       --observed get=152GiB/s,put=81GiB/s --concurrent 1120
 
 Exit codes:

@@ -48,7 +48,7 @@ type SiteRead = (Site, SiteFile);
 
 /// The site, the run and the figures of nodes that the flags name; what is wrong with any is reported at once.
 fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>), Failure> {
-    let site = sites::read_site_file(&flags.site);
+    let site = sites::read_site_file(flags.site());
     let view = flags.run.as_deref().map(views::view_of).transpose();
     let nodes = flags.nodes.as_deref().map_or(Ok(Vec::new()), of_nodes);
     match (site, view, nodes) {

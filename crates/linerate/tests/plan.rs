@@ -346,6 +346,19 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     assert!(shown(&output).contains("linerate's own null target"), "{}", shown(&output));
 }
 
+#[test]
+fn explain_takes_its_site_as_plan_does() {
+    let own = site("namespaces-4.yaml");
+    let observed = "--observed get=48MiB/s";
+    let (by_place, by_flag) = (format!("explain {own} {observed}"), format!("explain --site {own} {observed}"));
+    assert_eq!(printed(&by_place), printed(&by_flag));
+    for (args, reported) in [(format!("explain {observed}"), "<SITE>"), (format!("{by_flag} {own}"), "cannot be used")]
+    {
+        let output = run(&args);
+        assert!(output.status.code() == Some(2) && shown(&output).contains(reported), "{}", shown(&output));
+    }
+}
+
 /// MinIO's published 325 and 165 GiB/s on 32 × 100 Gb/s, as somebody types it. The figures by hand are in
 /// docs/method/ceilings.md.
 #[test]

@@ -1,6 +1,6 @@
 //! Flags of `linerate explain`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use linerate_record::explanation::{Observed, Quantity};
@@ -15,10 +15,10 @@ What fits within the measuring error is printed with its weight, what nothing fi
 that tells the leading ones apart. Weights compare the hypotheses; they are not probabilities that a cause is real.
 
 Examples:
-  linerate explain --site site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
-  linerate explain --site site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
-  linerate explain --site site.yaml --run runs/1120-0931-get-put
-  linerate explain --site site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
+  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
+  linerate explain site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
+  linerate explain site.yaml --run runs/1120-0931-get-put
+  linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
 
 Exit codes:
   0    explained, whether or not anything fits
@@ -29,8 +29,11 @@ Exit codes:
 #[command(after_help = EXPLAIN_HELP)]
 pub(crate) struct ExplainFlags {
     /// File that describes the cluster, as for plan.
-    #[arg(long, value_name = "SITE")]
-    pub(crate) site: PathBuf,
+    #[arg(value_name = "SITE", required_unless_present = "site")]
+    site_file: Option<PathBuf>,
+    /// The same, as other verbs call it.
+    #[arg(long, value_name = "SITE", conflicts_with = "site_file")]
+    site: Option<PathBuf>,
     /// Client throughput that was measured once more load gave no more: `get=152GiB/s`, `put=81GiB/s`, of one node
     /// `get@NODE=1.2GiB/s`; where it has an error of its own, `get=152GiB/s+-1%`. May be given several times.
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', value_parser = figure)]
@@ -68,6 +71,13 @@ pub(crate) struct ExplainFlags {
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+impl ExplainFlags {
+    /// The site file, however it was named.
+    pub(crate) fn site(&self) -> &Path {
+        self.site_file.as_deref().or(self.site.as_deref()).unwrap_or(Path::new(""))
+    }
 }
 
 /// Reads `get=152GiB/s`, `put@node3=1.2GiB/s`, `get=152GiB/s+-1%`.
