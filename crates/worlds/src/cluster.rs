@@ -13,8 +13,10 @@ use crate::dice::Dice;
 /// Where clients are, and whom they ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientPlacement {
-    /// On machines with links that never are full.
+    /// On machines with links that never are full, each request to any node.
     Elsewhere,
+    /// The same, with as many requests at each node, as far as that can be.
+    ElsewhereAtEach,
     /// On the nodes, each of which asks any node, itself too.
     OnNodes,
     /// On the nodes, each of which asks itself alone.
@@ -39,6 +41,15 @@ pub struct Cluster {
     pub rounds: usize,
 }
 
+/// A node whose links, in both directions, carry a share of what the others' do.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowNode {
+    /// Which.
+    pub node: usize,
+    /// What is left.
+    pub share: f64,
+}
+
 /// What clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -52,8 +63,23 @@ pub enum Operation {
 /// many again for settling. Where clients are the nodes, these keep as many each, as far as that can be.
 #[must_use]
 pub fn objects_per_link_time(cluster: Cluster, asked: Operation, in_flight: usize, requests: usize, seed: u64) -> f64 {
+    objects_of_nodes(cluster, None, asked, in_flight, requests, seed).iter().sum()
+}
+
+/// The same of what each node serves, where one may be slow.
+#[must_use]
+pub fn objects_of_nodes(
+    cluster: Cluster,
+    slow: Option<SlowNode>,
+    asked: Operation,
+    in_flight: usize,
+    requests: usize,
+    seed: u64,
+) -> Vec<f64> {
     let mut run = Run {
         cluster,
+        slow,
+        served: vec![0; cluster.nodes],
         asked,
         dice: Dice::new(seed, 7),
         links: vec![VecDeque::new(); 3 * cluster.nodes],
@@ -73,13 +99,14 @@ pub fn objects_per_link_time(cluster: Cluster, asked: Operation, in_flight: usiz
             ended += 1;
             if ended == requests {
                 settled_at = at;
+                run.served.fill(0);
             }
             if ended == 2 * requests {
                 break;
             }
         }
     }
-    requests as f64 / (run.now - settled_at)
+    run.served.iter().map(|served| f64::from(*served) / (run.now - settled_at)).collect()
 }
 
 /// A request in flight.
@@ -126,6 +153,9 @@ impl Ord for Due {
 
 struct Run {
     cluster: Cluster,
+    slow: Option<SlowNode>,
+    /// Requests that each node has ended.
+    served: Vec<u32>,
     asked: Operation,
     dice: Dice,
     /// Links out of each node, then those in, then what each node moves to itself in no time: what is on them, the
@@ -147,7 +177,8 @@ impl Run {
             order.swap(last, other.min(last));
         }
         let any = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
-        let at = if clients == ClientPlacement::AtHome { place % nodes } else { any };
+        let is_fixed = matches!(clients, ClientPlacement::AtHome | ClientPlacement::ElsewhereAtEach);
+        let at = if is_fixed { place % nodes } else { any };
         order.truncate(if self.asked == Operation::Get { data } else { shards });
         let missing = vec![order.len(); pieces + rounds];
         self.flights[place] = Flight { at, holders: order, missing, arrived: 0 };
@@ -185,7 +216,9 @@ impl Run {
         let (out, into) = if reads { (at, nodes + from) } else { (from, nodes + at) };
         let takes = 1.0 / pieces as f64;
         let (link, then, takes) = match clients {
-            ClientPlacement::Elsewhere => (if reads { out } else { into }, None, takes),
+            ClientPlacement::Elsewhere | ClientPlacement::ElsewhereAtEach => {
+                (if reads { out } else { into }, None, takes)
+            }
             _ if at == from => (2 * nodes + at, None, 0.0),
             _ => (out, Some(into), takes),
         };
@@ -202,7 +235,9 @@ impl Run {
     fn move_first(&mut self, link: usize) {
         if let Some(part) = self.links[link].front() {
             self.sent += 1;
-            self.ends.push(Reverse((Due(self.now + part.takes), self.sent, link)));
+            let is_slow = |slow: &SlowNode| link < 2 * self.cluster.nodes && link % self.cluster.nodes == slow.node;
+            let speed = self.slow.filter(is_slow).map_or(1.0, |slow| slow.share);
+            self.ends.push(Reverse((Due(self.now + part.takes / speed), self.sent, link)));
         }
     }
 
@@ -239,6 +274,7 @@ impl Run {
         let arrived = self.flights[place].arrived;
         let ended = arrived == pieces + rounds;
         if ended {
+            self.served[self.flights[place].at] += 1;
             self.begin(place);
         } else if arrived >= pieces {
             self.shards(place, arrived);

@@ -20,7 +20,7 @@ mod trials;
 mod worlds;
 
 pub use closed::{Closed, Seen};
-pub use cluster::{ClientPlacement, Cluster, Operation, objects_per_link_time};
+pub use cluster::{ClientPlacement, Cluster, Operation, SlowNode, objects_of_nodes, objects_per_link_time};
 pub use course::{Course, STEP_MS};
 pub use curves::{CURVES, CurveKind, WorldCurve};
 pub use dice::Dice;
