@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo, Watcher};
+use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, JournalLine, Owner, Undo, Watcher};
 use linerate_record::knob::{Change, ChangeSet, Knob, Locator, SettingPlace, same};
 use sha2::{Digest as _, Sha256};
 
@@ -21,7 +21,7 @@ use crate::journal::{Journal, Told};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
-use crate::setting::{self, Before, Built, Gone, Target};
+use crate::setting::{self, Before, Built, Gone, SettingTarget};
 use crate::waiting;
 pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
 pub use refusal::{readable, refusal};
@@ -119,7 +119,7 @@ pub fn apply(
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
     let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
     let by = armed.inspect_err(|_| {
-        let _ = journal.append(&Line::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
+        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
         waiting::end(ground, &begin.id);
     })?;
     step(ApplyStep::Armed);
@@ -127,11 +127,11 @@ pub fn apply(
     let mut applying = Applying { ground, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
-        applying.journal.append(&Line::Watched { by })?;
+        applying.journal.append(&JournalLine::Watched { by })?;
         for (number, change) in (0_u32..).zip(&set.changes) {
             outcomes.push(one(&mut applying, number, change)?);
         }
-        applying.journal.append(&Line::Applied)?;
+        applying.journal.append(&JournalLine::Applied)?;
         (applying.step)(ApplyStep::Applied);
         // Were it not so any more, its watch would be about to act, or have acted.
         require_time(&applying)
@@ -225,7 +225,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     let Known { knob, net, before, is_so } = match known {
         Ok(known) => known,
         Err(why) => {
-            applying.journal.append(&Line::Refused { number, place: place.clone(), why: why.clone() })?;
+            applying.journal.append(&JournalLine::Refused { number, place: place.clone(), why: why.clone() })?;
             return Ok(ChangeOutcome::Refused(why));
         }
     };
@@ -236,7 +236,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
     (applying.step)(ApplyStep::Announcing);
     let announced = (Box::new(change.clone()), beside.clone(), devices.clone());
-    applying.journal.append(&Line::Intent {
+    applying.journal.append(&JournalLine::Intent {
         number,
         change: announced.0,
         prior: prior.clone(),
@@ -246,13 +246,13 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     })?;
     (applying.step)(ApplyStep::Announced);
     require_time(applying)?;
-    let target = Target { root, knob, place, net, devices: &devices };
+    let target = SettingTarget { root, knob, place, net, devices: &devices };
     let written = setting::write(&target, &change.new);
     (applying.step)(ApplyStep::Written);
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
             applying.moved.extend(became.iter().map(|beside| (net, beside.clone())));
-            applying.journal.append(&Line::Made { number, value, beside: became })?;
+            applying.journal.append(&JournalLine::Made { number, value, beside: became })?;
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
         }
@@ -270,7 +270,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         Err(error) if Gone::of(&error).is_some() => Undo::Gone,
         Err(error) => Undo::Failed { why: error.to_string() },
     };
-    applying.journal.append(&Line::Undone { number, outcome })?;
+    applying.journal.append(&JournalLine::Undone { number, outcome })?;
     Ok(ChangeOutcome::Failed(why))
 }
 
@@ -345,7 +345,7 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     if since_boot_ms() >= reported.begin.deadline_since_boot_ms || ground.state.read(id)? != reported {
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
     }
-    journal.append(&Line::Confirmed { at_ms: now_ms() })?;
+    journal.append(&JournalLine::Confirmed { at_ms: now_ms() })?;
     waiting::end(ground, id);
     ground.state.read(id)
 }
@@ -382,7 +382,7 @@ fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
             if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
         }
         Some(reported) if reported.is_pending() => {
-            let closed = Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
+            let closed = JournalLine::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
         }
         _ => Ok(()),

@@ -43,7 +43,7 @@ use linerate_record::knob::Locator;
 use linerate_record::reading::Meanwhile;
 
 use crate::root::{Root, text};
-use share::Shares;
+use share::CpuCounters;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,7 @@ pub struct Begun {
     target_hosts: Vec<IpAddr>,
     standing: BTreeMap<String, String>,
     carrier_changes: BTreeMap<String, u64>,
-    shares: Shares,
+    shares: CpuCounters,
 }
 
 /// Begins a fingerprint, once the settings of a cell are applied and its links are up again: some drivers take a link

@@ -9,7 +9,7 @@ use linerate_record::experiment::NotTested;
 use linerate_record::knob::{SettingPlace, Space};
 use linerate_settings::changes::differ;
 
-use super::aim::Aim;
+use super::aim::ArmTarget;
 use super::arms::{Lineup, Planned};
 use super::cells::{self, Scene};
 use super::fingerprint::{self, Print, Sight};
@@ -28,7 +28,7 @@ pub(super) struct Rehearsed {
 /// The arms that are measured, and what is said of the others.
 pub(super) struct Kept {
     pub(super) arms: Vec<Planned>,
-    pub(super) aims: Vec<Aim>,
+    pub(super) aims: Vec<ArmTarget>,
     pub(super) not_tested: Vec<NotTested>,
     pub(super) notes: Vec<String>,
     /// Keys of fingerprints in which the arms are meant to differ.
@@ -38,7 +38,7 @@ pub(super) struct Kept {
 /// Puts each arm in place for a moment.
 pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<Vec<Rehearsed>, Failure> {
     let is_slow = arms.iter().any(|arm| arm.means.command.is_some()) || scene.ground.restart.is_some();
-    let one = |(arm, aim): (&Planned, &Aim)| {
+    let one = |(arm, aim): (&Planned, &ArmTarget)| {
         if is_slow && !quiet {
             say(&format!("putting {} in place for a moment", arm.name));
         }
