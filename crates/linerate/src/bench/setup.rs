@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_analysis::slo::SloLimits;
+use linerate_analysis::slo::RateSearchLimits;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -365,8 +365,8 @@ impl<'a> Setup<'a> {
 
     /// The search for the highest rate, where that is asked for.
     fn rate_search(&self) -> Option<RateSearchSpec> {
-        let Levels::HighestRate { highest_per_s, .. } = self.load.levels else { return None };
-        let defaults = SloLimits::new(Vec::new());
+        let Levels::RateSearch { highest_per_s, .. } = self.load.levels else { return None };
+        let defaults = RateSearchLimits::new(Vec::new());
         Some(RateSearchSpec {
             lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
             highest_per_s,
