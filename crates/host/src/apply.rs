@@ -1,6 +1,7 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
+mod moved;
 mod refusal;
 mod undo;
 
@@ -8,8 +9,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, JournalLine, Owner, Undo, Watcher};
-use linerate_record::knob::{Change, ChangeSet, Knob, Locator, SettingPlace, same};
+use linerate_record::journal::{Begin, By, JOURNAL_SCHEMA, JournalLine, Owner, Undo, Watcher};
+use linerate_record::knob::{Change, ChangeSet, Knob, SettingPlace, same};
 use sha2::{Digest as _, Sha256};
 
 pub use crate::boot::has_booted;
@@ -24,6 +25,7 @@ use crate::root::{Root, text};
 use crate::setting::{self, Before, Built, Gone, SettingTarget};
 use crate::waiting;
 pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
+use moved::MovedBeside;
 pub use refusal::{readable, refusal};
 use undo::settle;
 pub use undo::{Rolled, present, rollback};
@@ -201,8 +203,8 @@ struct Applying<'a, 's> {
     journal: Journal,
     /// When its watch acts, in milliseconds since the machine booted.
     deadline_ms: u64,
-    /// What earlier changes of this application moved besides, in which network namespace.
-    moved: Vec<(Option<u64>, Beside)>,
+    /// What earlier changes of this application moved besides.
+    moved: Vec<MovedBeside>,
     step: &'s mut dyn FnMut(ApplyStep),
 }
 
@@ -220,7 +222,8 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     require_time(applying)?;
     let root = applying.ground.root;
     let place = &change.place;
-    let mut is_moved = |knob: &Knob, net: Option<u64>, now: &str| has_moved(applying, knob, net, now);
+    let (moved, device) = (&applying.moved, place.device.as_deref());
+    let mut is_moved = |knob: &Knob, net, now: &str| moved.iter().any(|one| one.has_left(knob, device, net, now));
     let known = known(applying.ground, applying.built, applying.set, change, &mut is_moved);
     let Known { knob, net, before, is_so } = match known {
         Ok(known) => known,
@@ -251,7 +254,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     (applying.step)(ApplyStep::Written);
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
-            applying.moved.extend(became.iter().map(|beside| (net, beside.clone())));
+            applying.moved.extend(MovedBeside::of(knob, place.device.as_deref(), net, &became));
             applying.journal.append(&JournalLine::Made { number, value, beside: became })?;
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
@@ -272,26 +275,6 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     };
     applying.journal.append(&JournalLine::Undone { number, outcome })?;
     Ok(ChangeOutcome::Failed(why))
-}
-
-/// Whether a value that is not the planned one is what an earlier change of this application left there.
-fn has_moved(applying: &Applying<'_, '_>, knob: &Knob, net: Option<u64>, now: &str) -> bool {
-    use linerate_record::journal::Address;
-    let is_it = |address: &Address| match (address, &knob.locator) {
-        (Address::Sysctl(moved), Locator::Sysctl { name }) => moved == name,
-        // The device stands in the middle: what is before and after it tells the file.
-        (Address::Sysfs(moved), Locator::Sysfs { path }) => match (path.split_once('{'), path.split_once('}')) {
-            (Some((before, _)), Some((_, after))) => moved.starts_with(before) && moved.ends_with(after),
-            _ => moved == path,
-        },
-        (Address::Sysfs(moved), Locator::Mtu) => moved.starts_with("class/net/") && moved.ends_with("/mtu"),
-        _ => false,
-    };
-    applying
-        .moved
-        .iter()
-        .rev()
-        .any(|(space, beside)| *space == net && is_it(&beside.address) && same(&knob.locator, &beside.value, now))
 }
 
 fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) -> Vec<SettingPlace> {

@@ -41,6 +41,7 @@ pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
 use space::{Inside, within};
+pub(crate) use spot::is_at;
 use spot::spot;
 pub(crate) use standing::identity_as_meant;
 pub use standing::standing;

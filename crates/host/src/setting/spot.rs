@@ -81,6 +81,14 @@ pub(super) fn of_address(address: &Address) -> io::Result<Spot> {
     })
 }
 
+/// Whether a setting beside another is the one of a device that a locator tells.
+pub(crate) fn is_at(address: &Address, locator: &Locator, device: Option<&str>) -> bool {
+    let (Ok(noted), Ok(told)) = (of_address(address), spot(locator, device)) else { return false };
+    // What moves with another interface's MTU is noted by its file.
+    let told = if let Spot::Mtu(device) = told { Spot::Sysfs(format!("class/net/{device}/mtu")) } else { told };
+    noted == told
+}
+
 pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> io::Result<SettingReading> {
     let alone = |text: String| (text, Vec::new());
     match spot {
