@@ -215,7 +215,7 @@ fn require_known_loads(experiment: &Experiment, text: &[u8]) -> Result<(), Failu
 /// After a boot nothing would be as in the first cell, and no block would count.
 fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
     let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let then = state.reference.as_ref().and_then(|print| print.get("boot"));
+    let then = state.reference.as_ref().and_then(|print| print.get(linerate_record::fingerprint::BOOT));
     match then {
         Some(then) if then != now.trim() => {
             Err(Failure::usage("the machine has booted since the experiment began: begin a new one"))
