@@ -72,15 +72,15 @@ mod tests {
         let sysctl = |name: &str| Address::Sysctl(name.to_owned());
         let mtu_of_eth0 = file("class/net/eth0/mtu");
         let cases = [
-            (&depth_of_sda, depth.clone(), Some("sda"), true),
-            (&depth_of_sda, depth.clone(), Some("sdb"), false),
+            (&depth_of_sda, depth, Some("sda"), true),
+            (&depth_of_sda, depth, Some("sdb"), false),
             (&depth_of_sda, depth, None, false),
             (&mtu_of_eth0, Locator::Mtu, Some("eth0"), true),
             (&mtu_of_eth0, Locator::Mtu, Some("eth1"), false),
             (&of_cpu0, Locator::Sysfs { path: preference }, Some("cpu0"), true),
             // Of one policy, or else its value is another.
             (&of_cpu0, Locator::Sysfs { path: preference }, Some("cpu1"), true),
-            (&of_cpu0, governor.locator.clone(), Some("cpu0"), false),
+            (&of_cpu0, governor.locator, Some("cpu0"), false),
             (&sysctl("vm.dirty_ratio"), Locator::Sysctl { name: "vm.dirty_ratio" }, None, true),
             (&sysctl("vm.dirty_ratio"), Locator::Sysctl { name: "vm.dirty_bytes" }, None, false),
         ];
