@@ -105,9 +105,9 @@ pub struct KneeProbe {
     pub at_most_ms: u64,
 }
 
-/// A point that was measured.
+/// One visit of a concurrency: a point that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KneeMeasurement {
+pub struct KneeVisit {
     /// Requests kept in flight.
     pub concurrency: u32,
     /// Throughput: bytes or requests per second, the same in all points of a search.
@@ -202,7 +202,7 @@ pub fn grid(lowest: u32, highest: u32) -> Vec<u32> {
 #[derive(Clone, Debug)]
 pub struct KneeSearch {
     limits: KneeLimits,
-    visits: Vec<KneeMeasurement>,
+    visits: Vec<KneeVisit>,
 }
 
 impl KneeSearch {
@@ -227,7 +227,7 @@ impl KneeSearch {
     }
 
     /// Tells of a point that was measured.
-    pub fn observe(&mut self, measured: KneeMeasurement) {
+    pub fn observe(&mut self, measured: KneeVisit) {
         self.visits.push(measured);
     }
 
@@ -257,7 +257,7 @@ impl KneeSearch {
 
 /// What points of any concurrencies between `lowest` and `highest`, in any order, tell of the knee.
 #[must_use]
-pub fn judge(visits: &[KneeMeasurement], lowest: u32, highest: u32) -> Knee {
+pub fn judge(visits: &[KneeVisit], lowest: u32, highest: u32) -> Knee {
     let mut grid = grid(lowest, highest);
     grid.extend(visits.iter().map(|v| v.concurrency));
     grid.sort_unstable();
@@ -302,7 +302,7 @@ pub fn judge(visits: &[KneeMeasurement], lowest: u32, highest: u32) -> Knee {
 
 /// Throughput at each concurrency, by rising concurrency: all visits of one together, with what they differ by.
 #[must_use]
-pub fn together(visits: &[KneeMeasurement]) -> Vec<(u32, Estimate)> {
+pub fn together(visits: &[KneeVisit]) -> Vec<(u32, Estimate)> {
     let mut grid: Vec<u32> = visits.iter().map(|v| v.concurrency).collect();
     grid.sort_unstable();
     grid.dedup();

@@ -6,7 +6,7 @@ use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{count, percent};
 
-use crate::slo::{self, BoundVerdict, SloLimits, SloMeasurement, SloOutcome};
+use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
 /// Share of the rate asked for from which it counts as reached.
@@ -124,7 +124,7 @@ pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFig
     let rows = of.measured.iter().flat_map(|i| &i.rows);
     let ended: u64 = rows.map(|r| r.requests + r.errors.values().sum::<u64>()).sum();
     let visit = visit(of.asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], chance, 0);
-    figures.held = slo::judge(&[visit], &SloLimits::new(vec![bound.share_over()])).rate_per_s.is_some();
+    figures.held = slo::judge(&[visit], &RateSearchLimits::new(vec![bound.share_over()])).rate_per_s.is_some();
     figures.verdict = verdict(&figures);
     Ok(figures)
 }
@@ -153,8 +153,8 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
     interval.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight))
 }
 
-fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> SloMeasurement {
-    SloMeasurement {
+fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> RateVisit {
+    RateVisit {
         rate_per_s,
         achieved_per_s,
         count: bounds.iter().map(|b| b.count).max().unwrap_or(0),
@@ -167,7 +167,7 @@ fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: 
 
 /// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
 #[must_use]
-pub fn visit_of(point: &Point) -> Option<SloMeasurement> {
+pub fn visit_of(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let spent_ms = point.warmup_ms + point.measured_ms;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
@@ -177,17 +177,24 @@ pub fn visit_of(point: &Point) -> Option<SloMeasurement> {
 
 /// How far the search for the highest rate may go.
 #[must_use]
-pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> SloLimits {
+pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> RateSearchLimits {
     let shares_over = slo.0.iter().map(LatencyBound::share_over).collect();
     let (lowest_per_s, highest_per_s) = (search.lowest_per_s, search.highest_per_s);
     let (precision, budget_ms) = (search.precision, search.series_ms);
-    SloLimits { lowest_per_s, highest_per_s, precision, point_ms, budget_ms, ..SloLimits::new(shares_over) }
+    RateSearchLimits {
+        lowest_per_s,
+        highest_per_s,
+        precision,
+        point_ms,
+        budget_ms,
+        ..RateSearchLimits::new(shares_over)
+    }
 }
 
 /// The highest rate that the points of a series tell, and in each of its points what the search says of the bounds at
 /// that rate, so that rows and answer follow one rule; nothing where no rate was searched.
 pub(crate) fn judge(series: &mut Series, asked: &LoadRequest) {
-    let visits: Vec<SloMeasurement> = series.points.iter().filter_map(visit_of).collect();
+    let visits: Vec<RateVisit> = series.points.iter().filter_map(visit_of).collect();
     let Some((slo, search)) = asked.slo.as_ref().zip(asked.rate_search.as_ref()).filter(|_| !visits.is_empty()) else {
         return;
     };
@@ -246,7 +253,7 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
     };
     match &series.sustained {
         // Whatever is shown of higher rates: none of them is to be relied on.
-        Some(sustained) if sustained.outcome == SloOutcome::NoneHolds => {
+        Some(sustained) if sustained.outcome == RateSearchOutcome::NoneHolds => {
             let lowest = series.points.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)));
             lowest.and_then(|lowest| reported(lowest, ", the lowest rate that was tried")).into_iter().collect()
         }

@@ -1,7 +1,7 @@
 //! The highest rate of requests at which a service-level objective holds, and the search for it.
 //!
 //! Requests come at a rate of their own (open loop). At one rate, the objective holds if no more than the share
-//! allowed of them takes longer than the bound: 1 % for a p99. [`SloSearch`] doubles the rate until the objective is
+//! allowed of them takes longer than the bound: 1 % for a p99. [`RateSearch`] doubles the rate until the objective is
 //! missed, then narrows the rates between the highest at which it is shown to hold and the lowest at which it is shown
 //! to be missed. What lies between stays in doubt, and is told. Method: `docs/method/knee.md`.
 
@@ -34,7 +34,7 @@ const VISITS_MAX: u32 = 3;
 
 /// What a search may ask for. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SloLimits {
+pub struct RateSearchLimits {
     /// For each bound of the objective, the share of requests that may take longer, 0 to 1: 0.01 for a p99.
     pub shares_over: Vec<f64>,
     /// Lowest rate.
@@ -51,11 +51,11 @@ pub struct SloLimits {
     pub budget_ms: u64,
 }
 
-impl SloLimits {
+impl RateSearchLimits {
     /// Rates from 1/s to 10 million/s, beginning with 100/s; a precision of 5 %, points of 10 s, three minutes in all.
     #[must_use]
     pub const fn new(shares_over: Vec<f64>) -> Self {
-        SloLimits {
+        RateSearchLimits {
             shares_over,
             lowest_per_s: 1.0,
             start_per_s: 100.0,
@@ -69,16 +69,16 @@ impl SloLimits {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SloStep {
-    /// Measure a point, and tell [`SloSearch::observe`] of it.
-    Measure(SloProbe),
+pub enum RateSearchStep {
+    /// Measure a point, and tell [`RateSearch::observe`] of it.
+    Measure(RateProbe),
     /// There is nothing more to measure.
-    Done(Sustained),
+    Done(RateSearchResult),
 }
 
 /// A point that the search asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SloProbe {
+pub struct RateProbe {
     /// Requests per second.
     pub rate_per_s: f64,
     /// Requests due after the warm-up with which the point may end, since they tell enough.
@@ -87,9 +87,9 @@ pub struct SloProbe {
     pub at_most_ms: u64,
 }
 
-/// A point that was measured.
+/// One visit of a rate: a point that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SloMeasurement {
+pub struct RateVisit {
     /// Requests per second that were asked for.
     pub rate_per_s: f64,
     /// Requests per second that ended.
@@ -109,7 +109,7 @@ pub struct SloMeasurement {
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SloOutcome {
+pub enum RateSearchOutcome {
     /// There is a rate at which the objective holds, and a higher one at which it does not.
     Found,
     /// Even the lowest rate misses it.
@@ -120,9 +120,9 @@ pub enum SloOutcome {
 
 /// The highest rate at which the objective holds, as far as the data tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sustained {
+pub struct RateSearchResult {
     /// How the search ended.
-    pub outcome: SloOutcome,
+    pub outcome: RateSearchOutcome,
     /// The highest rate below `misses_per_s` measured with a share over the bound of no more than allowed; absent where
     /// there was none.
     pub rate_per_s: Option<f64>,
@@ -229,44 +229,44 @@ struct Level {
 
 /// A search for the highest rate. It keeps what was asked and measured; the rest follows from that.
 #[derive(Clone, Debug)]
-pub struct SloSearch {
-    limits: SloLimits,
-    visits: Vec<SloMeasurement>,
+pub struct RateSearch {
+    limits: RateSearchLimits,
+    visits: Vec<RateVisit>,
 }
 
-impl SloSearch {
+impl RateSearch {
     /// A search that has measured nothing.
     #[must_use]
-    pub const fn new(limits: SloLimits) -> Self {
-        SloSearch { limits, visits: Vec::new() }
+    pub const fn new(limits: RateSearchLimits) -> Self {
+        RateSearch { limits, visits: Vec::new() }
     }
 
-    /// What to do next. At most [`SloLimits::budget_ms`] and a fixed number of points are asked for.
+    /// What to do next. At most [`RateSearchLimits::budget_ms`] and a fixed number of points are asked for.
     #[must_use]
-    pub fn next(&self) -> SloStep {
+    pub fn next(&self) -> RateSearchStep {
         let levels = levels(&self.visits, &self.limits.shares_over);
         let left = self.limits.budget_ms.saturating_sub(self.visits.iter().map(|v| v.spent_ms).sum());
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
         let asked = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
         match asked {
-            Some(rate_per_s) => SloStep::Measure(SloProbe {
+            Some(rate_per_s) => RateSearchStep::Measure(RateProbe {
                 rate_per_s,
                 requests: (OVER_EXPECTED / self.limits.shares_over.iter().copied().fold(1.0, f64::min)) as u64,
                 at_most_ms: self.limits.point_ms.min(left),
             }),
-            None => SloStep::Done(judge(&self.visits, &self.limits)),
+            None => RateSearchStep::Done(judge(&self.visits, &self.limits)),
         }
     }
 
     /// Tells of a point that was measured.
-    pub fn observe(&mut self, measured: SloMeasurement) {
+    pub fn observe(&mut self, measured: RateVisit) {
         self.visits.push(measured);
     }
 }
 
 /// What points of any rates, in any order, tell of the highest rate at which the objective holds.
 #[must_use]
-pub fn judge(visits: &[SloMeasurement], limits: &SloLimits) -> Sustained {
+pub fn judge(visits: &[RateVisit], limits: &RateSearchLimits) -> RateSearchResult {
     let levels = levels(visits, &limits.shares_over);
     let (holds, misses) = bracket(&levels);
     let below = levels.iter().take_while(|l| misses.is_none_or(|m| l.rate < m)).count();
@@ -276,11 +276,11 @@ pub fn judge(visits: &[SloMeasurement], limits: &SloLimits) -> Sustained {
     let rate_per_s = if leaning < holds { holds } else { leaning };
     let topmost = rate_per_s.is_some_and(|r| r >= limits.highest_per_s);
     let outcome = match rate_per_s {
-        None => SloOutcome::NoneHolds,
-        Some(_) if topmost && misses.is_none() => SloOutcome::NeverMissed,
-        Some(_) => SloOutcome::Found,
+        None => RateSearchOutcome::NoneHolds,
+        Some(_) if topmost && misses.is_none() => RateSearchOutcome::NeverMissed,
+        Some(_) => RateSearchOutcome::Found,
     };
-    Sustained {
+    RateSearchResult {
         outcome,
         rate_per_s,
         holds_per_s: holds,
@@ -293,18 +293,18 @@ pub fn judge(visits: &[SloMeasurement], limits: &SloLimits) -> Sustained {
 
 /// What points of any rates tell of each bound at each rate, by rising rates: what [`judge`] judges by.
 #[must_use]
-pub fn verdicts(visits: &[SloMeasurement], limits: &SloLimits) -> Vec<(f64, Vec<BoundVerdict>)> {
+pub fn verdicts(visits: &[RateVisit], limits: &RateSearchLimits) -> Vec<(f64, Vec<BoundVerdict>)> {
     levels(visits, &limits.shares_over).into_iter().map(|level| (level.rate, level.verdicts)).collect()
 }
 
 /// The rates that were visited, rising.
-fn levels(visits: &[SloMeasurement], shares_over: &[f64]) -> Vec<Level> {
+fn levels(visits: &[RateVisit], shares_over: &[f64]) -> Vec<Level> {
     let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
     let worths: Vec<f64> = (0..shares_over.len()).map(|bound| worth(visits, bound, shares_over[bound])).collect();
     let level = |rate: f64| {
-        let at: Vec<&SloMeasurement> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
+        let at: Vec<&RateVisit> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
         level(rate, &at, shares_over, &worths)
     };
     rates.into_iter().map(level).collect()
@@ -312,8 +312,8 @@ fn levels(visits: &[SloMeasurement], shares_over: &[f64]) -> Vec<Level> {
 
 /// What one request is worth, by the visit where it is worth least of those whose share over a bound is within five
 /// times that allowed: a visit in which few were slow does not know how they come together.
-fn worth(visits: &[SloMeasurement], bound: usize, allowed: f64) -> f64 {
-    let share = |v: &SloMeasurement| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
+fn worth(visits: &[RateVisit], bound: usize, allowed: f64) -> f64 {
+    let share = |v: &RateVisit| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
     let near = visits.iter().filter(|v| (allowed / 5.0..=allowed * 5.0).contains(&share(v)));
     near.filter_map(|v| Some(v.effective.get(bound)? / v.count.max(1) as f64)).fold(1.0, f64::min)
 }
@@ -332,7 +332,7 @@ fn highest_leaning(levels: &[Level]) -> Option<f64> {
     blocks.iter().rev().find(|b| b.0 <= b.1).map(|b| b.2)
 }
 
-fn level(rate: f64, at: &[&SloMeasurement], shares_over: &[f64], worths: &[f64]) -> Level {
+fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], worths: &[f64]) -> Level {
     let count: u64 = at.iter().map(|v| v.count).sum();
     let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
     let chance = at.iter().map(|v| v.chance.powi(2)).sum::<f64>().sqrt();
@@ -341,9 +341,8 @@ fn level(rate: f64, at: &[&SloMeasurement], shares_over: &[f64], worths: &[f64])
     let (mut verdicts, mut exceeds) = (Vec::new(), if is_known { 0.0_f64 } else { f64::INFINITY });
     for (bound, &allowed) in shares_over.iter().enumerate() {
         let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
-        let of = |v: &&SloMeasurement| {
-            v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]))
-        };
+        let of =
+            |v: &&RateVisit| v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]));
         let effective: f64 = at.iter().map(of).sum();
         let share = over as f64 / count.max(1) as f64;
         let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
@@ -368,7 +367,7 @@ fn bracket(levels: &[Level]) -> (Option<f64>, Option<f64>) {
 }
 
 /// The rate that tells most; `None` where the doubt is narrow enough, or nothing more can be learnt.
-fn next_rate(levels: &[Level], limits: &SloLimits) -> Option<f64> {
+fn next_rate(levels: &[Level], limits: &RateSearchLimits) -> Option<f64> {
     let clamp = |rate: f64| rate.clamp(limits.lowest_per_s, limits.highest_per_s);
     let (Some(bottom), Some(top)) = (levels.first(), levels.last()) else {
         return Some(clamp(limits.start_per_s));
@@ -415,12 +414,12 @@ mod tests {
     use super::*;
 
     /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
-    fn search(limits: &SloLimits, over: impl Fn(f64) -> u64) -> Sustained {
-        let mut search = SloSearch::new(limits.clone());
+    fn search(limits: &RateSearchLimits, over: impl Fn(f64) -> u64) -> RateSearchResult {
+        let mut search = RateSearch::new(limits.clone());
         for _ in 0..=POINTS_MAX {
             match search.next() {
-                SloStep::Done(found) => return found,
-                SloStep::Measure(SloProbe { rate_per_s, at_most_ms, .. }) => search.observe(SloMeasurement {
+                RateSearchStep::Done(found) => return found,
+                RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms, .. }) => search.observe(RateVisit {
                     rate_per_s,
                     achieved_per_s: rate_per_s,
                     count: 10_000,
@@ -437,37 +436,41 @@ mod tests {
     #[test]
     fn a_sharp_bound_is_found_within_the_precision() {
         for edge in [3.0, 99.0, 100.0, 101.0, 7_777.0, 900_000.0] {
-            let limits = SloLimits { budget_ms: 300_000, ..SloLimits::new(vec![0.01]) };
+            let limits = RateSearchLimits { budget_ms: 300_000, ..RateSearchLimits::new(vec![0.01]) };
             let found = search(&limits, |rate| if rate <= edge { 0 } else { 10_000 });
             let (holds, misses) = (found.holds_per_s.unwrap(), found.misses_per_s.unwrap());
-            assert_eq!((found.outcome, found.rate_per_s), (SloOutcome::Found, Some(holds)), "{edge}");
+            assert_eq!((found.outcome, found.rate_per_s), (RateSearchOutcome::Found, Some(holds)), "{edge}");
             assert!(holds <= edge && edge < misses && misses <= holds * 1.05, "{edge}: {found:?}");
         }
     }
 
     #[test]
     fn both_ends_are_told_as_such() {
-        let limits = SloLimits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..SloLimits::new(vec![0.01]) };
+        let limits =
+            RateSearchLimits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..RateSearchLimits::new(vec![0.01]) };
         let misses = search(&limits, |_| 500);
-        assert_eq!((misses.outcome, misses.rate_per_s, misses.misses_per_s), (SloOutcome::NoneHolds, None, Some(10.0)));
+        assert_eq!(
+            (misses.outcome, misses.rate_per_s, misses.misses_per_s),
+            (RateSearchOutcome::NoneHolds, None, Some(10.0))
+        );
         let holds = search(&limits, |_| 5);
         assert_eq!(
             (holds.outcome, holds.rate_per_s, holds.holds_per_s),
-            (SloOutcome::NeverMissed, Some(1e3), Some(1e3))
+            (RateSearchOutcome::NeverMissed, Some(1e3), Some(1e3))
         );
     }
 
     #[test]
     fn what_cannot_be_told_apart_stays_in_doubt_and_ends() {
         // Every rate has just the share allowed.
-        let found = search(&SloLimits::new(vec![0.01]), |_| 100);
+        let found = search(&RateSearchLimits::new(vec![0.01]), |_| 100);
         assert_eq!((found.holds_per_s, found.misses_per_s), (None, None));
         assert!(found.spent_ms <= 180_000);
     }
 
     #[test]
     fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
-        let visit = |achieved_per_s| SloMeasurement {
+        let visit = |achieved_per_s| RateVisit {
             rate_per_s: 1_000.0,
             achieved_per_s,
             count: 10_000,
@@ -476,14 +479,14 @@ mod tests {
             chance: chance(true, 10_000, 0),
             spent_ms: 1,
         };
-        let limits = SloLimits::new(vec![0.01]);
+        let limits = RateSearchLimits::new(vec![0.01]);
         assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
         assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
     }
 
-    fn visit(rate_per_s: f64, of: (u64, u64), is_reached: bool, worth: f64) -> SloMeasurement {
+    fn visit(rate_per_s: f64, of: (u64, u64), is_reached: bool, worth: f64) -> RateVisit {
         let (count, over) = of;
-        SloMeasurement {
+        RateVisit {
             rate_per_s,
             achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
             count,
@@ -498,9 +501,9 @@ mod tests {
     fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
         let of = |rate, over| visit(rate, (4_000, over), true, 1.0);
         let visits = [of(141.0, 10), of(238.0, 10), of(259.0, 120), of(283.0, 10), of(336.0, 12), of(367.0, 14)];
-        let found = judge(&visits, &SloLimits::new(vec![0.01]));
+        let found = judge(&visits, &RateSearchLimits::new(vec![0.01]));
         assert_eq!((found.rate_per_s, found.holds_per_s, found.misses_per_s), (Some(238.0), Some(238.0), Some(259.0)));
-        assert_eq!((found.outcome, found.holds_above_per_s), (SloOutcome::Found, Some(367.0)));
+        assert_eq!((found.outcome, found.holds_above_per_s), (RateSearchOutcome::Found, Some(367.0)));
     }
 
     proptest! {
@@ -512,8 +515,9 @@ mod tests {
             let made_up = rows.iter().map(|&(rate, count, over, reached, worth)| {
                 visit(f64::from(rate) * 50.0, (count, over), reached > 0, worth)
             });
-            let visits: Vec<SloMeasurement> = made_up.collect();
-            let limits = SloLimits { highest_per_s: f64::from(highest) * 50.0, ..SloLimits::new(vec![0.01]) };
+            let visits: Vec<RateVisit> = made_up.collect();
+            let highest_per_s = f64::from(highest) * 50.0;
+            let limits = RateSearchLimits { highest_per_s, ..RateSearchLimits::new(vec![0.01]) };
             let rates = verdicts(&visits, &limits);
             let shown = |what| rates.iter().filter(move |r| together(r.1.iter().copied()) == what).map(|r| r.0);
             let found = judge(&visits, &limits);
@@ -523,8 +527,8 @@ mod tests {
             prop_assert_eq!(found.holds_per_s, shown(BoundVerdict::Held).rfind(below));
             prop_assert_eq!(found.holds_above_per_s, shown(BoundVerdict::Held).rfind(|r| !below(r)));
             prop_assert!(found.rate_per_s >= found.holds_per_s && found.rate_per_s.iter().all(below), "{:?}", found);
-            prop_assert_eq!(found.outcome == SloOutcome::NoneHolds, found.rate_per_s.is_none());
-            prop_assert!(found.outcome != SloOutcome::NeverMissed || lowest_miss.is_none());
+            prop_assert_eq!(found.outcome == RateSearchOutcome::NoneHolds, found.rate_per_s.is_none());
+            prop_assert!(found.outcome != RateSearchOutcome::NeverMissed || lowest_miss.is_none());
         }
     }
 

@@ -83,7 +83,7 @@ pub fn fit(points: &[UslPoint], seed: u64) -> Result<Fit, Unfit> {
     }
     let law = least_squares(&points);
     let resamples = resample(&points, &law, seed);
-    let range = |value: f64, of: &dyn Fn(&Law) -> f64| {
+    let range = |value: f64, of: &dyn Fn(&UslFit) -> f64| {
         let (low, high) = percentiles(&resamples, of);
         Range { value, low: low.min(value), high: Some(high.max(value)) }
     };
@@ -111,13 +111,13 @@ pub fn throughput(lambda_per_s: f64, sigma: f64, kappa: f64, concurrency: f64) -
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Law {
+struct UslFit {
     lambda: f64,
     sigma: f64,
     kappa: f64,
 }
 
-impl Law {
+impl UslFit {
     fn at(&self, concurrency: u32) -> f64 {
         throughput(self.lambda, self.sigma, self.kappa, f64::from(concurrency))
     }
@@ -136,20 +136,20 @@ impl Law {
 }
 
 /// The law nearest to the points among those with σ, κ ≥ 0: with both free, or else with one of them zero, or both.
-fn least_squares(points: &[UslPoint]) -> Law {
+fn least_squares(points: &[UslPoint]) -> UslFit {
     if let Some(inside) = gauss_newton(points, [true, true]) {
         return inside;
     }
     let laws = [[true, false], [false, true], [false, false]].map(|free| gauss_newton(points, free));
     let best = laws.iter().flatten().min_by(|a, b| a.chi_square(points).total_cmp(&b.chi_square(points)));
     // With both at zero the normal equation is one division, so at least that law is there.
-    best.copied().unwrap_or(Law { lambda: points[0].throughput, sigma: 0.0, kappa: 0.0 })
+    best.copied().unwrap_or(UslFit { lambda: points[0].throughput, sigma: 0.0, kappa: 0.0 })
 }
 
 /// `N/X = (1 + σ(N−1) + κN(N−1)) / λ` is linear in `1/λ`, `σ/λ` and `κ/λ`. Weighted with the law's own throughputs,
 /// and solved anew until they settle, its solution is that of the least squares in X to first order of the errors.
 /// `None` where a parameter comes out negative or the points do not determine it.
-fn gauss_newton(points: &[UslPoint], free: [bool; 2]) -> Option<Law> {
+fn gauss_newton(points: &[UslPoint], free: [bool; 2]) -> Option<UslFit> {
     let mut expected: Vec<f64> = points.iter().map(|p| p.throughput).collect();
     let mut law = None;
     for _ in 0..20 {
@@ -168,7 +168,7 @@ fn gauss_newton(points: &[UslPoint], free: [bool; 2]) -> Option<Law> {
             }
         }
         let [inverse, sigma, kappa] = solve(normal, free)?;
-        let next = Law { lambda: 1.0 / inverse, sigma: sigma / inverse, kappa: kappa / inverse };
+        let next = UslFit { lambda: 1.0 / inverse, sigma: sigma / inverse, kappa: kappa / inverse };
         if inverse <= 0.0 || points.iter().any(|p| next.at(p.concurrency) <= 0.0) {
             return None;
         }
@@ -199,7 +199,7 @@ fn solve(mut normal: [[f64; 4]; 3], free: [bool; 2]) -> Option<[f64; 3]> {
 }
 
 /// Laws fitted to points drawn about the law, each with its own error.
-fn resample(points: &[UslPoint], law: &Law, seed: u64) -> Vec<Law> {
+fn resample(points: &[UslPoint], law: &UslFit, seed: u64) -> Vec<UslFit> {
     let mut state = seed;
     let mut drawn = points.to_vec();
     let mut once = || {
@@ -213,19 +213,19 @@ fn resample(points: &[UslPoint], law: &Law, seed: u64) -> Vec<Law> {
 }
 
 /// The 2.5 % and 97.5 % quantiles of a figure of the resamples.
-fn percentiles(laws: &[Law], of: &dyn Fn(&Law) -> f64) -> (f64, f64) {
+fn percentiles(laws: &[UslFit], of: &dyn Fn(&UslFit) -> f64) -> (f64, f64) {
     let mut values: Vec<f64> = laws.iter().map(of).collect();
     values.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     (at(0.025), at(0.975))
 }
 
-fn peak(law: &Law, resamples: &[Law]) -> Option<Range> {
+fn peak(law: &UslFit, resamples: &[UslFit]) -> Option<Range> {
     let peaked = resamples.iter().filter(|l| l.peak().is_finite()).count();
     if !law.peak().is_finite() || (peaked as f64) < PEAKED * resamples.len() as f64 {
         return None;
     }
-    let (low, high) = percentiles(resamples, &Law::peak);
+    let (low, high) = percentiles(resamples, &UslFit::peak);
     Some(Range { value: law.peak(), low, high: Some(high).filter(|h| h.is_finite()) })
 }
 

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::canary::Canary;
 pub use crate::estimate::Estimate;
 use crate::estimate::REACH;
-use crate::knee::{Knee, KneeMeasurement};
-use crate::slo::{self, BoundVerdict, Sustained};
+use crate::knee::{Knee, KneeVisit};
+use crate::slo::{self, BoundVerdict, RateSearchResult};
 use crate::usl::Fit;
 
 mod predicted;
@@ -139,7 +139,7 @@ pub struct Series {
     pub scaling: Option<UslScaling>,
     /// The highest rate at which the bounds of `--slo` held; absent without such a search.
     #[serde(default)]
-    pub sustained: Option<Sustained>,
+    pub sustained: Option<RateSearchResult>,
     /// What the site can do of it; absent where no site was described, and where the model says nothing of such a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<PredictedCurve>,
@@ -280,8 +280,8 @@ impl Point {
 
     /// What the search for the knee needs of it.
     #[must_use]
-    pub const fn visit(&self, measure: Measure) -> KneeMeasurement {
-        KneeMeasurement {
+    pub const fn visit(&self, measure: Measure) -> KneeVisit {
+        KneeVisit {
             concurrency: self.concurrency,
             throughput: *self.throughput(measure),
             p50_ns: self.total.p50_ns,

@@ -13,10 +13,10 @@ use linerate_record::experiment::{
 };
 use linerate_record::units::bits_per_s;
 
-use crate::answer::{self, Unit};
+use crate::answer::{self, ExperimentalUnit};
 use crate::groups::{self, arrangements};
-use crate::missing::{Cells, lacking};
-use crate::positions::{self, Order};
+use crate::missing::{ConcurrencyRows, lacking};
+use crate::positions::{self, PlaceOrder};
 use crate::randomisation::{interval, p_value, pool};
 use crate::table::{Table, TableRow};
 use crate::{decide, design, drift};
@@ -63,7 +63,7 @@ pub enum AnalyzeError {
 struct Stratum<'a> {
     label: String,
     series: &'a str,
-    cells: Cells<'a>,
+    cells: ConcurrencyRows<'a>,
 }
 
 /// What all comparisons of a table share.
@@ -77,7 +77,7 @@ struct Family<'a> {
 /// An arm against the baseline, with what its decision takes beside the figures.
 struct Compared {
     effect: Effect,
-    order: Order,
+    order: PlaceOrder,
     lacking: [usize; 2],
     testable: bool,
 }
@@ -134,7 +134,7 @@ fn strata(table: &Table, link_bits_per_s: Option<f64>) -> Vec<Stratum<'_>> {
         let at = row.concurrency.map_or_else(String::new, |n| format!("× {n}"));
         let label = format!("{} {at}", row.series).trim().to_owned();
         let known = strata.iter().position(|stratum| stratum.label == label).unwrap_or_else(|| {
-            strata.push(Stratum { label, series: &row.series, cells: Cells::default() });
+            strata.push(Stratum { label, series: &row.series, cells: ConcurrencyRows::default() });
             strata.len() - 1
         });
         let cells = &mut strata[known].cells;
@@ -168,7 +168,7 @@ fn arms<'a>(stratum: &Stratum<'a>) -> Vec<&'a str> {
 
 fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Compared> {
     let stratum = &strata[at];
-    let elsewhere: Vec<&Cells<'_>> = strata
+    let elsewhere: Vec<&ConcurrencyRows<'_>> = strata
         .iter()
         .enumerate()
         .filter(|(i, other)| *i != at && other.series == stratum.series)
@@ -214,7 +214,7 @@ struct Tested {
 }
 
 /// An arm against the baseline, not yet judged: that takes the whole family.
-fn compared(stratum: &Stratum<'_>, elsewhere: &[&Cells<'_>], arm: &str, family: &Family<'_>) -> Compared {
+fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str, family: &Family<'_>) -> Compared {
     let (asked, blocked) = (family.asked, family.blocked);
     let pairs = pairs(stratum, family.baseline, arm);
     let (of_arm, of_baseline) = (figures(stratum, arm), figures(stratum, family.baseline));
@@ -329,16 +329,16 @@ fn decision(one: &Compared, called: bool, asked: &AnalysisOptions) -> Decision {
     let bounded = inside(effect.low_share) && inside(effect.high_share);
     match (&one.order, asked.drawn) {
         _ if !called && !bounded => Decision::NotShown,
-        (Order::Uneven(_), _) => Decision::Confounded,
-        (Order::Even, true) if called => Decision::Shown,
-        (Order::Even, true) => Decision::RuledOut,
+        (PlaceOrder::Uneven(_), _) => Decision::Confounded,
+        (PlaceOrder::Even, true) if called => Decision::Shown,
+        (PlaceOrder::Even, true) => Decision::RuledOut,
         _ => Decision::Association,
     }
 }
 
 fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, asks): (usize, f64)) -> String {
     let (effect, asked, baseline) = (&one.effect, family.asked, family.baseline);
-    let unit = if family.blocked { Unit::Block } else { Unit::Run };
+    let unit = if family.blocked { ExperimentalUnit::Block } else { ExperimentalUnit::Run };
     let plain = || answer::sentence(effect, baseline, asked.alpha, asked.matters_share, unit);
     let by_chance = effect.p.is_some_and(|p| p <= asked.alpha);
     match (effect.decision, &one.order) {
@@ -347,11 +347,11 @@ fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, 
             let ways = arrangements((effect.runs + effect.baseline_runs) as usize, effect.runs as usize);
             let ways = if family.blocked { f64::from(effect.runs).exp2() } else { ways };
             let spread = pooled(stratum).0.filter(|_| !family.blocked);
-            let order = if let Order::Uneven(how) = order { Some(how.as_str()) } else { None };
+            let order = if let PlaceOrder::Uneven(how) = order { Some(how.as_str()) } else { None };
             answer::cannot_tell(effect, ways, spread, order, asked.alpha, unit)
         }
         (Decision::NotShown, _) if by_chance => answer::lost_in_family(effect, baseline, asked.alpha, tests, asks),
-        (Decision::Confounded, Order::Uneven(how)) => format!("{}, but {how}: {}", plain(), answer::OR_TIME),
+        (Decision::Confounded, PlaceOrder::Uneven(how)) => format!("{}, but {how}: {}", plain(), answer::OR_TIME),
         (Decision::Association, order) => {
             let why = match (asked.drawn, order) {
                 (true, _) => "the places of its runs in time are not in the table (column \"order\")",
@@ -400,7 +400,7 @@ fn uneven(compared: &[Vec<Compared>]) -> Option<Remark> {
     let with_figures = compared.iter().flatten().filter(|one| one.effect.share.is_some());
     let all = with_figures.clone().count();
     let found: Vec<&str> = with_figures
-        .filter_map(|one| if let Order::Uneven(how) = &one.order { Some(how.as_str()) } else { None })
+        .filter_map(|one| if let PlaceOrder::Uneven(how) = &one.order { Some(how.as_str()) } else { None })
         .collect();
     found.first().map(|how| Remark {
         kind: RemarkKind::ConfoundedWithTime,

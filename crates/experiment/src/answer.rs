@@ -23,7 +23,7 @@ pub(crate) fn confidence(alpha: f64) -> String {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ExperimentalUnit {
     /// Blocks that hold every arm once.
     Block,
     /// Runs of an arm.
@@ -50,7 +50,13 @@ fn differs(effect: &Effect, baseline: &str, alpha: f64) -> String {
 }
 
 /// The sentence of a decided effect.
-pub(crate) fn sentence(effect: &Effect, baseline: &str, alpha: f64, matters_share: f64, unit: Unit) -> String {
+pub(crate) fn sentence(
+    effect: &Effect,
+    baseline: &str,
+    alpha: f64,
+    matters_share: f64,
+    unit: ExperimentalUnit,
+) -> String {
     let is_zero_inside =
         effect.low_share.is_none_or(|low| low <= 0.0) && effect.high_share.is_none_or(|high| high >= 0.0);
     match effect.decision {
@@ -101,7 +107,7 @@ pub(crate) fn cannot_tell(
     spread: Option<f64>,
     order: Option<&str>,
     alpha: f64,
-    unit: Unit,
+    unit: ExperimentalUnit,
 ) -> String {
     let at = confidence(alpha);
     let (own, base) = (counted_runs(effect.runs, unit), effect.baseline_runs);
@@ -109,13 +115,13 @@ pub(crate) fn cannot_tell(
         return format!("cannot tell: {own} of it{}, nothing to compare", against(base, unit));
     }
     let least = match unit {
-        Unit::Block => crate::design::least_blocks(alpha),
-        Unit::Run => (2..).find(|&n| least_of_runs(n) <= alpha / 2.0).unwrap_or(u32::MAX),
+        ExperimentalUnit::Block => crate::design::least_blocks(alpha),
+        ExperimentalUnit::Run => (2..).find(|&n| least_of_runs(n) <= alpha / 2.0).unwrap_or(u32::MAX),
     };
     let chance = if ways > 2.0 { format!(", 1 in {:.0}", ways / 2.0) } else { String::new() };
     let needs = match unit {
-        Unit::Block => format!("{least} blocks are the fewest"),
-        Unit::Run => format!("{least} interleaved runs each are the fewest"),
+        ExperimentalUnit::Block => format!("{least} blocks are the fewest"),
+        ExperimentalUnit::Run => format!("{least} interleaved runs each are the fewest"),
     };
     let spread =
         spread.map_or_else(String::new, |sd| format!("; runs of one arm differ by {} (sd)", percent(sd.exp_m1())));
@@ -158,19 +164,19 @@ pub(crate) fn counted(n: usize, arm: &str, blocked: bool) -> String {
     }
 }
 
-fn counted_runs(n: u32, unit: Unit) -> String {
-    let unit = if unit == Unit::Block { "block" } else { "run" };
+fn counted_runs(n: u32, unit: ExperimentalUnit) -> String {
+    let unit = if unit == ExperimentalUnit::Block { "block" } else { "run" };
     if n == 1 { format!("1 {unit}") } else { format!("{n} {unit}s") }
 }
 
-fn against(baseline_runs: u32, unit: Unit) -> String {
-    if unit == Unit::Block { String::new() } else { format!(" against {baseline_runs}") }
+fn against(baseline_runs: u32, unit: ExperimentalUnit) -> String {
+    if unit == ExperimentalUnit::Block { String::new() } else { format!(" against {baseline_runs}") }
 }
 
 /// What it would take to show what matters. Of runs without blocks it is the same for all arms, and told once by the
 /// report.
-fn takes(effect: &Effect, matters_share: f64, unit: Unit) -> String {
-    if unit != Unit::Block {
+fn takes(effect: &Effect, matters_share: f64, unit: ExperimentalUnit) -> String {
+    if unit != ExperimentalUnit::Block {
         return String::new();
     }
     let Some(needed) = effect.runs_needed else { return String::new() };

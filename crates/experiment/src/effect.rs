@@ -3,7 +3,7 @@
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_record::experiment::{ArmVerdict, Decision, Effect, ExperimentStopReason, Role};
 
-use crate::answer::{self, Unit};
+use crate::answer::{self, ExperimentalUnit};
 use crate::drift::deviation;
 use crate::randomisation::{RearrangedSums, interval, median_unbiased, p_value};
 use crate::state::{ExperimentState, arms_of, baselines, differences, rearranged, times};
@@ -93,7 +93,8 @@ pub(crate) fn effect(state: &ExperimentState, arm: u32) -> Effect {
         effect.sentence = answer::void(&effect, &asked.arms[0].name, asked.alpha, &lasting::window(state), &why);
         return effect;
     }
-    effect.sentence = answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, Unit::Block);
+    effect.sentence =
+        answer::sentence(&effect, &asked.arms[0].name, asked.alpha, asked.matters_share, ExperimentalUnit::Block);
     effect.sentence.push_str(&lasting::beside(state, &effect));
     effect
 }

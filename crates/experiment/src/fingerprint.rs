@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::experiment::Means;
+use linerate_record::fingerprint::{TARGET_STARTED, of_setting};
 use linerate_record::knob::{Knob, Locator, SettingPlace, same};
 
 /// Texts by key.
@@ -11,12 +12,6 @@ pub type Print = BTreeMap<String, String>;
 
 /// The knob of an id.
 pub type Find<'f> = &'f dyn Fn(&str) -> Option<&'static Knob>;
-
-/// The key of a setting: `setting net.core.rmem_max`.
-#[must_use]
-pub fn key(place: &SettingPlace) -> String {
-    format!("setting {place}")
-}
 
 /// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
 /// change and this one does not must be as they were.
@@ -26,7 +21,7 @@ pub fn displaced(print: &Print, all: &[Means], means: &Means, find: Find<'_>) ->
     let of_others = all.iter().flat_map(|other| &other.changes).filter(|change| !is_own(&change.place));
     let expected = means.changes.iter().map(|change| (&change.place, &change.new));
     expected.chain(of_others.map(|change| (&change.place, &change.prior))).find_map(|(place, expected)| {
-        let now = print.get(&key(place)).map_or("none", String::as_str);
+        let now = print.get(&of_setting(place)).map_or("none", String::as_str);
         let is_same = find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
         (!is_same).then(|| {
             format!("{place} was {now:?} when the load ended, and not {expected:?}: something has changed it meanwhile")
@@ -46,7 +41,7 @@ pub fn factors(
 ) -> Vec<String> {
     let mut factors = BTreeSet::new();
     for change in means.iter().flat_map(|means| &means.changes) {
-        factors.insert(key(&change.place));
+        factors.insert(of_setting(&change.place));
         let Some(knob) = find(&change.place.knob) else { continue };
         let keys = prints.iter().flat_map(|print| print.keys());
         factors.extend(keys.filter(|key| is_moved_by(key, &knob.locator)).cloned());
@@ -57,7 +52,7 @@ pub fn factors(
         factors.extend(keys.into_iter().filter(|key| print.get(*key) != first.get(*key)).cloned());
     }
     if restarts {
-        factors.insert("target.started".to_owned());
+        factors.insert(TARGET_STARTED.to_owned());
     }
     factors.into_iter().collect()
 }

@@ -7,7 +7,7 @@ use crate::table::TableRow;
 
 /// Rows of one series at one concurrency, by what became of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cells<'a> {
+pub(crate) struct ConcurrencyRows<'a> {
     /// Those with a figure that counts.
     pub(crate) rows: Vec<&'a TableRow>,
     /// Those above what the link carries.
@@ -16,7 +16,7 @@ pub(crate) struct Cells<'a> {
     pub(crate) missing: Vec<&'a TableRow>,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> ConcurrencyRows<'a> {
     /// Every row, whatever became of it.
     pub(crate) fn all(&self) -> impl Iterator<Item = &'a TableRow> + '_ {
         self.rows.iter().chain(&self.refused).chain(&self.missing).copied()
@@ -30,8 +30,8 @@ impl<'a> Cells<'a> {
 /// Figures that the arm lacks and the baseline has, and the other way round. In blocks: blocks in which one alone was
 /// measured. Else: rows without a figure that counts, and runs that figures elsewhere in the series show to have been.
 pub(crate) fn lacking(
-    cells: &Cells<'_>,
-    elsewhere: &[&Cells<'_>],
+    cells: &ConcurrencyRows<'_>,
+    elsewhere: &[&ConcurrencyRows<'_>],
     arm: &str,
     baseline: &str,
     blocked: bool,
@@ -49,8 +49,8 @@ pub(crate) fn lacking(
 
 /// Runs of an arm that most other places of the series have, and this one has no row of. Nothing where each place names
 /// its runs anew.
-fn not_written(cells: &Cells<'_>, elsewhere: &[&Cells<'_>], arm: &str) -> usize {
-    let written = |cells: &Cells<'_>| -> BTreeSet<String> {
+fn not_written(cells: &ConcurrencyRows<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str) -> usize {
+    let written = |cells: &ConcurrencyRows<'_>| -> BTreeSet<String> {
         let of_arm = cells.all().filter(|row| row.arm == arm && !row.run.is_empty());
         of_arm.map(|row| row.run.clone()).collect()
     };
@@ -69,10 +69,10 @@ mod tests {
     use super::*;
     use crate::table::read;
 
-    fn cells(table: &crate::table::Table, concurrency: u32) -> Cells<'_> {
+    fn cells(table: &crate::table::Table, concurrency: u32) -> ConcurrencyRows<'_> {
         let here = |row: &&TableRow| row.concurrency == Some(concurrency);
         let rows = table.rows.iter().filter(here).collect();
-        Cells { rows, refused: Vec::new(), missing: table.missing.iter().filter(here).collect() }
+        ConcurrencyRows { rows, refused: Vec::new(), missing: table.missing.iter().filter(here).collect() }
     }
 
     #[test]
@@ -91,7 +91,8 @@ mod tests {
             let column = if blocked { "block" } else { "run" };
             let table = read(&format!("arm,concurrency,{column},value\n{text}")).unwrap();
             let others = [cells(&table, 8), cells(&table, 16)];
-            let elsewhere: Vec<&Cells<'_>> = others.iter().filter(|cells| cells.all().next().is_some()).collect();
+            let elsewhere: Vec<&ConcurrencyRows<'_>> =
+                others.iter().filter(|cells| cells.all().next().is_some()).collect();
             assert_eq!(lacking(&cells(&table, 4), &elsewhere, "b", "a", blocked), expected, "{text:?}");
         }
     }

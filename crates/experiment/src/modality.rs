@@ -26,7 +26,7 @@ const OUTLYING_MIN: usize = 6;
 
 /// Two groups of figures.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Groups {
+pub(crate) struct TwoGroups {
     /// Figures in the lower one, and their mean.
     pub(crate) low: (usize, f64),
     /// The same of the upper.
@@ -36,7 +36,7 @@ pub(crate) struct Groups {
 /// Parts figures in two where they fall apart more than nearly any sample of one group does: the split's distance in
 /// standard deviations (Ashman's D) against that of samples of an even distribution, of which every other with one
 /// peak splits less well (as in Hartigan's dip test). Outlying figures are left out first.
-pub(crate) fn groups(figures: &[f64], seed: u64) -> Option<Groups> {
+pub(crate) fn groups(figures: &[f64], seed: u64) -> Option<TwoGroups> {
     let distances = distances(figures);
     let is_outside = |i: usize| distances.as_ref().is_some_and(|distances| distances[i] > FENCES);
     let kept = figures.iter().enumerate().filter(|(i, _)| !is_outside(*i)).map(|(_, v)| *v);
@@ -55,7 +55,7 @@ pub(crate) fn groups(figures: &[f64], seed: u64) -> Option<Groups> {
     }
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (low, high) = sorted.split_at(at);
-    (as_split <= AS_SPLIT_MAX).then(|| Groups { low: (low.len(), mean(low)), high: (high.len(), mean(high)) })
+    (as_split <= AS_SPLIT_MAX).then(|| TwoGroups { low: (low.len(), mean(low)), high: (high.len(), mean(high)) })
 }
 
 /// Where sorted figures fall apart most, and Ashman's D there.

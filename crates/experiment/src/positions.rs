@@ -12,7 +12,7 @@ const DRAWS: u32 = 1999;
 
 /// What the places in time of two arms say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum PlaceOrder {
     /// They are not told, or not of all.
     Unknown,
     /// As a draw gives them.
@@ -22,30 +22,30 @@ pub(crate) enum Order {
 }
 
 /// Of blocks: places of the arm and of the baseline in each.
-pub(crate) fn within_blocks(pairs: &[Option<(u32, u32)>], baseline: &str) -> Order {
+pub(crate) fn within_blocks(pairs: &[Option<(u32, u32)>], baseline: &str) -> PlaceOrder {
     let Some(pairs) = pairs.iter().copied().collect::<Option<Vec<(u32, u32)>>>().filter(|pairs| !pairs.is_empty())
     else {
-        return Order::Unknown;
+        return PlaceOrder::Unknown;
     };
     if pairs.iter().any(|(arm, base)| arm == base) {
-        return Order::Unknown;
+        return PlaceOrder::Unknown;
     }
     let (n, after) = (pairs.len(), pairs.iter().filter(|(arm, base)| arm > base).count());
     if after != 0 && after != n && of_coins(n, after) > CHANCE {
-        return Order::Even;
+        return PlaceOrder::Even;
     }
     let (way, times) = if 2 * after > n { ("after", after) } else { ("before", n - after) };
-    Order::Uneven(format!("it ran {way} {baseline} in {times} of {n} blocks"))
+    PlaceOrder::Uneven(format!("it ran {way} {baseline} in {times} of {n} blocks"))
 }
 
 /// Of runs without blocks: places of each arm's.
-pub(crate) fn of_runs(arm: &[Option<u32>], base: &[Option<u32>], baseline: &str, seed: u64) -> Order {
+pub(crate) fn of_runs(arm: &[Option<u32>], base: &[Option<u32>], baseline: &str, seed: u64) -> PlaceOrder {
     let all = arm.iter().chain(base).copied().collect::<Option<Vec<u32>>>().filter(|_| !arm.is_empty());
-    let Some(all) = all.filter(|_| !base.is_empty()) else { return Order::Unknown };
+    let Some(all) = all.filter(|_| !base.is_empty()) else { return PlaceOrder::Unknown };
     let mut sorted = all.clone();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Order::Unknown;
+        return PlaceOrder::Unknown;
     }
     let ranks: Vec<usize> = all.iter().map(|place| sorted.partition_point(|other| other < place)).collect();
     let n = arm.len();
@@ -60,11 +60,11 @@ pub(crate) fn of_runs(arm: &[Option<u32>], base: &[Option<u32>], baseline: &str,
         as_far += u32::from(away(&other).abs() >= own.abs() - 1e-9);
     }
     if !apart && f64::from(as_far) > CHANCE * f64::from(DRAWS + 1) {
-        return Order::Even;
+        return PlaceOrder::Even;
     }
     let way = if own > 0.0 { "after" } else { "before" };
     let share = if apart { "all" } else { "nearly all" };
-    Order::Uneven(format!("{share} its runs came {way} those of {baseline}"))
+    PlaceOrder::Uneven(format!("{share} its runs came {way} those of {baseline}"))
 }
 
 /// How probable it is that of `n` coins as many fall on one side as `heads` or more, either side counted.
@@ -102,14 +102,14 @@ mod tests {
             (&[1], &[2, 3, 4], true),
         ] {
             let found = of_runs(&places(arm), &places(base), "default", 1);
-            assert_eq!(matches!(found, Order::Uneven(_)), uneven, "{arm:?} {base:?}: {found:?}");
+            assert_eq!(matches!(found, PlaceOrder::Uneven(_)), uneven, "{arm:?} {base:?}: {found:?}");
         }
-        assert_eq!(of_runs(&[Some(1), None], &[Some(2)], "default", 1), Order::Unknown);
-        assert_eq!(of_runs(&[Some(1)], &[Some(1)], "default", 1), Order::Unknown);
+        assert_eq!(of_runs(&[Some(1), None], &[Some(2)], "default", 1), PlaceOrder::Unknown);
+        assert_eq!(of_runs(&[Some(1)], &[Some(1)], "default", 1), PlaceOrder::Unknown);
         let blocks = |after: usize| (0..12).map(|i| Some(if i < after { (2, 1) } else { (1, 2) })).collect::<Vec<_>>();
         for (after, uneven) in [(12, true), (11, true), (6, false), (8, false), (0, true)] {
             let found = within_blocks(&blocks(after), "default");
-            assert_eq!(matches!(found, Order::Uneven(_)), uneven, "{after}: {found:?}");
+            assert_eq!(matches!(found, PlaceOrder::Uneven(_)), uneven, "{after}: {found:?}");
         }
     }
 
@@ -120,7 +120,7 @@ mod tests {
             let (mut dice, mut places) = (Dice::new(seed, 3), (0..16).map(Some).collect::<Vec<Option<u32>>>());
             shuffle(&mut places, &mut dice);
             let found = of_runs(&places[..8], &places[8..], "default", seed);
-            uneven += u32::from(found != Order::Even);
+            uneven += u32::from(found != PlaceOrder::Even);
         }
         assert!(uneven < 55, "{uneven} of 600");
     }

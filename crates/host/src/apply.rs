@@ -1,6 +1,7 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
+mod moved;
 mod refusal;
 mod undo;
 
@@ -8,8 +9,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, Beside, By, JOURNAL_SCHEMA, Line, Owner, Undo, Watcher};
-use linerate_record::knob::{Change, ChangeSet, Knob, Locator, SettingPlace, same};
+use linerate_record::journal::{Begin, By, JOURNAL_SCHEMA, JournalLine, Owner, Undo, Watcher};
+use linerate_record::knob::{Change, ChangeSet, Knob, SettingPlace, same};
 use sha2::{Digest as _, Sha256};
 
 pub use crate::boot::has_booted;
@@ -21,9 +22,10 @@ use crate::journal::{Journal, Told};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
-use crate::setting::{self, Before, Built, Gone, Target};
+use crate::setting::{self, Before, Built, Gone, SettingTarget};
 use crate::waiting;
 pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
+use moved::MovedBeside;
 pub use refusal::{readable, refusal};
 use undo::settle;
 pub use undo::{Rolled, present, rollback};
@@ -119,7 +121,7 @@ pub fn apply(
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
     let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
     let by = armed.inspect_err(|_| {
-        let _ = journal.append(&Line::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
+        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
         waiting::end(ground, &begin.id);
     })?;
     step(ApplyStep::Armed);
@@ -127,11 +129,11 @@ pub fn apply(
     let mut applying = Applying { ground, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
-        applying.journal.append(&Line::Watched { by })?;
+        applying.journal.append(&JournalLine::Watched { by })?;
         for (number, change) in (0_u32..).zip(&set.changes) {
             outcomes.push(one(&mut applying, number, change)?);
         }
-        applying.journal.append(&Line::Applied)?;
+        applying.journal.append(&JournalLine::Applied)?;
         (applying.step)(ApplyStep::Applied);
         // Were it not so any more, its watch would be about to act, or have acted.
         require_time(&applying)
@@ -201,8 +203,8 @@ struct Applying<'a, 's> {
     journal: Journal,
     /// When its watch acts, in milliseconds since the machine booted.
     deadline_ms: u64,
-    /// What earlier changes of this application moved besides, in which network namespace.
-    moved: Vec<(Option<u64>, Beside)>,
+    /// What earlier changes of this application moved besides.
+    moved: Vec<MovedBeside>,
     step: &'s mut dyn FnMut(ApplyStep),
 }
 
@@ -220,12 +222,13 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     require_time(applying)?;
     let root = applying.ground.root;
     let place = &change.place;
-    let mut is_moved = |knob: &Knob, net: Option<u64>, now: &str| has_moved(applying, knob, net, now);
+    let (moved, device) = (&applying.moved, place.device.as_deref());
+    let mut is_moved = |knob: &Knob, net, now: &str| moved.iter().any(|one| one.has_left(knob, device, net, now));
     let known = known(applying.ground, applying.built, applying.set, change, &mut is_moved);
     let Known { knob, net, before, is_so } = match known {
         Ok(known) => known,
         Err(why) => {
-            applying.journal.append(&Line::Refused { number, place: place.clone(), why: why.clone() })?;
+            applying.journal.append(&JournalLine::Refused { number, place: place.clone(), why: why.clone() })?;
             return Ok(ChangeOutcome::Refused(why));
         }
     };
@@ -236,7 +239,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
     (applying.step)(ApplyStep::Announcing);
     let announced = (Box::new(change.clone()), beside.clone(), devices.clone());
-    applying.journal.append(&Line::Intent {
+    applying.journal.append(&JournalLine::Intent {
         number,
         change: announced.0,
         prior: prior.clone(),
@@ -246,13 +249,13 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     })?;
     (applying.step)(ApplyStep::Announced);
     require_time(applying)?;
-    let target = Target { root, knob, place, net, devices: &devices };
+    let target = SettingTarget { root, knob, place, net, devices: &devices };
     let written = setting::write(&target, &change.new);
     (applying.step)(ApplyStep::Written);
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
-            applying.moved.extend(became.iter().map(|beside| (net, beside.clone())));
-            applying.journal.append(&Line::Made { number, value, beside: became })?;
+            applying.moved.extend(MovedBeside::of(knob, place.device.as_deref(), net, &became));
+            applying.journal.append(&JournalLine::Made { number, value, beside: became })?;
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
         }
@@ -270,28 +273,8 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
         Err(error) if Gone::of(&error).is_some() => Undo::Gone,
         Err(error) => Undo::Failed { why: error.to_string() },
     };
-    applying.journal.append(&Line::Undone { number, outcome })?;
+    applying.journal.append(&JournalLine::Undone { number, outcome })?;
     Ok(ChangeOutcome::Failed(why))
-}
-
-/// Whether a value that is not the planned one is what an earlier change of this application left there.
-fn has_moved(applying: &Applying<'_, '_>, knob: &Knob, net: Option<u64>, now: &str) -> bool {
-    use linerate_record::journal::Address;
-    let is_it = |address: &Address| match (address, &knob.locator) {
-        (Address::Sysctl(moved), Locator::Sysctl { name }) => moved == name,
-        // The device stands in the middle: what is before and after it tells the file.
-        (Address::Sysfs(moved), Locator::Sysfs { path }) => match (path.split_once('{'), path.split_once('}')) {
-            (Some((before, _)), Some((_, after))) => moved.starts_with(before) && moved.ends_with(after),
-            _ => moved == path,
-        },
-        (Address::Sysfs(moved), Locator::Mtu) => moved.starts_with("class/net/") && moved.ends_with("/mtu"),
-        _ => false,
-    };
-    applying
-        .moved
-        .iter()
-        .rev()
-        .any(|(space, beside)| *space == net && is_it(&beside.address) && same(&knob.locator, &beside.value, now))
 }
 
 fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) -> Vec<SettingPlace> {
@@ -345,7 +328,7 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     if since_boot_ms() >= reported.begin.deadline_since_boot_ms || ground.state.read(id)? != reported {
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
     }
-    journal.append(&Line::Confirmed { at_ms: now_ms() })?;
+    journal.append(&JournalLine::Confirmed { at_ms: now_ms() })?;
     waiting::end(ground, id);
     ground.state.read(id)
 }
@@ -382,7 +365,7 @@ fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
             if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
         }
         Some(reported) if reported.is_pending() => {
-            let closed = Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
+            let closed = JournalLine::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
         }
         _ => Ok(()),

@@ -1,6 +1,6 @@
 //! `/proc/stat`: what each processor spent its time on.
 
-use crate::lines::{Fault, number, number_if_any, some_rows};
+use crate::lines::{LineFault, number, number_if_any, some_rows};
 use crate::root::Parsed;
 use linerate_record::reading::CpuTimes;
 
@@ -13,7 +13,7 @@ pub(crate) fn parse_stat(text: &str) -> Parsed<Vec<CpuTimes>> {
     some_rows(text, "no line of a processor", cpu_line)
 }
 
-fn cpu_line(line: &str) -> Result<Option<CpuTimes>, Fault> {
+fn cpu_line(line: &str) -> Result<Option<CpuTimes>, LineFault> {
     let mut columns = line.split_whitespace();
     let Some(cpu) = columns.next().and_then(|label| label.strip_prefix("cpu")).filter(|cpu| !cpu.is_empty()) else {
         return Ok(None);

@@ -3,7 +3,7 @@
 //! Stacked devices (`dm-*`, `md*`, an NVMe head over its paths) stand beside what they are made of, and both carry the
 //! same bytes: whoever sums must choose one layer.
 
-use crate::lines::{Fault, number, rows};
+use crate::lines::{LineFault, number, rows};
 use crate::root::Parsed;
 use linerate_record::reading::DiskCounters;
 
@@ -21,7 +21,7 @@ pub(crate) fn parse_diskstats(text: &str) -> Parsed<Vec<DiskCounters>> {
     (drives, fault)
 }
 
-fn disk_line(line: &str) -> Result<Option<DiskCounters>, Fault> {
+fn disk_line(line: &str) -> Result<Option<DiskCounters>, LineFault> {
     if line.trim().is_empty() {
         return Ok(None);
     }

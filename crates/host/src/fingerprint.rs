@@ -39,11 +39,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 
+use linerate_record::fingerprint::{GOVERNOR, NicKey};
 use linerate_record::knob::Locator;
 use linerate_record::reading::Meanwhile;
 
 use crate::root::{Root, text};
-use share::Shares;
+use share::CpuCounters;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +62,7 @@ pub struct Begun {
     target_hosts: Vec<IpAddr>,
     standing: BTreeMap<String, String>,
     carrier_changes: BTreeMap<String, u64>,
-    shares: Shares,
+    shares: CpuCounters,
 }
 
 /// Begins a fingerprint, once the settings of a cell are applied and its links are up again: some drivers take a link
@@ -104,7 +105,7 @@ pub fn end(begun: Begun, root: &Root) -> FingerprintEnd {
             (Some(then), Some(now)) => now.saturating_sub(*then).to_string(),
             _ => "it came or went".to_owned(),
         };
-        all_flaps.insert(format!("nic.{name}.flaps"), flaps);
+        all_flaps.insert(NicKey::Flaps.of(name), flaps);
     }
     let meanwhile = share::meanwhile(&begun.shares, &share::shares(root, asked.target_pid));
     FingerprintEnd { standing, flaps: all_flaps, meanwhile }
@@ -115,8 +116,8 @@ pub fn end(begun: Begun, root: &Root) -> FingerprintEnd {
 #[must_use]
 pub fn is_moved_by(key: &str, locator: &Locator) -> bool {
     match locator {
-        Locator::Mtu => key.starts_with("nic.") && key.ends_with(".mtu"),
-        Locator::Sysfs { path } => key == "frequency.governor" && path.ends_with("scaling_governor"),
+        Locator::Mtu => NicKey::read(key) == Some(NicKey::Mtu),
+        Locator::Sysfs { path } => key == GOVERNOR && path.ends_with("scaling_governor"),
         _ => false,
     }
 }

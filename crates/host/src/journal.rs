@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, Open
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use linerate_record::journal::{Begin, Beside, By, Device, JOURNAL_SCHEMA, Line, Undo, Watcher};
+use linerate_record::journal::{Begin, Beside, By, Device, JOURNAL_SCHEMA, JournalLine, Undo, Watcher};
 use linerate_record::knob::{Change, SettingPlace};
 
 use crate::failure::TuneError;
@@ -216,8 +216,9 @@ impl Journal {
         let failed = |source| TuneError::State { path: path.clone(), source };
         let file = private().read(true).append(true).create_new(true).open(&path).map_err(failed)?;
         let mut journal = Journal { path: path.clone(), file, length: 0 };
-        let begun =
-            journal.append(&Line::Begin(begin.clone())).and_then(|()| sync_folder(&state.folder()).map_err(failed));
+        let begun = journal
+            .append(&JournalLine::Begin(begin.clone()))
+            .and_then(|()| sync_folder(&state.folder()).map_err(failed));
         if begun.is_err() {
             let _ = std::fs::remove_file(&path);
         }
@@ -258,12 +259,12 @@ impl Journal {
     }
 
     /// Puts a line on the disk. Where that fails (a full disk), none of it stays.
-    pub(crate) fn append(&mut self, line: &Line) -> Result<(), TuneError> {
+    pub(crate) fn append(&mut self, line: &JournalLine) -> Result<(), TuneError> {
         self.append_all(std::slice::from_ref(line))
     }
 
     /// The same for several, all or none.
-    pub(crate) fn append_all(&mut self, lines: &[Line]) -> Result<(), TuneError> {
+    pub(crate) fn append_all(&mut self, lines: &[JournalLine]) -> Result<(), TuneError> {
         let mut text = String::new();
         for line in lines {
             text += &serde_json::to_string(line)
@@ -382,11 +383,11 @@ fn reported(bytes: &[u8]) -> Result<Told, String> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
     let mut lines = text.lines().enumerate().map(|(index, line)| {
-        serde_json::from_str::<Line>(line).map_err(|error| format!("line {}: {error}", index + 1))
+        serde_json::from_str::<JournalLine>(line).map_err(|error| format!("line {}: {error}", index + 1))
     });
     let begin = match lines.next() {
-        Some(Ok(Line::Begin(begin))) if begin.schema == JOURNAL_SCHEMA => begin,
-        Some(Ok(Line::Begin(begin))) => return Err(format!("schema {} is not {JOURNAL_SCHEMA}", begin.schema)),
+        Some(Ok(JournalLine::Begin(begin))) if begin.schema == JOURNAL_SCHEMA => begin,
+        Some(Ok(JournalLine::Begin(begin))) => return Err(format!("schema {} is not {JOURNAL_SCHEMA}", begin.schema)),
         Some(Err(why)) => return Err(why),
         _ => return Err("it has no first line".to_owned()),
     };
@@ -405,29 +406,29 @@ fn reported(bytes: &[u8]) -> Result<Told, String> {
     Ok(reported)
 }
 
-fn add(reported: &mut Told, line: Line) -> Result<(), String> {
+fn add(reported: &mut Told, line: JournalLine) -> Result<(), String> {
     let known = |made: &mut Vec<Made>, number: u32| -> Result<usize, String> {
         made.iter().position(|made| made.number == number).ok_or_else(|| format!("change {number} was never announced"))
     };
     match line {
-        Line::Begin(_) => return Err("it begins twice".to_owned()),
-        Line::Watched { by } => reported.watchers = by,
-        Line::Intent { number, change, prior, net, beside, devices } => {
+        JournalLine::Begin(_) => return Err("it begins twice".to_owned()),
+        JournalLine::Watched { by } => reported.watchers = by,
+        JournalLine::Intent { number, change, prior, net, beside, devices } => {
             let change = *change;
             reported.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
         }
-        Line::Made { number, value, beside } => {
+        JournalLine::Made { number, value, beside } => {
             let index = known(&mut reported.made, number)?;
             reported.made[index].became = Some((value, beside));
         }
-        Line::Refused { place, why, .. } => reported.refused.push((place, why)),
-        Line::Applied => reported.is_applied = true,
-        Line::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
-        Line::Undone { number, outcome } => {
+        JournalLine::Refused { place, why, .. } => reported.refused.push((place, why)),
+        JournalLine::Applied => reported.is_applied = true,
+        JournalLine::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
+        JournalLine::Undone { number, outcome } => {
             let index = known(&mut reported.made, number)?;
             reported.made[index].undone = Some(outcome);
         }
-        Line::Closed { by, at_ms, left } => reported.closed = Some((by, at_ms, left)),
+        JournalLine::Closed { by, at_ms, left } => reported.closed = Some((by, at_ms, left)),
     }
     Ok(())
 }
@@ -486,8 +487,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = JournalFolder::open(dir.path()).unwrap();
         let mut journal = Journal::begin(&state, &begin()).unwrap();
-        journal.append(&Line::Applied).unwrap();
-        journal.append(&Line::Confirmed { at_ms: 7 }).unwrap();
+        journal.append(&JournalLine::Applied).unwrap();
+        journal.append(&JournalLine::Confirmed { at_ms: 7 }).unwrap();
         let path = state.file(&begin().id).unwrap();
         let whole = std::fs::read(&path).unwrap();
         for end in 0..=whole.len() {
@@ -497,7 +498,7 @@ mod tests {
                 Ok(reported) => {
                     assert!(lines > 0 && reported.is_applied == (lines > 1), "{end}");
                     assert_eq!(reported.confirmed_ms.is_some(), lines > 2, "{end}");
-                    Journal::resume(&state, &begin().id).unwrap().append(&Line::Applied).unwrap();
+                    Journal::resume(&state, &begin().id).unwrap().append(&JournalLine::Applied).unwrap();
                     assert!(state.read(&begin().id).unwrap().is_applied, "{end}");
                 }
                 Err(error) => assert!(lines == 0 && matches!(error, TuneError::Empty { .. }), "{end}: {error}"),
@@ -510,19 +511,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = JournalFolder::open(dir.path()).unwrap();
         let mut first = Journal::begin(&state, &begin()).unwrap();
-        first.append(&Line::Applied).unwrap();
+        first.append(&JournalLine::Applied).unwrap();
         first.require_own().unwrap();
-        let closed = Line::Closed { by: By::Lapse, at_ms: 7, left: 0 };
+        let closed = JournalLine::Closed { by: By::Lapse, at_ms: 7, left: 0 };
         Journal::resume(&state, &begin().id).unwrap().append(&closed).unwrap();
         let whole = std::fs::read(state.file(&begin().id).unwrap()).unwrap();
         assert!(matches!(first.require_own(), Err(TuneError::Overtaken { .. })));
-        assert!(matches!(first.append(&Line::Confirmed { at_ms: 8 }), Err(TuneError::Overtaken { .. })));
+        assert!(matches!(first.append(&JournalLine::Confirmed { at_ms: 8 }), Err(TuneError::Overtaken { .. })));
         assert_eq!(std::fs::read(state.file(&begin().id).unwrap()).unwrap(), whole);
 
         let mut replaced = Journal::resume(&state, &begin().id).unwrap();
         std::fs::rename(state.file(&begin().id).unwrap(), dir.path().join("aside")).unwrap();
         std::fs::write(state.file(&begin().id).unwrap(), &whole).unwrap();
-        assert!(matches!(replaced.append(&Line::Applied), Err(TuneError::Overtaken { .. })));
+        assert!(matches!(replaced.append(&JournalLine::Applied), Err(TuneError::Overtaken { .. })));
     }
 
     #[test]

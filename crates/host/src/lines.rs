@@ -3,14 +3,14 @@
 use crate::root::Parsed;
 
 /// What is wrong with a line.
-pub(crate) type Fault = &'static str;
+pub(crate) type LineFault = &'static str;
 
 /// Characters of a line that a fault quotes.
 const QUOTED_CHARS: usize = 40;
 
 /// The rows of a text. A line that is about something else gives `Ok(None)`; a line at fault is left out and the first
 /// such line is told, so that one odd line costs its own row only.
-pub(crate) fn rows<T>(text: &str, parse: impl Fn(&str) -> Result<Option<T>, Fault>) -> Parsed<Vec<T>> {
+pub(crate) fn rows<T>(text: &str, parse: impl Fn(&str) -> Result<Option<T>, LineFault>) -> Parsed<Vec<T>> {
     let mut found = Vec::new();
     let mut first_fault = None;
     let mut faults = 0_usize;
@@ -34,8 +34,8 @@ pub(crate) fn rows<T>(text: &str, parse: impl Fn(&str) -> Result<Option<T>, Faul
 /// As [`rows`], for a text that holds at least one row on every machine.
 pub(crate) fn some_rows<T>(
     text: &str,
-    none: Fault,
-    parse: impl Fn(&str) -> Result<Option<T>, Fault>,
+    none: LineFault,
+    parse: impl Fn(&str) -> Result<Option<T>, LineFault>,
 ) -> Parsed<Vec<T>> {
     let (found, fault) = rows(text, parse);
     let fault = if found.is_empty() { fault.or_else(|| Some(none.to_owned())) } else { fault };
@@ -43,12 +43,12 @@ pub(crate) fn some_rows<T>(
 }
 
 /// The number in a column that must be there.
-pub(crate) fn number(column: Option<&str>) -> Result<u64, Fault> {
+pub(crate) fn number(column: Option<&str>) -> Result<u64, LineFault> {
     column.ok_or("a column is missing")?.parse().map_err(|_| "a column is not a whole number from 0 to 2^64 - 1")
 }
 
 /// The number in a column that old kernels do not write: 0 where it is missing.
-pub(crate) fn number_if_any(column: Option<&str>) -> Result<u64, Fault> {
+pub(crate) fn number_if_any(column: Option<&str>) -> Result<u64, LineFault> {
     column.map_or(Ok(0), |column| number(Some(column)))
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     type Pair = (u64, u64);
 
-    fn pair(line: &str) -> Result<Option<Pair>, Fault> {
+    fn pair(line: &str) -> Result<Option<Pair>, LineFault> {
         let mut columns = line.split_whitespace();
         if columns.next() != Some("pair") {
             return Ok(None);

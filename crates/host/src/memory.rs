@@ -1,6 +1,6 @@
 //! `/proc/meminfo`: what memory is free for, and what waits to be written.
 
-use crate::lines::{Fault, number, value_of};
+use crate::lines::{LineFault, number, value_of};
 use crate::root::Parsed;
 use linerate_record::reading::Memory;
 
@@ -31,7 +31,7 @@ pub(crate) fn parse_total(text: &str) -> Parsed<u64> {
     }
 }
 
-fn bytes_of(text: &str, name: &str) -> Result<u64, Fault> {
+fn bytes_of(text: &str, name: &str) -> Result<u64, LineFault> {
     let value = value_of(text, name).ok_or("the line is missing")?;
     let mut columns = value.split_whitespace();
     let amount = number(columns.next())?;

@@ -1,6 +1,6 @@
 //! `/proc/net/dev`: what each network interface of the namespace carried.
 
-use crate::lines::{Fault, number, some_rows};
+use crate::lines::{LineFault, number, some_rows};
 use crate::root::Parsed;
 use linerate_record::reading::NicCounters;
 
@@ -9,7 +9,7 @@ pub(crate) fn parse_net_dev(text: &str) -> Parsed<Vec<NicCounters>> {
     some_rows(text, "no line of an interface", nic_line)
 }
 
-fn nic_line(line: &str) -> Result<Option<NicCounters>, Fault> {
+fn nic_line(line: &str) -> Result<Option<NicCounters>, LineFault> {
     // The two lines of the heading have `|` and no colon. Old kernels put no space after the colon; names hold none.
     let Some((name, counters)) = line.split_once(':') else {
         return if line.contains('|') || line.trim().is_empty() { Ok(None) } else { Err("not a line of an interface") };
@@ -36,7 +36,7 @@ fn nic_line(line: &str) -> Result<Option<NicCounters>, Fault> {
 
 /// A name that the kernel would give an interface. Names become parts of paths, so a captured folder must not be able
 /// to point outside itself with them.
-pub(crate) fn valid_name(name: &str) -> Result<&str, Fault> {
+pub(crate) fn valid_name(name: &str) -> Result<&str, LineFault> {
     let fits = !name.is_empty() && name != "." && name != "..";
     let plain = !name.contains(|character: char| character == '/' || character == '\0' || character.is_whitespace());
     if fits && plain { Ok(name) } else { Err("not a name of an interface") }

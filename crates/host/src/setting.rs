@@ -41,6 +41,7 @@ pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};
 pub use space::identity;
 use space::{Inside, within};
+pub(crate) use spot::is_at;
 use spot::spot;
 pub(crate) use standing::identity_as_meant;
 pub use standing::standing;
@@ -60,7 +61,7 @@ pub enum Changeable {
 }
 
 /// What was read: the text, and what it can be.
-pub(crate) type Found = (String, Vec<String>);
+pub(crate) type SettingReading = (String, Vec<String>);
 
 /// Whether settings of this kind can be changed while the machine runs.
 #[must_use]
@@ -153,7 +154,7 @@ fn places_of(inside: &Inside<'_>, locator: &Locator) -> Vec<Option<String>> {
     }
 }
 
-fn setting(place: &SettingPlace, found: io::Result<Found>) -> Setting {
+fn setting(place: &SettingPlace, found: io::Result<SettingReading>) -> Setting {
     let place = place.clone();
     match found {
         Ok((value, choices)) => Setting { place, value: Some(value), choices, missing: None },
@@ -169,7 +170,12 @@ fn missing(error: &io::Error) -> Missing {
     }
 }
 
-fn read_inside(inside: &Inside<'_>, built: &Built<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Found> {
+fn read_inside(
+    inside: &Inside<'_>,
+    built: &Built<'_>,
+    knob: &Knob,
+    place: &SettingPlace,
+) -> io::Result<SettingReading> {
     let (value, choices) = spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)?;
     let choices = match (knob.locator, knob.takes) {
         (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words)) => qdisc::offered(built, words, &value),
@@ -180,7 +186,7 @@ fn read_inside(inside: &Inside<'_>, built: &Built<'_>, knob: &Knob, place: &Sett
 
 /// One setting of the machine, wherever its device is by now.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct SettingTarget<'a> {
     /// The machine.
     pub(crate) root: &'a Root,
     /// What it is.
@@ -218,21 +224,21 @@ fn net_of(knob: &Knob, net: Option<u64>) -> Option<u64> {
 }
 
 /// A setting where it is by now: its place, and its value.
-pub(crate) fn read_now(target: &Target<'_>) -> io::Result<(SettingPlace, String)> {
-    let Target { root, knob, place, net, devices } = *target;
+pub(crate) fn read_now(target: &SettingTarget<'_>) -> io::Result<(SettingPlace, String)> {
+    let SettingTarget { root, knob, place, net, devices } = *target;
     within(root, &place.space, net_of(knob, net), |inside| {
-        let now = device::Now::of(inside, devices)?.place(knob, place)?;
+        let now = device::DeviceNames::of(inside, devices)?.place(knob, place)?;
         let spot = spot(&knob.locator, now.device.as_deref())?;
         Ok((now, spot::read(inside, &spot)?.0))
     })
 }
 
 /// Writes a value and gives what the setting then is, with what moved with it.
-pub(crate) fn write(target: &Target<'_>, value: &str) -> io::Result<(String, Vec<Beside>)> {
-    let Target { root, knob, place, net, devices } = *target;
+pub(crate) fn write(target: &SettingTarget<'_>, value: &str) -> io::Result<(String, Vec<Beside>)> {
+    let SettingTarget { root, knob, place, net, devices } = *target;
     allowed_value(value).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
     within(root, &place.space, net_of(knob, net), |inside| {
-        let now = device::Now::of(inside, devices)?.place(knob, place)?;
+        let now = device::DeviceNames::of(inside, devices)?.place(knob, place)?;
         if now != *place {
             let why = format!("it is called {} by now: make the file anew", now.device.unwrap_or_default());
             return Err(io::Error::other(why));
@@ -262,10 +268,10 @@ pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// What the kernel says, or what of the others is not as before.
-pub(crate) fn put_back(target: &Target<'_>, prior: &str, beside: (&[Beside], &[Beside])) -> io::Result<String> {
-    let Target { root, knob, place, net, devices } = *target;
+pub(crate) fn put_back(target: &SettingTarget<'_>, prior: &str, beside: (&[Beside], &[Beside])) -> io::Result<String> {
+    let SettingTarget { root, knob, place, net, devices } = *target;
     within(root, &place.space, net_of(knob, net), |inside| {
-        let devices = device::Now::of(inside, devices)?;
+        let devices = device::DeviceNames::of(inside, devices)?;
         let beside = (devices.besides(beside.0), devices.besides(beside.1));
         let spot = match device::spot_now(&devices, knob, place) {
             // What stays without the device is put back all the same.

@@ -1,6 +1,6 @@
 //! `/proc/net/snmp`: what TCP sent in this network namespace.
 
-use crate::lines::{Fault, number};
+use crate::lines::{LineFault, number};
 use crate::root::Parsed;
 use linerate_record::reading::TcpCounters;
 
@@ -12,7 +12,7 @@ pub(crate) fn parse_snmp(text: &str) -> Parsed<TcpCounters> {
     }
 }
 
-fn tcp_counters(text: &str) -> Result<TcpCounters, Fault> {
+fn tcp_counters(text: &str) -> Result<TcpCounters, LineFault> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let names = lines.next().ok_or("no line Tcp:")?;
     let values = lines.next().ok_or("no second line Tcp:")?;

@@ -172,7 +172,7 @@ fn mounts() -> u64 {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use linerate_record::journal::{By, JOURNAL_SCHEMA, Line};
+    use linerate_record::journal::{By, JOURNAL_SCHEMA, JournalLine};
     use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect};
 
     use super::*;
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    fn intent() -> Line {
+    fn intent() -> JournalLine {
         let change = Change {
             place: SettingPlace { knob: "vm.swappiness".into(), device: None, space: Space::Host },
             prior: "60".into(),
@@ -203,7 +203,7 @@ mod tests {
             risk: String::new(),
         };
         let (change, prior) = (Box::new(change), "60".to_owned());
-        Line::Intent { number: 0, change, prior, net: None, beside: Vec::new(), devices: Vec::new() }
+        JournalLine::Intent { number: 0, change, prior, net: None, beside: Vec::new(), devices: Vec::new() }
     }
 
     #[test]
@@ -216,9 +216,9 @@ mod tests {
             |state: &JournalFolder, boot: &str| none_in(&file, state, boot).err().map(|error| error.to_string());
         assert_eq!(refused(&other, "b"), None, "nothing is noted");
         for (id, ends) in [
-            ("1", Line::Confirmed { at_ms: 1 }),
-            ("2", Line::Closed { by: By::Command, at_ms: 1, left: 0 }),
-            ("3", Line::Closed { by: By::Lapse, at_ms: 1, left: 0 }),
+            ("1", JournalLine::Confirmed { at_ms: 1 }),
+            ("2", JournalLine::Closed { by: By::Command, at_ms: 1, left: 0 }),
+            ("3", JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0 }),
         ] {
             let mut journal = Journal::begin(&one, &begin(id)).unwrap();
             note(&file, &one, &begin(id)).unwrap();
@@ -227,7 +227,7 @@ mod tests {
             let reported = refused(&other, "b").unwrap();
             assert!(reported.contains(&format!("{id}, whose journal is in")) && reported.contains("one"), "{reported}");
             assert!(reported.contains("waits to be taken back: linerate tune rollback with"), "{reported}");
-            journal.append(&Line::Applied).unwrap();
+            journal.append(&JournalLine::Applied).unwrap();
             let reported = refused(&other, "b").unwrap();
             assert!(reported.contains("waits to be confirmed: linerate tune confirm, or"), "{reported}");
             assert_eq!(refused(&one, "b"), None, "{id}: its own journals say so themselves");

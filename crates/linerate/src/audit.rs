@@ -12,7 +12,7 @@ use linerate_settings::audit::{is_missed, site_of};
 use linerate_settings::profiles::Profile;
 
 use crate::failure::{Failure, code};
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::{captured, catalogue, output, printing, sites};
 use flags::AuditFlags;
 
@@ -52,12 +52,12 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     let snapshot = linerate_host::snapshot(&root, &asked);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
     let audit = linerate_settings::audit::audit(&snapshot, &site, profile);
-    let rendered = match if flags.json { SiteFormat::Json } else { flags.format } {
-        SiteFormat::Text => {
+    let rendered = match if flags.json { OutputFormat::Json } else { flags.format } {
+        OutputFormat::Text => {
             linerate_report::audit::text(&audit, flags.all, printing::look_for_file(flags.output.is_some()))
         }
-        SiteFormat::Json => linerate_report::audit::json(&audit),
-        SiteFormat::Html => linerate_report::audit::html(&audit),
+        OutputFormat::Json => linerate_report::audit::json(&audit),
+        OutputFormat::Html => linerate_report::audit::html(&audit),
     };
     let done = output::put_out(&rendered, flags.output.as_deref())?;
     let (missed, from) = (flags.check && is_missed(&audit), flags.profile.as_str());

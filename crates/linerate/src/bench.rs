@@ -28,13 +28,13 @@ use crate::progress::Progress;
 use crate::{folder, interrupt, printing, progress, readings, views};
 
 use flags::{BenchFlags, Output};
-use objects::Objects;
+use objects::RunObjects;
 use points::{Recorder, ceilings, measure};
-use setup::{Beside, Setup};
+use setup::{RunContext, Setup};
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let (asked, notes) = resolve::resolve(flags)?;
-    let beside = Beside { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
+    let beside = RunContext { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
     let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
         printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load, printing::columns())?)?;
@@ -84,7 +84,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     let setup = &*setup;
     let progress = Progress::new(setup.expected(), setup.output.quiet || setup.output.json);
     let reader = readings::start(&folder.path, setup.clock, setup.expected(), setup.target_here())?;
-    let mut objects = Objects::new(setup);
+    let mut objects = RunObjects::new(setup);
     let mut recorder = Recorder::new(folder, manifest, setup);
     let mut beside = None;
     let driven = ceilings(setup, interrupted, &progress, &mut recorder)

@@ -24,7 +24,7 @@ use crate::{named, sites};
 
 /// What was found: changes, and settings that are not as wanted and are left alone, with the reason.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ProfileChanges {
     /// What was given by hand, which a profile leaves alone.
     pub(crate) by_hand: Vec<ByHand>,
     pub(crate) changes: Vec<Change>,
@@ -152,8 +152,13 @@ fn unread(place: &SettingPlace, missing: Option<&Missing>) -> String {
 }
 
 /// The changes that lead to a profile, and what differs and is left alone, with the reason.
-pub(crate) fn to_profile(root: &Root, space: &Space, name: &str, site: Option<&Path>) -> Result<Found, Failure> {
-    let mut found = Found::default();
+pub(crate) fn to_profile(
+    root: &Root,
+    space: &Space,
+    name: &str,
+    site: Option<&Path>,
+) -> Result<ProfileChanges, Failure> {
+    let mut found = ProfileChanges::default();
     let site = site.map(sites::read_site).transpose()?;
     of_profile(root, space, profile_named(name)?, site, &mut found);
     in_order(&mut found.changes);
@@ -168,7 +173,13 @@ pub(crate) fn in_order(changes: &mut [Change]) {
 /// Why, where the profile has the value itself.
 const OF_PROFILE: &str = "the profile says so";
 
-pub(crate) fn of_profile(root: &Root, space: &Space, profile: &Profile, site: Option<Site>, found: &mut Found) {
+pub(crate) fn of_profile(
+    root: &Root,
+    space: &Space,
+    profile: &Profile,
+    site: Option<Site>,
+    found: &mut ProfileChanges,
+) {
     let snapshot = snapshot(root, space);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
     let (built, zero) = (Built::of(root), &setting::zero_each_other);

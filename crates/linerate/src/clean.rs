@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use linerate_record::load::TlsTrust;
 
-use crate::cleaning::{Order, clean};
+use crate::cleaning::{CleaningOrder, clean};
 use crate::failure::Failure;
 use crate::{credentials, folder, interrupt, printing, timing};
 use flags::CleanFlags;
@@ -24,7 +24,7 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
     if let Some(why) = timing::too_short(flags.timeout) {
         return Err(Failure::usage(why));
     }
-    let order = Order {
+    let order = CleaningOrder {
         run: &flags.run,
         dry_run: flags.dry_run,
         yes_load: flags.yes_load,

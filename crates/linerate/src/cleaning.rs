@@ -25,11 +25,11 @@ use crate::progress::say;
 use crate::state::{self, Note};
 use crate::{consent, folder, masks, sources, trust};
 
-use aim::Aim;
-use removal::Cleaning;
+use aim::CleaningTarget;
+use removal::CleaningRun;
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
-pub(crate) struct Order<'a> {
+pub(crate) struct CleaningOrder<'a> {
     /// The run folder.
     pub(crate) run: &'a Path,
     pub(crate) dry_run: bool,
@@ -50,7 +50,7 @@ const SLOWEST_PER_S: f64 = 0.01;
 
 /// Deletes what a run left; says what was done, and what could not be. Keys are looked for once there is consent.
 pub(crate) fn clean(
-    order: &Order<'_>,
+    order: &CleaningOrder<'_>,
     keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
 ) -> Result<(String, Option<Failure>), Failure> {
     let manifest = folder::read_own_manifest(order.run)?;
@@ -81,7 +81,7 @@ pub(crate) fn clean(
         state::forget(Note::Bucket, &note);
         return Ok((no_bucket(&session.bucket), None));
     }
-    let mut cleaning = Cleaning::new(bucket, &session, order.dry_run, cap(&manifest));
+    let mut cleaning = CleaningRun::new(bucket, &session, order.dry_run, cap(&manifest));
     cleaning.all()?;
     // That the run made it is what the folder says: without a note of this machine's, it may be anybody's bucket.
     let removes = order.remove_bucket || (made && state::is_noted(Note::Bucket, &note));
@@ -95,8 +95,8 @@ pub(crate) fn clean(
 /// The session of a run, as far as cleaning needs it: with consent for its hosts.
 fn session(
     manifest: &Manifest,
-    aim: Aim,
-    order: &Order<'_>,
+    aim: CleaningTarget,
+    order: &CleaningOrder<'_>,
     keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
 ) -> Result<Session, Failure> {
     if let Some(flag) = of_tls(&order.trust).filter(|_| !aim.tls) {
@@ -132,7 +132,12 @@ fn of_tls(trust: &TlsTrust) -> Option<&'static str> {
 }
 
 /// A session over plain HTTP. Nothing is asked, looked up or sent.
-pub(crate) fn session_with(seed: u64, aim: Aim, hosts: Vec<Host>, credentials: Option<Credentials>) -> Session {
+pub(crate) fn session_with(
+    seed: u64,
+    aim: CleaningTarget,
+    hosts: Vec<Host>,
+    credentials: Option<Credentials>,
+) -> Session {
     Session {
         hosts,
         tls: None,

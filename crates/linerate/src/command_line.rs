@@ -7,10 +7,10 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory as _, Parser as _};
 
-use crate::bench::flags::{BenchFlags, Given, GivenFlags, Judge};
+use crate::bench::flags::{BenchFlags, FlagSource, GivenFlags, Judge};
 use crate::bench::resolve;
 use crate::cli::{Cli, HELP_COLUMNS_MAX, Verb};
-use crate::config::{Read, Wrong, flag_named, flags_of};
+use crate::config::{FileFlags, Wrong, flag_named, flags_of};
 use crate::failure::Failure;
 use crate::progress::say;
 use crate::refusal::refusal;
@@ -20,7 +20,7 @@ use crate::{brief, epilogue, masks, mistakes, printing, verbs};
 pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
     let mut cli = parse(&args)?;
     let Verb::Bench(flags) = &mut cli.verb else { return Ok(cli) };
-    let typed = given(&args, Given::Typed);
+    let typed = given(&args, FlagSource::Typed);
     let Some(path) = flags.config.clone() else {
         flags.given = typed;
         return Ok(cli);
@@ -31,7 +31,7 @@ pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
     }
     let mut cli = parse(&words)?;
     if let Verb::Bench(flags) = &mut cli.verb {
-        flags.given = given(&words, Given::InFile);
+        flags.given = given(&words, FlagSource::InFile);
         flags.given.0.extend(typed.0);
     }
     Ok(cli)
@@ -42,7 +42,7 @@ pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
 fn beside(wrong: Vec<Wrong>, words: &[OsString]) -> Failure {
     let checked = parse(words).and_then(|cli| match cli.verb {
         Verb::Bench(mut flags) => {
-            flags.given = given(words, Given::InFile);
+            flags.given = given(words, FlagSource::InFile);
             resolve::check_with_alias(&mut flags)
         }
         _ => Ok(()),
@@ -54,7 +54,7 @@ fn beside(wrong: Vec<Wrong>, words: &[OsString]) -> Failure {
 }
 
 /// The flags of bench that stand on a command line, by their ids.
-fn given(words: &[OsString], by: Given) -> GivenFlags {
+fn given(words: &[OsString], by: FlagSource) -> GivenFlags {
     let matches = Cli::command().try_get_matches_from(words).ok();
     let bench = matches.as_ref().and_then(|matches| matches.subcommand_matches("bench"));
     let ids = bench.into_iter().flat_map(|bench| bench.ids().map(move |id| (bench, id.as_str())));
@@ -111,7 +111,7 @@ pub(crate) fn bench_flags(words: &[OsString], judge: Judge<'_>) -> Result<Box<Be
         let Verb::Bench(mut flags) = cli.verb else {
             return Err(Failure::usage("flags of bench name another command"));
         };
-        flags.given = given(words, Given::Typed);
+        flags.given = given(words, FlagSource::Typed);
         judge(&mut flags).map(|()| flags)
     };
     Cli::try_parse_from(words).map_or_else(
@@ -130,7 +130,7 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Wro
     command.build();
     let given = command.clone().try_get_matches_from(&args).map_err(|error| Failure::Usage(refusal(&error)))?;
     let given = given.subcommand_matches("bench").cloned().unwrap_or_default();
-    let Read { flags, notes, wrong } = flags_of(path)?;
+    let FileFlags { flags, notes, wrong } = flags_of(path)?;
     if wrong.is_empty() && given.try_get_one::<bool>("quiet").ok().flatten() != Some(&true) {
         notes.iter().for_each(|note| say(&format!("note: {note}")));
     }

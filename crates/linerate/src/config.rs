@@ -70,7 +70,7 @@ impl Flag {
 const SECRET: [&str; 2] = ["secret-key", "session-token"];
 
 /// What a file stands for.
-pub(crate) struct Read {
+pub(crate) struct FileFlags {
     pub(crate) flags: Vec<Flag>,
     /// What is to be told of keys that are left out.
     pub(crate) notes: Vec<String>,
@@ -88,7 +88,7 @@ pub(crate) struct Wrong {
 ///
 /// # Errors
 /// Where it is no file of flags at all.
-pub(crate) fn flags_of(path: &Path) -> Result<Read, Failure> {
+pub(crate) fn flags_of(path: &Path) -> Result<FileFlags, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let file = File { path: path.to_owned() };
@@ -123,7 +123,7 @@ pub(crate) fn flags_of(path: &Path) -> Result<Read, Failure> {
     if flags.iter().any(|flag| SECRET.contains(&flag.name.as_str())) {
         exposed::tell(path);
     }
-    Ok(Read { flags, notes, wrong })
+    Ok(FileFlags { flags, notes, wrong })
 }
 
 /// What is meant where nothing asks for automatic termination, which warp has only where it is asked for: points take
@@ -396,7 +396,7 @@ mod tests {
         std::fs::write(file.path(), text).unwrap();
         let name = file.path().display().to_string();
         let shown = |text: String| text.replace(&name, "F.yml");
-        let Read { flags, wrong, .. } = flags_of(file.path()).map_err(|error| shown(error.to_string()))?;
+        let FileFlags { flags, wrong, .. } = flags_of(file.path()).map_err(|error| shown(error.to_string()))?;
         if !wrong.is_empty() {
             return Err(shown(Failure::of_mistakes(wrong.into_iter().map(|wrong| wrong.text).collect()).to_string()));
         }
@@ -464,7 +464,7 @@ mod tests {
         let text = "  benchmark: get\n  no-color: true\n  analyze:\n    verbose: true\n  params:\n    autoterm:\n\
                     \x20     enabled: true\n";
         std::fs::write(file.path(), format!("{HEAD}{text}")).unwrap();
-        let Read { flags, notes, .. } = flags_of(file.path()).unwrap();
+        let FileFlags { flags, notes, .. } = flags_of(file.path()).unwrap();
         assert_eq!((flags.len(), notes.len()), (1, 3), "{notes:?}");
         assert!(notes[0].contains(":4:3: \"warp.no-color\" is left out: set NO_COLOR=1"), "{notes:?}");
     }
@@ -484,7 +484,7 @@ mod tests {
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), format!("{HEAD}  params:\n{keys}")).unwrap();
-            let Read { flags: found, notes, wrong } = flags_of(file.path()).unwrap();
+            let FileFlags { flags: found, notes, wrong } = flags_of(file.path()).unwrap();
             assert!(wrong.is_empty(), "{keys}");
             assert_eq!(found.iter().map(Flag::word).collect::<Vec<_>>().join(" "), flags, "{keys}");
             let says = |note: &String| note.contains("it says no \"duration\"") && note.contains("--precision none");

@@ -15,7 +15,7 @@ use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
 
 use crate::failure::Failure;
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::progress::say;
 use crate::{bounded, output, printing, sites, views};
 use flags::{ExplainFlags, quantity};
@@ -91,11 +91,11 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     caveats.extend(explanation.caveats);
     let explanation = Explanation { of_run: remarks, caveats, ..explanation };
     let rendered = match flags.format {
-        SiteFormat::Text => {
+        OutputFormat::Text => {
             linerate_report::explanation::text(&explanation, printing::look_for_file(flags.output.is_some()))
         }
-        SiteFormat::Json => linerate_report::explanation::json(&explanation),
-        SiteFormat::Html => linerate_report::explanation::html(&explanation),
+        OutputFormat::Json => linerate_report::explanation::json(&explanation),
+        OutputFormat::Html => linerate_report::explanation::html(&explanation),
     };
     output::put_out(&rendered, flags.output.as_deref())
 }

@@ -19,8 +19,8 @@ use crate::failure::Failure;
 use crate::{folder, printing, views};
 
 use flags::{ImportFlags, Tool};
-use points::{Layout, Recorded};
-use warp_csv::{Call, Survey};
+use points::{ImportLayout, OpenIntervals};
+use warp_csv::{Survey, WarpFlags};
 
 pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let Tool::Warp = flags.tool;
@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let path = flags.output.clone().unwrap_or_else(|| Path::new("runs").join(&stem));
     folder::require_free(&path)?;
     let survey = warp_csv::survey(&flags.file)?;
-    let Some(layout) = Layout::of(&survey) else {
+    let Some(layout) = ImportLayout::of(&survey) else {
         return Err(refused(&flags.file, "it holds no request of get, put, stat, delete or list"));
     };
     folder::make(&path)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     folder.findings.push(&finding(&flags.file, &survey, &layout))?;
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
     folder.points.push(&PointLine::Begin(begin))?;
-    let mut recorded = Recorded::new(&layout);
+    let mut recorded = OpenIntervals::new(&layout);
     warp_csv::each(&flags.file, |row| recorded.row(row, |interval| folder.intervals.push(&interval)))?;
     recorded.end(|interval| folder.intervals.push(&interval))?;
     let (at_ms, ended) = (layout.end_ms, StopReason::Duration);
@@ -56,9 +56,9 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
 /// How many intervals a file makes, read as a whole and written nowhere.
 pub(crate) fn intervals_of(file: &Path) -> Result<u64, Failure> {
     let survey = warp_csv::survey(file)?;
-    let Some(layout) = Layout::of(&survey) else { return Ok(0) };
+    let Some(layout) = ImportLayout::of(&survey) else { return Ok(0) };
     let mut intervals = 0;
-    let mut recorded = Recorded::new(&layout);
+    let mut recorded = OpenIntervals::new(&layout);
     warp_csv::each(file, |row| {
         recorded.row(row, |_| {
             intervals += 1;
@@ -86,7 +86,7 @@ fn name_of_file(file: &Path) -> String {
 }
 
 /// The one point of the file.
-fn spec(layout: &Layout, call: &Call) -> PointSpec {
+fn spec(layout: &ImportLayout, call: &WarpFlags) -> PointSpec {
     let workload = match layout.ops.as_slice() {
         [(op, _)] => Workload::Single(*op).into(),
         many => {
@@ -100,7 +100,7 @@ fn spec(layout: &Layout, call: &Call) -> PointSpec {
     PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None }
 }
 
-fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manifest {
+fn manifest(id: String, layout: &ImportLayout, call: &WarpFlags, spec: &PointSpec) -> Manifest {
     let text = |flag: &str| call.get(flag).unwrap_or_default().to_owned();
     let is_set = |flag: &str| call.get(flag) == Some("true");
     let known = call.is_known();
@@ -168,7 +168,7 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
     }
 }
 
-fn finding(file: &Path, survey: &Survey, layout: &Layout) -> Finding {
+fn finding(file: &Path, survey: &Survey, layout: &ImportLayout) -> Finding {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut evidence = format!("{name} holds {} requests of warp", survey.rows);
     for (op, n) in &layout.left_out {

@@ -57,11 +57,11 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a run may have left at its target, as far as that is known while it goes on.
 #[derive(Clone, Default)]
-pub(crate) struct Remains(Arc<Mutex<Option<Left>>>);
+pub(crate) struct Remains(Arc<Mutex<Option<RunRemains>>>);
 
 /// Where a run writes, and what becomes of it.
 #[derive(Clone)]
-pub(crate) struct Left {
+pub(crate) struct RunRemains {
     /// `s3://bucket/prefix`.
     pub(crate) place: String,
     /// The command that cleans after it.
@@ -72,11 +72,11 @@ pub(crate) struct Left {
 
 impl Remains {
     /// Notes that something may be there from now on, or that nothing is any more.
-    pub(crate) fn set(&self, left: Option<Left>) {
+    pub(crate) fn set(&self, left: Option<RunRemains>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = left;
     }
 
-    fn get(&self) -> Option<Left> {
+    fn get(&self) -> Option<RunRemains> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -85,11 +85,11 @@ impl Remains {
         let second = "a second Ctrl-C ends linerate at once";
         match self.get() {
             None => format!("interrupted: nothing of the run is kept at the target; {second}"),
-            Some(Left { place, cleaning, stays: true }) => format!(
+            Some(RunRemains { place, cleaning, stays: true }) => format!(
                 "interrupted: requests in flight have a second to end; what is below {place} stays until {cleaning} \
                  deletes it; {second}"
             ),
-            Some(Left { place, cleaning, stays: false }) => format!(
+            Some(RunRemains { place, cleaning, stays: false }) => format!(
                 "interrupted: requests in flight have a second to end, then what the run wrote below {place} is \
                  deleted; {second}, and {cleaning} then deletes what remains"
             ),
@@ -100,7 +100,7 @@ impl Remains {
     fn second(&self) -> String {
         match self.get() {
             None => "error: interrupted again: nothing of the run is at the target".to_owned(),
-            Some(Left { place, cleaning, .. }) => {
+            Some(RunRemains { place, cleaning, .. }) => {
                 format!(
                     "error: interrupted again: what the run wrote may remain below {place}, and the bucket if the run \
                      made it; {cleaning} deletes it"

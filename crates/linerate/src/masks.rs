@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use linerate_record::shown::{self, MASK};
 
 use self::forms::Finder;
-use self::given::Given;
+use self::given::GivenKeys;
 
 /// Keys that this process was given. What is shorter could be any word.
 static KEYS: Mutex<Keys> =
@@ -47,18 +47,18 @@ pub(crate) fn is_telling(key: &str) -> bool {
 
 /// Remembers a name of a key that is in use: it is in nothing that is told from now on.
 pub(crate) fn keep_name(key: &str) {
-    keep(Given { keys: vec![key.to_owned()], ..Given::default() });
+    keep(GivenKeys { keys: vec![key.to_owned()], ..GivenKeys::default() });
 }
 
 /// Remembers a secret that is in use: it is in nothing that is told or kept in a folder from now on.
 pub(crate) fn keep_secret(key: &str) {
-    keep(Given { secrets: vec![key.to_owned()], ..Given::default() });
+    keep(GivenKeys { secrets: vec![key.to_owned()], ..GivenKeys::default() });
 }
 
-fn keep(given: Given) {
+fn keep(given: GivenKeys) {
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
     let Keys { used, secret, doubtful, finders } = &mut *keys;
-    let Given { keys: mut new_keys, secrets, doubtful: new_doubtful } = given;
+    let GivenKeys { keys: mut new_keys, secrets, doubtful: new_doubtful } = given;
     new_keys.extend(secrets.iter().cloned());
     for (kept, new) in [(used, new_keys), (secret, secrets), (doubtful, new_doubtful)] {
         for key in new.into_iter().filter(|key| is_telling(key)) {
@@ -89,7 +89,7 @@ fn keep_parts(parts: Vec<String>) {
 
 /// Remembers what may be keys in a file of keys, before it is read: messages about it quote it.
 pub(crate) fn keep_secrets_of_file(text: &str) {
-    keep(Given { doubtful: given::of_file(text), ..Given::default() });
+    keep(GivenKeys { doubtful: given::of_file(text), ..GivenKeys::default() });
 }
 
 /// What finds the keys of this process.

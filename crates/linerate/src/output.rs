@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::{named, printing};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SiteFormat {
+pub(crate) enum OutputFormat {
     /// For a terminal.
     Text,
     /// Everything, with a versioned schema.

@@ -8,7 +8,7 @@ use linerate_model::plan::{PlanRequest, plan};
 use linerate_site as site;
 
 use crate::failure::Failure;
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::{output, printing, sites};
 use flags::PlanFlags;
 
@@ -30,11 +30,11 @@ pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     };
     let plan = plan(&site, &asked).map_err(|error| sites::refused(&error, &site, &file))?;
     let rendered = match flags.format {
-        SiteFormat::Text => {
+        OutputFormat::Text => {
             linerate_report::plan::text(&plan, flags.why, printing::look_for_file(flags.output.is_some()))
         }
-        SiteFormat::Json => linerate_report::plan::json(&plan),
-        SiteFormat::Html => linerate_report::plan::html(&plan),
+        OutputFormat::Json => linerate_report::plan::json(&plan),
+        OutputFormat::Html => linerate_report::plan::html(&plan),
     };
     output::put_out(&rendered, flags.output.as_deref())
 }

@@ -30,14 +30,19 @@ const READINGS_MAX: u64 = 7_200;
 const LOOK_REST: u32 = 200;
 
 /// The thread that reads; ends when stopped.
-pub(crate) struct Reader {
+pub(crate) struct ReadingThread {
     /// Dropped to stop the thread.
     running: Sender<()>,
     thread: JoinHandle<Result<Vec<Finding>, Failure>>,
 }
 
 /// Starts to read: each second, or less often where a run of the length expected would give too many.
-pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration, target: TargetHere) -> Result<Reader, Failure> {
+pub(crate) fn start(
+    folder: &Path,
+    clock: Clock,
+    expected: Duration,
+    target: TargetHere,
+) -> Result<ReadingThread, Failure> {
     let mut lines = folder::lines(folder, "readings.jsonl")?;
     let period_ms = expected.as_secs().div_ceil(READINGS_MAX).max(1) * 1_000;
     let (running, stopped) = channel::<()>();
@@ -67,7 +72,7 @@ pub(crate) fn start(folder: &Path, clock: Clock, expected: Duration, target: Tar
             last = stopped.recv_timeout(until_next) != Err(RecvTimeoutError::Timeout);
         }
     });
-    Ok(Reader { running, thread })
+    Ok(ReadingThread { running, thread })
 }
 
 /// Looks at who has the processors, that rest between.
@@ -114,7 +119,7 @@ fn both_clocks(clock: Clock) -> (u64, Option<u64>) {
     (clock.now_ns() / 1_000_000, None)
 }
 
-impl Reader {
+impl ReadingThread {
     /// Takes a last reading, and gives what could not be read.
     pub(crate) fn stop(self) -> Result<Vec<Finding>, Failure> {
         drop(self.running);

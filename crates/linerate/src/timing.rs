@@ -87,7 +87,7 @@ pub(crate) fn points_worth(levels: &Levels) -> usize {
         Levels::Given(all) => all.len(),
         Levels::Searched { .. } => SEARCH_POINTS,
         Levels::Rates { per_s, .. } => per_s.len(),
-        Levels::HighestRate { .. } => RATE_SEARCH_POINTS,
+        Levels::RateSearch { .. } => RATE_SEARCH_POINTS,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod running;
 
-use linerate_analysis::slo::SloOutcome;
+use linerate_analysis::slo::RateSearchOutcome;
 use linerate_analysis::view::{Bottleneck, BoundFigures, View};
 use linerate_record::finding::FindingKind;
 use linerate_record::run::{StopReason, Worded};
@@ -103,10 +103,10 @@ fn a_rate_with_bounds_is_a_check() {
 #[test]
 fn the_highest_rate_under_a_bound_is_searched() {
     for (flags, code, outcome) in [
-        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, SloOutcome::NeverMissed),
-        ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, SloOutcome::NoneHolds),
+        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, RateSearchOutcome::NeverMissed),
+        ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, RateSearchOutcome::NoneHolds),
         // So few requests cannot show a p99.9, however fast they are.
-        ("--slo p99.9=20s --max-rate 20/s --duration 500ms --objects 20", 5, SloOutcome::NeverMissed),
+        ("--slo p99.9=20s --max-rate 20/s --duration 500ms --objects 20", 5, RateSearchOutcome::NeverMissed),
     ] {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} --op stat --obj.size 4KiB --no-ceiling {flags}", target.address);
@@ -115,7 +115,7 @@ fn the_highest_rate_under_a_bound_is_searched() {
         let view = view(out.path());
         let sustained = view.series[0].sustained.as_ref().unwrap();
         assert_eq!(sustained.outcome, outcome, "{sustained:?}");
-        assert_eq!(sustained.rate_per_s.is_some(), outcome == SloOutcome::NeverMissed);
+        assert_eq!(sustained.rate_per_s.is_some(), outcome == RateSearchOutcome::NeverMissed);
         assert_eq!(sustained.holds_per_s.is_some(), code == 0);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         let last = error.lines().last().unwrap_or_default();

@@ -30,11 +30,11 @@ impl Subject {
 pub(crate) struct Ask {
     pub(crate) op: Op,
     pub(crate) subject: Subject,
-    pub(crate) range: Option<Range>,
+    pub(crate) range: Option<ByteRange>,
     /// Number of the host.
     pub(crate) host: u32,
     /// Which call of a multipart upload it is.
-    pub(crate) call: Option<Call>,
+    pub(crate) call: Option<UploadCall>,
 }
 
 impl Ask {
@@ -43,7 +43,7 @@ impl Ask {
         match (self.op, self.subject) {
             (Op::Put, Subject::Own { id, size_bytes }) => Some(BodySpan::whole(id, size_bytes)),
             (Op::Part, Subject::Own { id, size_bytes }) => match self.range {
-                Some(Range { start, length }) => Some(BodySpan { id, size_bytes, start, length }),
+                Some(ByteRange { start, length }) => Some(BodySpan { id, size_bytes, start, length }),
                 None => None,
             },
             _ => None,
@@ -59,14 +59,14 @@ impl Ask {
 
 /// Bytes `start..start + length` of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
+pub(crate) struct ByteRange {
     pub(crate) start: u64,
     pub(crate) length: u64,
 }
 
 /// A call of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct UploadCall {
     /// Its number in the table of its thread.
     pub(crate) upload: u32,
     pub(crate) step: UploadStep,

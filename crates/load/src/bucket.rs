@@ -23,7 +23,7 @@ use md5::{Digest, Md5};
 use crate::listing::{self, Page};
 use crate::object::{ObjectId, push_key};
 use crate::session::{Existing, Session};
-use call::{Answer, Call};
+use call::{Answer, BucketCall};
 
 pub use errors::{BucketError, Lateness};
 pub use leftovers::{Leftover, is_of_run};
@@ -143,7 +143,10 @@ impl<'a> Bucket<'a> {
     pub fn exists(&mut self) -> Result<(bool, Option<String>), BucketError> {
         let names = vec![("list-type", "2"), ("max-keys", "1"), ("prefix", self.session.run_prefix.as_str())];
         let query = leftovers::query(names);
-        let call = Call { query: &query, ..Call::new(format!("access to bucket {:?}", self.session.bucket), "GET") };
+        let call = BucketCall {
+            query: &query,
+            ..BucketCall::new(format!("access to bucket {:?}", self.session.bucket), "GET")
+        };
         let answer = self.call(&call)?;
         // What servers in Go say in plain HTTP on a port that speaks TLS.
         if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
@@ -173,7 +176,7 @@ impl<'a> Bucket<'a> {
             )
         };
         let what = format!("making bucket {:?}", self.session.bucket);
-        let call = Call { body: body.as_bytes(), ..Call::new(what, "PUT") };
+        let call = BucketCall { body: body.as_bytes(), ..BucketCall::new(what, "PUT") };
         let answer = self.call(&call)?;
         if answer.status == 409 && answer.code().as_deref() == Some("BucketAlreadyOwnedByYou") {
             return Ok(false);
@@ -190,7 +193,7 @@ impl<'a> Bucket<'a> {
         if !self.list("", 1)?.is_empty() || self.has_uploads()? {
             return Ok(false);
         }
-        let call = Call::new(format!("removing bucket {:?}", self.session.bucket), "DELETE");
+        let call = BucketCall::new(format!("removing bucket {:?}", self.session.bucket), "DELETE");
         let answer = self.call(&call)?;
         if answer.status == 409 && answer.code().as_deref() == Some("BucketNotEmpty") {
             return Ok(false);
@@ -246,7 +249,7 @@ impl<'a> Bucket<'a> {
         what: &str,
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, BucketError> {
-        let call = Call { query, ..Call::new(what, "GET") };
+        let call = BucketCall { query, ..BucketCall::new(what, "GET") };
         page(self.call(&call)?, parse)
     }
 
@@ -283,7 +286,7 @@ impl<'a> Bucket<'a> {
 
     fn delete_one(&mut self, key: &str, version: Option<&str>) -> Result<(), BucketError> {
         let query = version.map_or_else(Vec::new, |version| leftovers::query(vec![("versionId", version)]));
-        let call = Call { key, query: &query, ..Call::new(format!("deleting {key:?}"), "DELETE") };
+        let call = BucketCall { key, query: &query, ..BucketCall::new(format!("deleting {key:?}"), "DELETE") };
         let answer = self.call(&call)?;
         if answer.status == 404 { Ok(()) } else { answer.done(self.session) }
     }
@@ -304,12 +307,12 @@ impl<'a> Bucket<'a> {
         body.push_str("</Delete>");
         let digest = STANDARD.encode(Md5::digest(body.as_bytes()));
         let headers = [("Content-MD5", digest.as_str())];
-        let call = Call {
+        let call = BucketCall {
             query: b"delete=",
             headers: &headers,
             body: body.as_bytes(),
             deletions: keys.len() as u32,
-            ..Call::new(format!("deleting {} objects of this run", keys.len()), "POST")
+            ..BucketCall::new(format!("deleting {} objects of this run", keys.len()), "POST")
         };
         let answer = self.call(&call)?;
         let (asked, status, keys) = (answer.asked.clone(), answer.status, Arc::clone(&answer.keys));

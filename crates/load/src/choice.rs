@@ -7,7 +7,7 @@ use linerate_record::load::Workload;
 use linerate_record::run::Op;
 use linerate_wire::chance::mix;
 
-use crate::ask::{Range, Subject};
+use crate::ask::{ByteRange, Subject};
 use crate::object::ObjectId;
 use crate::session::{PointPlan, Session, Source, Until};
 use crate::sizes::size_of;
@@ -16,7 +16,7 @@ use crate::sizes::size_of;
 const DELETABLE_MAX: usize = 4096;
 
 /// The choices of one thread.
-pub(crate) struct Choice<'a> {
+pub(crate) struct RequestChoices<'a> {
     plan: &'a PointPlan,
     session: &'a Session,
     draws: u64,
@@ -34,10 +34,10 @@ pub(crate) struct Choice<'a> {
 pub(crate) struct Chosen {
     pub(crate) op: Op,
     pub(crate) subject: Subject,
-    pub(crate) range: Option<Range>,
+    pub(crate) range: Option<ByteRange>,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> RequestChoices<'a> {
     /// Of thread `worker` of `workers`; `next_delete` is the next object to delete, of all of them.
     pub(crate) fn new(
         plan: &'a PointPlan,
@@ -45,7 +45,7 @@ impl<'a> Choice<'a> {
         next_delete: &'a AtomicU64,
         (worker, workers): (u32, u32),
     ) -> Self {
-        Choice {
+        RequestChoices {
             plan,
             session,
             draws: 0,
@@ -150,10 +150,10 @@ impl<'a> Choice<'a> {
     }
 
     /// A range of the length asked for, at an offset that is a multiple of it; whole where the object is no longer.
-    fn draw_range(&mut self, size_bytes: u64) -> Option<Range> {
+    fn draw_range(&mut self, size_bytes: u64) -> Option<ByteRange> {
         let length = self.plan.range_bytes.filter(|&l| l > 0 && l < size_bytes)?;
         let start = (self.draw() % (size_bytes / length)) * length;
-        Some(Range { start, length })
+        Some(ByteRange { start, length })
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let plan = PointPlan { until: Until::Written(10), ..plan(Workload::Single(Op::Put)) };
         let (mut seen, none) = (Vec::new(), AtomicU64::new(0));
         for worker in 0..3 {
-            let mut choice = Choice::new(&plan, &session, &none, (worker, 3));
+            let mut choice = RequestChoices::new(&plan, &session, &none, (worker, 3));
             while let Some(Chosen { subject: Subject::Own { id, .. }, .. }) = choice.next() {
                 seen.push(id.seq);
             }
@@ -184,8 +184,8 @@ mod tests {
         let session = session();
         let plan = PointPlan { source: Source::Set { set: 3, count: 5 }, ..plan(Workload::Single(Op::Delete)) };
         let shared = AtomicU64::new(0);
-        let mut first = Choice::new(&plan, &session, &shared, (0, 2));
-        let mut second = Choice::new(&plan, &session, &shared, (1, 2));
+        let mut first = RequestChoices::new(&plan, &session, &shared, (0, 2));
+        let mut second = RequestChoices::new(&plan, &session, &shared, (1, 2));
         let mut taken: Vec<_> = first.next().into_iter().collect();
         taken.extend(std::iter::from_fn(|| second.next()));
         assert_eq!((taken.len(), first.next()), (5, None));
@@ -200,7 +200,7 @@ mod tests {
         let plan =
             PointPlan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0, 0, 0])) };
         let none = AtomicU64::new(0);
-        let mut choice = Choice::new(&plan, &session, &none, (0, 1));
+        let mut choice = RequestChoices::new(&plan, &session, &none, (0, 1));
         let (mut ops, mut written) = (HashMap::new(), std::collections::HashSet::new());
         for _ in 0..20_000 {
             let chosen = choice.next().unwrap();
@@ -226,7 +226,7 @@ mod tests {
         let session = session();
         let plan = PointPlan { range_bytes: Some(1000), ..plan(Workload::Single(Op::Get)) };
         let none = AtomicU64::new(0);
-        let mut choice = Choice::new(&plan, &session, &none, (0, 1));
+        let mut choice = RequestChoices::new(&plan, &session, &none, (0, 1));
         let starts: std::collections::HashSet<u64> = (0..200)
             .map(|_| {
                 let chosen = choice.next().unwrap();

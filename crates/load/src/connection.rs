@@ -20,14 +20,14 @@ use linerate_wire::transport::{ClientTransport, LOW_WATER_MAX_BYTES, dial, why_u
 use rustix::io::Errno;
 
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::request::Outgoing;
-use crate::streaming::{Piece, STREAM_PIECES_MAX, Stream};
+use crate::streaming::{ChunkStream, Piece, STREAM_PIECES_MAX};
 use crate::tls::Tls;
 
 pub(crate) use exchange::Exchange;
-use exchange::{Against, Beside, look_at};
-pub(crate) use listed::Expected;
+use exchange::{Against, OtherBody, look_at};
+pub(crate) use listed::ExpectedListing;
 use verdict::verdict;
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
@@ -55,11 +55,11 @@ pub(crate) struct Buffers {
     /// Records of TLS.
     wire: Wire,
     /// What listings are held against.
-    expected: Expected,
+    expected: ExpectedListing,
 }
 
 impl Buffers {
-    pub(crate) fn new(low_water_max: u64, expected: Expected) -> Self {
+    pub(crate) fn new(low_water_max: u64, expected: ExpectedListing) -> Self {
         Buffers {
             input: vec![0; 256 << 10],
             // The kernel never has more waiting than the receive buffer that a mark of 8 MiB gives.
@@ -100,13 +100,13 @@ pub(crate) struct Success {
 
 /// Where an exchange stands after an event.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum ExchangeProgress {
     /// More events are needed.
     Waiting,
     /// It succeeded.
     Done(Success),
     /// It failed; `reusable` where the response was whole and the connection lives on.
-    Failed { why: Failure, reusable: bool },
+    Failed { why: RequestFailure, reusable: bool },
 }
 
 /// One connection.
@@ -120,9 +120,9 @@ pub(crate) struct Connection {
     /// A response's head that came in parts.
     partial: Vec<u8>,
     /// What is seen of a response's body that is no object's.
-    beside: Beside,
+    beside: OtherBody,
     /// The body on its way, where it goes out in chunks; made with the first one.
-    stream: Option<Box<Stream>>,
+    stream: Option<Box<ChunkStream>>,
 }
 
 impl AsFd for Connection {
@@ -139,8 +139,9 @@ impl Connection {
         tls: Option<&Tls>,
         host: u32,
         exchange: Exchange,
-    ) -> Result<Self, Failure> {
-        let side = tls.map(|tls| tls.side(host as usize)).transpose().map_err(|_| Failure::Tls("protocol error"))?;
+    ) -> Result<Self, RequestFailure> {
+        let side =
+            tls.map(|tls| tls.side(host as usize)).transpose().map_err(|_| RequestFailure::Tls("protocol error"))?;
         let socket = dial(address, source).map_err(connect_failure)?;
         Ok(Connection {
             transport: ClientTransport::new(socket, side),
@@ -149,22 +150,22 @@ impl Connection {
             exchange,
             unsent: Vec::new(),
             partial: Vec::new(),
-            beside: Beside::default(),
+            beside: OtherBody::default(),
             stream: None,
         })
     }
 
     /// Whether a request can be sent: the connection is there, and TLS's handshake is done.
-    pub(crate) fn establish(&mut self, buffers: &mut Buffers) -> Result<bool, Failure> {
+    pub(crate) fn establish(&mut self, buffers: &mut Buffers) -> Result<bool, RequestFailure> {
         let established = self.transport.establish(&mut buffers.wire);
         if established == Ok(false) {
             self.phase = Phase::Handshake;
         }
         let of_socket = |errno| match self.phase {
-            Phase::Handshake => Failure::Tls("closed during the handshake"),
+            Phase::Handshake => RequestFailure::Tls("closed during the handshake"),
             _ => connect_failure(errno),
         };
-        established.map_err(|errno| self.transport.fault().map_or_else(|| of_socket(errno), Failure::Tls))
+        established.map_err(|errno| self.transport.fault().map_or_else(|| of_socket(errno), RequestFailure::Tls))
     }
 
     /// Whether an event on an idle connection was TLS's own, such as a session ticket.
@@ -183,7 +184,7 @@ impl Connection {
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
-    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> ExchangeProgress {
         self.phase = Phase::Sending;
         self.exchange.layout = outgoing.layout;
         if outgoing.layout.is_chunked() {
@@ -197,15 +198,15 @@ impl Connection {
         let progress = match sent {
             Ok(Sent { bytes, .. }) if bytes < head.len() => {
                 self.unsent.extend_from_slice(&head[bytes..]);
-                Progress::Waiting
+                ExchangeProgress::Waiting
             }
             Ok(Sent { bytes, full }) => {
                 self.exchange.sent = (bytes - head.len()) as u64;
-                if full { Progress::Waiting } else { self.send_rest(bodies, buffers) }
+                if full { ExchangeProgress::Waiting } else { self.send_rest(bodies, buffers) }
             }
             Err(Errno::AGAIN) => {
                 self.unsent.extend_from_slice(&head);
-                Progress::Waiting
+                ExchangeProgress::Waiting
             }
             Err(_) => self.broken(),
         };
@@ -214,7 +215,7 @@ impl Connection {
     }
 
     /// Goes on sending until all is sent or the socket's buffer is full.
-    pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn send_rest(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> ExchangeProgress {
         while !self.unsent.is_empty() || self.exchange.unsent() || self.transport.has_unsent() {
             let unsent = std::mem::take(&mut self.unsent);
             let sent = self.send_once(&unsent, bodies, buffers);
@@ -225,16 +226,16 @@ impl Connection {
                     self.unsent.drain(..of_head);
                     self.exchange.sent += (bytes - of_head) as u64;
                     if full {
-                        return Progress::Waiting;
+                        return ExchangeProgress::Waiting;
                     }
                 }
-                Err(Errno::AGAIN) => return Progress::Waiting,
+                Err(Errno::AGAIN) => return ExchangeProgress::Waiting,
                 Err(Errno::INTR) => {}
                 Err(_) => return self.broken(),
             }
         }
         self.phase = Phase::Head;
-        Progress::Waiting
+        ExchangeProgress::Waiting
     }
 
     /// One call that sends a head and the next pieces of the body.
@@ -295,7 +296,7 @@ impl Connection {
     }
 
     /// Takes what has arrived. `now_ns` is the instant at which the event was seen.
-    pub(crate) fn receive(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Progress {
+    pub(crate) fn receive(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> ExchangeProgress {
         loop {
             let result = if self.phase == Phase::Body {
                 self.receive_body(bodies, buffers)
@@ -304,22 +305,27 @@ impl Connection {
             };
             match result {
                 // No event follows: the next read says that this was the end.
-                Ok(Some(Progress::Waiting)) if self.transport.has_ended() => {}
+                Ok(Some(ExchangeProgress::Waiting)) if self.transport.has_ended() => {}
                 Ok(Some(progress)) => return progress,
                 Ok(None) => {}
-                Err(Errno::AGAIN) => return Progress::Waiting,
+                Err(Errno::AGAIN) => return ExchangeProgress::Waiting,
                 Err(Errno::INTR) => {}
                 Err(_) => return self.broken(),
             }
         }
     }
 
-    fn receive_head(&mut self, now_ns: u64, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
+    fn receive_head(
+        &mut self,
+        now_ns: u64,
+        bodies: &Bodies,
+        buffers: &mut Buffers,
+    ) -> Result<Option<ExchangeProgress>, Errno> {
         let n = self.transport.read(&mut buffers.input, HEAD_READ_BYTES, &mut buffers.wire)?;
         if n == 0 {
             let answered = self.exchange.first_byte_ns > 0;
-            let why = if answered { Failure::Closed } else { Failure::Unanswered };
-            return Ok(Some(Progress::Failed { why, reusable: false }));
+            let why = if answered { RequestFailure::Closed } else { RequestFailure::Unanswered };
+            return Ok(Some(ExchangeProgress::Failed { why, reusable: false }));
         }
         if self.exchange.first_byte_ns == 0 {
             self.exchange.first_byte_ns = now_ns;
@@ -333,10 +339,12 @@ impl Connection {
         let mut bytes = if assembled { &partial[..] } else { &buffers.input[..n] };
         let progress = loop {
             match response::head(bytes, self.exchange.ask.op == Op::Stat) {
-                Err(why) => break Some(Progress::Failed { why: Failure::Malformed(why), reusable: false }),
+                Err(why) => {
+                    break Some(ExchangeProgress::Failed { why: RequestFailure::Malformed(why), reusable: false });
+                }
                 Ok(None) => {
                     self.partial.extend_from_slice(bytes);
-                    break Some(Progress::Waiting);
+                    break Some(ExchangeProgress::Waiting);
                 }
                 Ok(Some(head)) if head.status < 200 => bytes = &bytes[head.head_bytes..],
                 Ok(Some(head)) => {
@@ -348,19 +356,19 @@ impl Connection {
                 }
             }
             if bytes.is_empty() {
-                break Some(Progress::Waiting);
+                break Some(ExchangeProgress::Waiting);
             }
         };
         Ok(progress)
     }
 
-    fn receive_body(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<Progress>, Errno> {
+    fn receive_body(&mut self, bodies: &Bodies, buffers: &mut Buffers) -> Result<Option<ExchangeProgress>, Errno> {
         if self.exchange.discards() {
             let BodyFraming::Length(length) = self.exchange.framing else { return Ok(None) };
             let left = length - self.exchange.received;
             let n = self.transport.discard(buffers.discard.spare_capacity_mut(), left, &mut buffers.wire)?;
             if n == 0 {
-                return Ok(Some(Progress::Failed { why: Failure::Closed, reusable: false }));
+                return Ok(Some(ExchangeProgress::Failed { why: RequestFailure::Closed, reusable: false }));
             }
             let of_body = left.min(n as u64);
             self.exchange.received += of_body;
@@ -371,14 +379,20 @@ impl Connection {
         let against = Against { bodies, expected: &buffers.expected };
         if n == 0 {
             let whole = self.exchange.framing == BodyFraming::UntilClose && self.transport.ended_by_peer();
-            let closed = Progress::Failed { why: Failure::Closed, reusable: false };
+            let closed = ExchangeProgress::Failed { why: RequestFailure::Closed, reusable: false };
             return Ok(Some(if whole { self.finish(0, against) } else { closed }));
         }
         Ok(self.take_body(&buffers.input[..n], false, against, buffers.low_water_max))
     }
 
     /// Takes body bytes that are in memory. `None` where more should be read at once.
-    fn take_body(&mut self, bytes: &[u8], early: bool, against: Against<'_>, low_water_max: u64) -> Option<Progress> {
+    fn take_body(
+        &mut self,
+        bytes: &[u8],
+        early: bool,
+        against: Against<'_>,
+        low_water_max: u64,
+    ) -> Option<ExchangeProgress> {
         let (exchange, beside) = (&mut self.exchange, &mut self.beside);
         let taken = match exchange.framing {
             BodyFraming::Length(length) => {
@@ -397,7 +411,9 @@ impl Connection {
                         exchange.chunks = chunks;
                         n
                     }
-                    Err(why) => return Some(Progress::Failed { why: Failure::Malformed(why), reusable: false }),
+                    Err(why) => {
+                        return Some(ExchangeProgress::Failed { why: RequestFailure::Malformed(why), reusable: false });
+                    }
                 }
             }
         };
@@ -407,10 +423,10 @@ impl Connection {
     }
 
     /// What follows once body bytes were taken; `surplus` bytes came after the body.
-    fn after_body(&mut self, surplus: usize, against: Against<'_>, low_water_max: u64) -> Progress {
+    fn after_body(&mut self, surplus: usize, against: Against<'_>, low_water_max: u64) -> ExchangeProgress {
         if self.exchange.is_too_long() {
             // Not read to its end, which may never come.
-            return Progress::Failed { why: Failure::LongBody, reusable: false };
+            return ExchangeProgress::Failed { why: RequestFailure::LongBody, reusable: false };
         }
         let done = match self.exchange.framing {
             BodyFraming::Length(length) => self.exchange.received == length,
@@ -428,43 +444,43 @@ impl Connection {
                 self.transport.set_low_water(left.min(low_water_max));
             }
         }
-        Progress::Waiting
+        ExchangeProgress::Waiting
     }
 
     /// The response is whole: what does it say?
-    fn finish(&mut self, surplus: usize, against: Against<'_>) -> Progress {
+    fn finish(&mut self, surplus: usize, against: Against<'_>) -> ExchangeProgress {
         self.transport.set_low_water(1);
         let exchange = &self.exchange;
         let lives = self.transport.low_water() == 1 && !self.transport.has_ended();
         let reusable = exchange.keep_alive && surplus == 0 && lives;
-        let fail = |why| Progress::Failed { why, reusable };
+        let fail = |why| ExchangeProgress::Failed { why, reusable };
         if surplus > 0 {
             let whole = exchange.ask.op == Op::Get && exchange.status == exchange.expected_status();
-            return fail(if whole { Failure::LongBody } else { Failure::Malformed(Malformed::Surplus) });
+            return fail(if whole { RequestFailure::LongBody } else { RequestFailure::Malformed(Malformed::Surplus) });
         }
         if let Err(why) = verdict(exchange, &self.beside, against.expected) {
-            return Progress::Failed { reusable: reusable && why != Failure::EarlyReply, why };
+            return ExchangeProgress::Failed { reusable: reusable && why != RequestFailure::EarlyReply, why };
         }
         let bytes = match exchange.ask.op {
             Op::Get => exchange.received,
             Op::Put | Op::Part => exchange.body_sent(),
             Op::Stat | Op::Delete | Op::List | Op::Multipart => 0,
         };
-        Progress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
+        ExchangeProgress::Done(Success { bytes, first_byte_ns: exchange.first_byte_ns, reusable })
     }
 
     /// The checksum of the body that was sent, where one followed it.
     pub(crate) fn checksum(&self) -> Option<[u8; 8]> {
         let stream = self.stream.as_deref().filter(|_| self.exchange.layout.has_trailer());
-        stream.map(Stream::checksum)
+        stream.map(ChunkStream::checksum)
     }
 
-    fn broken(&self) -> Progress {
-        let why = self.transport.fault().map_or(Failure::Reset, Failure::Tls);
-        Progress::Failed { why, reusable: false }
+    fn broken(&self) -> ExchangeProgress {
+        let why = self.transport.fault().map_or(RequestFailure::Reset, RequestFailure::Tls);
+        ExchangeProgress::Failed { why, reusable: false }
     }
 }
 
-fn connect_failure(errno: Errno) -> Failure {
-    Failure::Connect(why_unconnected(errno))
+fn connect_failure(errno: Errno) -> RequestFailure {
+    RequestFailure::Connect(why_unconnected(errno))
 }

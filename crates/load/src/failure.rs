@@ -9,7 +9,7 @@ const QUOTED_BYTES_MAX: usize = 24;
 
 /// Why a request failed. Its text is the key under which it is counted in a run folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum RequestFailure {
     /// No connection.
     Connect(&'static str),
     /// No TLS handshake, or records that are not what TLS lets them be.
@@ -51,19 +51,23 @@ pub enum Failure {
     EarlyReply,
 }
 
-impl Failure {
+impl RequestFailure {
     /// Whether it cost a connection at once and brought no reply, so that to ask again at once could go on as fast as
     /// the processor allows.
     pub(crate) const fn is_broken_connection(&self) -> bool {
-        let lost = matches!(self, Failure::Closed | Failure::Unanswered | Failure::Reset);
-        lost || matches!(self, Failure::Connect(_) | Failure::Tls(_) | Failure::Malformed(_))
+        let lost = matches!(self, RequestFailure::Closed | RequestFailure::Unanswered | RequestFailure::Reset);
+        lost || matches!(self, RequestFailure::Connect(_) | RequestFailure::Tls(_) | RequestFailure::Malformed(_))
     }
 
     /// Whether the same request may succeed when it is made again. An answer that was wrong is not asked away.
     pub(crate) const fn is_worth_another_try(&self) -> bool {
         match self {
-            Failure::Connect(_) | Failure::Timeout | Failure::Reset | Failure::Unanswered | Failure::Closed => true,
-            Failure::Status(status, _) => *status == 429 || *status == 408 || *status >= 500,
+            RequestFailure::Connect(_)
+            | RequestFailure::Timeout
+            | RequestFailure::Reset
+            | RequestFailure::Unanswered
+            | RequestFailure::Closed => true,
+            RequestFailure::Status(status, _) => *status == 429 || *status == 408 || *status >= 500,
             _ => false,
         }
     }
@@ -71,36 +75,36 @@ impl Failure {
     /// Whether the target says that it is asked too much.
     pub(crate) fn is_throttling(&self, retry_after: bool) -> bool {
         match self {
-            Failure::Status(429, _) => true,
-            Failure::Status(503, code) => retry_after || code.as_deref() == Some("SlowDown"),
+            RequestFailure::Status(429, _) => true,
+            RequestFailure::Status(503, code) => retry_after || code.as_deref() == Some("SlowDown"),
             _ => false,
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Connect(why) => write!(f, "connect: {why}"),
-            Failure::Tls(why) => write!(f, "tls: {why}"),
-            Failure::Timeout => f.write_str("timeout"),
-            Failure::Reset => f.write_str("connection reset"),
-            Failure::Unanswered => f.write_str("closed without a reply"),
-            Failure::Closed => f.write_str("closed before the whole reply"),
-            Failure::Malformed(why) => write!(f, "malformed: {why}"),
-            Failure::Status(status, Some(code)) => write!(f, "http {status} {code}"),
-            Failure::Status(status, None) => write!(f, "http {status}"),
-            Failure::Redirect(status, host) => write!(f, "http {status} to {host}"),
-            Failure::ShortBody => f.write_str("short body"),
-            Failure::LongBody => f.write_str("long body"),
-            Failure::WrongRange => f.write_str("wrong range"),
-            Failure::WrongBody => f.write_str("wrong body"),
-            Failure::WrongLength => f.write_str("wrong length in HEAD"),
-            Failure::NotS3(begin) => write!(f, "reply is not S3's: \"{begin}\""),
-            Failure::Blanks => f.write_str("reply is more than 64 KiB of blanks"),
-            Failure::Listing(wrong) => write!(f, "listing {wrong}"),
-            Failure::Lacking(what) => write!(f, "reply without {what}"),
-            Failure::EarlyReply => f.write_str("reply before the whole body"),
+            RequestFailure::Connect(why) => write!(f, "connect: {why}"),
+            RequestFailure::Tls(why) => write!(f, "tls: {why}"),
+            RequestFailure::Timeout => f.write_str("timeout"),
+            RequestFailure::Reset => f.write_str("connection reset"),
+            RequestFailure::Unanswered => f.write_str("closed without a reply"),
+            RequestFailure::Closed => f.write_str("closed before the whole reply"),
+            RequestFailure::Malformed(why) => write!(f, "malformed: {why}"),
+            RequestFailure::Status(status, Some(code)) => write!(f, "http {status} {code}"),
+            RequestFailure::Status(status, None) => write!(f, "http {status}"),
+            RequestFailure::Redirect(status, host) => write!(f, "http {status} to {host}"),
+            RequestFailure::ShortBody => f.write_str("short body"),
+            RequestFailure::LongBody => f.write_str("long body"),
+            RequestFailure::WrongRange => f.write_str("wrong range"),
+            RequestFailure::WrongBody => f.write_str("wrong body"),
+            RequestFailure::WrongLength => f.write_str("wrong length in HEAD"),
+            RequestFailure::NotS3(begin) => write!(f, "reply is not S3's: \"{begin}\""),
+            RequestFailure::Blanks => f.write_str("reply is more than 64 KiB of blanks"),
+            RequestFailure::Listing(wrong) => write!(f, "listing {wrong}"),
+            RequestFailure::Lacking(what) => write!(f, "reply without {what}"),
+            RequestFailure::EarlyReply => f.write_str("reply before the whole body"),
         }
     }
 }
@@ -179,27 +183,27 @@ mod tests {
     fn the_kind_of_a_failure_says_whether_somebody_answered() {
         use linerate_record::run::is_answer;
         let answers = [
-            Failure::Malformed(Malformed::Syntax),
-            Failure::Status(503, Some("SlowDown".into())),
-            Failure::Redirect(307, "other".into()),
-            Failure::ShortBody,
-            Failure::LongBody,
-            Failure::WrongRange,
-            Failure::WrongBody,
-            Failure::WrongLength,
-            Failure::NotS3("<html>".into()),
-            Failure::Blanks,
-            Failure::Listing("of another bucket"),
-            Failure::Lacking("a length"),
-            Failure::EarlyReply,
+            RequestFailure::Malformed(Malformed::Syntax),
+            RequestFailure::Status(503, Some("SlowDown".into())),
+            RequestFailure::Redirect(307, "other".into()),
+            RequestFailure::ShortBody,
+            RequestFailure::LongBody,
+            RequestFailure::WrongRange,
+            RequestFailure::WrongBody,
+            RequestFailure::WrongLength,
+            RequestFailure::NotS3("<html>".into()),
+            RequestFailure::Blanks,
+            RequestFailure::Listing("of another bucket"),
+            RequestFailure::Lacking("a length"),
+            RequestFailure::EarlyReply,
         ];
         let none = [
-            Failure::Connect("refused"),
-            Failure::Tls("expired"),
-            Failure::Timeout,
-            Failure::Reset,
-            Failure::Unanswered,
-            Failure::Closed,
+            RequestFailure::Connect("refused"),
+            RequestFailure::Tls("expired"),
+            RequestFailure::Timeout,
+            RequestFailure::Reset,
+            RequestFailure::Unanswered,
+            RequestFailure::Closed,
         ];
         assert!(answers.iter().all(|why| is_answer(&why.to_string())), "{answers:?}");
         assert!(none.iter().all(|why| !is_answer(&why.to_string())), "{none:?}");
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn throttling_is_told_from_trouble() {
-        let status = |status, code: Option<&str>| Failure::Status(status, code.map(str::to_owned));
+        let status = |status, code: Option<&str>| RequestFailure::Status(status, code.map(str::to_owned));
         for (why, retry_after, throttling) in [
             (status(503, Some("SlowDown")), false, true),
             (status(503, None), true, true),
@@ -215,7 +219,7 @@ mod tests {
             (status(503, Some("ServiceUnavailable")), false, false),
             (status(429, None), false, true),
             (status(500, None), true, false),
-            (Failure::Timeout, false, false),
+            (RequestFailure::Timeout, false, false),
         ] {
             assert_eq!(why.is_throttling(retry_after), throttling, "{why} {retry_after}");
         }

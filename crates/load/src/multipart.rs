@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use linerate_record::run::Op;
 
-use crate::ask::{Ask, Call, Range, Subject, UploadStep};
+use crate::ask::{Ask, ByteRange, Subject, UploadCall, UploadStep};
 use crate::document::{error_code, root, walk};
-use crate::failure::{Failure, beginning};
+use crate::failure::{RequestFailure, beginning};
 use crate::object::ObjectId;
 use crate::retry::Since;
 use crate::sigv4::push_encoded_query;
@@ -56,17 +56,17 @@ pub struct Unfinished {
 }
 
 /// What a reply must hold, whatever its status: S3 may answer 200 to the completion of an upload, and then fail.
-pub(crate) fn judge(step: UploadStep, reply: &[u8]) -> Result<(), Failure> {
+pub(crate) fn judge(step: UploadStep, reply: &[u8]) -> Result<(), RequestFailure> {
     if !matches!(step, UploadStep::Part(_)) && root(reply) == Some(b"Error") {
-        return Err(Failure::Status(200, error_code(reply)));
+        return Err(RequestFailure::Status(200, error_code(reply)));
     }
     match step {
-        UploadStep::Create if upload_id(reply).is_none() => Err(Failure::Lacking("an upload id")),
-        UploadStep::Part(_) if reply.is_empty() => Err(Failure::Lacking("an ETag")),
+        UploadStep::Create if upload_id(reply).is_none() => Err(RequestFailure::Lacking("an upload id")),
+        UploadStep::Part(_) if reply.is_empty() => Err(RequestFailure::Lacking("an ETag")),
         UploadStep::Complete if walk(reply, &["CompleteMultipartUploadResult"], |_, _, _| Ok(())).is_err() => {
-            Err(Failure::Lacking("a result"))
+            Err(RequestFailure::Lacking("a result"))
         }
-        UploadStep::Abort if !reply.trim_ascii().is_empty() => Err(Failure::NotS3(beginning(reply))),
+        UploadStep::Abort if !reply.trim_ascii().is_empty() => Err(RequestFailure::NotS3(beginning(reply))),
         _ => Ok(()),
     }
 }
@@ -166,7 +166,7 @@ impl Upload {
         let range = match step {
             UploadStep::Part(number) => {
                 let start = u64::from(number - 1) * parts.bytes;
-                Some(Range { start, length: parts.bytes.min(self.size_bytes - start) })
+                Some(ByteRange { start, length: parts.bytes.min(self.size_bytes - start) })
             }
             _ => None,
         };
@@ -175,7 +175,7 @@ impl Upload {
             subject: Subject::Own { id: self.id, size_bytes: self.size_bytes },
             range,
             host: self.host,
-            call: Some(Call { upload, step }),
+            call: Some(UploadCall { upload, step }),
         }
     }
 
@@ -260,7 +260,7 @@ impl Uploads {
     }
 
     /// What a call needs beside its object: the upload's id, encoded, and the document that it sends.
-    pub(crate) fn texts(&self, call: Call) -> (&[u8], &[u8]) {
+    pub(crate) fn texts(&self, call: UploadCall) -> (&[u8], &[u8]) {
         match &self.open[call.upload as usize] {
             Some(upload) if call.step == UploadStep::Complete => (&upload.encoded_id, &upload.document),
             Some(upload) => (&upload.encoded_id, b""),
@@ -269,14 +269,14 @@ impl Uploads {
     }
 
     /// Notes body bytes that were counted for an upload.
-    pub(crate) fn moved(&mut self, call: Call, bytes: i64) {
+    pub(crate) fn moved(&mut self, call: UploadCall, bytes: i64) {
         if let Some(upload) = self.open[call.upload as usize].as_mut() {
             upload.moved_bytes += bytes;
         }
     }
 
     /// Notes a call that succeeded; returns the upload where that was its last.
-    pub(crate) fn succeeded(&mut self, call: Call, reply: &[u8], checksum: Option<[u8; 8]>) -> Option<Completed> {
+    pub(crate) fn succeeded(&mut self, call: UploadCall, reply: &[u8], checksum: Option<[u8; 8]>) -> Option<Completed> {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         match call.step {
@@ -306,7 +306,7 @@ impl Uploads {
 
     /// Notes a call that failed; `settled` where the target said so itself. Returns, for an upload that fails by it,
     /// the body bytes that were counted for it.
-    pub(crate) fn failed(&mut self, call: Call, settled: bool) -> Option<i64> {
+    pub(crate) fn failed(&mut self, call: UploadCall, settled: bool) -> Option<i64> {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         let before = upload.state;
@@ -334,7 +334,7 @@ impl Uploads {
     }
 
     /// Whether an upload has failed already: what its other parts move is in vain.
-    pub(crate) fn has_failed(&self, call: Call) -> bool {
+    pub(crate) fn has_failed(&self, call: UploadCall) -> bool {
         let state = self.open[call.upload as usize].as_ref().map(|u| u.state);
         matches!(state, Some(State::Failed | State::Aborting) | None)
     }
@@ -396,7 +396,7 @@ mod tests {
         for (number, start, length) in [(1, 0, 100), (2, 100, 100), (3, 200, 50)] {
             let asks = steps(&mut uploads);
             assert_eq!(asks.len(), 1, "one at a time");
-            assert_eq!((step(&asks[0]), asks[0].range), (UploadStep::Part(number), Some(Range { start, length })));
+            assert_eq!((step(&asks[0]), asks[0].range), (UploadStep::Part(number), Some(ByteRange { start, length })));
             assert_eq!(uploads.texts(asks[0].call.unwrap()).0, b"a%2Fb%26c");
             let checksum = (number == 2).then_some(*b"AAAAAA==");
             uploads.succeeded(asks[0].call.unwrap(), format!("\"e{number}\"").as_bytes(), checksum);

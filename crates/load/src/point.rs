@@ -17,7 +17,7 @@ use linerate_wire::threads::{self, ThreadsError};
 
 use crate::multipart::Unfinished;
 use crate::session::{PointPlan, Session, Until};
-use crate::worker::{self, Assignment, Report, WorkerEnd};
+use crate::worker::{self, Assignment, IntervalReport, WorkerEnd};
 
 /// A point ends when requests have failed and none has succeeded for this long.
 const NO_SUCCESS_NS: u64 = 10_000_000_000;
@@ -129,7 +129,7 @@ struct Merge<'a> {
     drive: &'a Drive<'a>,
     plan: &'a PointPlan,
     begin_ns: u64,
-    gathering: Gathering<Report>,
+    gathering: Gathering<IntervalReport>,
     client_cpu_ns: u64,
     target_cpu_ns: Option<u64>,
     last_alive_ns: u64,
@@ -169,7 +169,7 @@ impl<'a> Merge<'a> {
     /// Takes reports until the threads have all hung up.
     fn follow(
         &mut self,
-        inbox: &Receiver<Report>,
+        inbox: &Receiver<IntervalReport>,
         stop: &AtomicBool,
         on_interval: &mut impl FnMut(Interval<Latencies>) -> ControlFlow<StopReason>,
     ) {
@@ -219,7 +219,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    fn merge(&mut self, interval: u64, mut reports: Vec<Report>) -> Interval<Latencies> {
+    fn merge(&mut self, interval: u64, mut reports: Vec<IntervalReport>) -> Interval<Latencies> {
         reports.sort_by_key(|r| r.worker);
         let from_ns = self.begin_ns + interval * self.plan.interval_ns;
         let full_ns = from_ns + self.plan.interval_ns;
@@ -286,7 +286,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-fn merge_open(reports: &[Report]) -> Option<OpenInterval<Latencies>> {
+fn merge_open(reports: &[IntervalReport]) -> Option<OpenInterval<Latencies>> {
     let mut sum = None;
     for open in reports.iter().filter_map(|report| report.open.as_ref()) {
         let Ok(()) = sum.get_or_insert_with(OpenInterval::none).add(open, add_sparse);

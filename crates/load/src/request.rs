@@ -4,14 +4,14 @@ use linerate_record::load::{Lookup, Payload};
 use linerate_record::run::Op;
 use sha2::{Digest, Sha256};
 
-use crate::ask::{Ask, Call, Subject, UploadStep};
+use crate::ask::{Ask, Subject, UploadCall, UploadStep};
 use crate::hosts::host_header;
 use crate::object::{push_decimal, push_key};
 use crate::session::Session;
 use crate::sigv4::{
     Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, content_sha256, hex, push_encoded_path, push_encoded_query,
 };
-use crate::streaming::Layout;
+use crate::streaming::BodyLayout;
 
 /// Keys asked for in one page of a listing: S3's own limit.
 pub(crate) const LIST_KEYS_MAX: u64 = 1000;
@@ -29,13 +29,13 @@ pub(crate) struct Texts<'a> {
 
 /// How the body of a request goes out.
 pub(crate) struct Outgoing {
-    pub(crate) layout: Layout,
+    pub(crate) layout: BodyLayout,
     /// What signs its chunks.
     pub(crate) signer: Option<ChunkSigner>,
 }
 
 /// Writes requests for one thread.
-pub(crate) struct Requests<'a> {
+pub(crate) struct RequestWriter<'a> {
     session: &'a Session,
     signer: Option<Signer>,
     /// `Host` header per host.
@@ -50,7 +50,7 @@ pub(crate) struct Requests<'a> {
     decoded_length: Vec<u8>,
 }
 
-impl<'a> Requests<'a> {
+impl<'a> RequestWriter<'a> {
     pub(crate) fn new(session: &'a Session) -> Self {
         let tls = session.tls.is_some();
         let authority = |h: &crate::hosts::Host| match session.lookup {
@@ -68,7 +68,7 @@ impl<'a> Requests<'a> {
         push_decimal(LIST_KEYS_MAX, &mut list_query);
         list_query.extend_from_slice(b"&prefix=");
         push_encoded_query(&session.run_prefix, &mut list_query);
-        Requests {
+        RequestWriter {
             session,
             signer: session.credentials.clone().map(|c| Signer::s3(c, &session.region)),
             host_headers: session.hosts.iter().map(authority).collect(),
@@ -88,7 +88,7 @@ impl<'a> Requests<'a> {
         self.set_path(subject, texts.key);
         self.set_query(op, call, texts.upload_id);
         let (body, payload) = (ask.body(), self.session.payload);
-        let layout = body.map_or(Layout::empty(), |span| Layout::new(payload, span.length));
+        let layout = body.map_or(BodyLayout::empty(), |span| BodyLayout::new(payload, span.length));
         let body_hash = match body {
             Some(span) if payload == Payload::Signed && self.signer.is_some() => hex(&self.session.bodies.sha256(span)),
             _ if !texts.document.is_empty() => hex(&Sha256::digest(texts.document).into()),
@@ -135,7 +135,7 @@ impl<'a> Requests<'a> {
         Outgoing { layout, signer: chunk_signer }
     }
 
-    fn set_query(&mut self, op: Op, call: Option<Call>, upload_id: &[u8]) {
+    fn set_query(&mut self, op: Op, call: Option<UploadCall>, upload_id: &[u8]) {
         self.query.clear();
         match call.map(|c| c.step) {
             None if op == Op::List => self.query.extend_from_slice(&self.list_query),
@@ -164,7 +164,7 @@ impl<'a> Requests<'a> {
 
 const VERSION: &[u8] = env!("CARGO_PKG_VERSION").as_bytes();
 
-fn method(op: Op, call: Option<Call>) -> &'static str {
+fn method(op: Op, call: Option<UploadCall>) -> &'static str {
     match op {
         Op::Get | Op::List => "GET",
         Op::Put | Op::Part => "PUT",

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::ask::Ask;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 
 /// When a request began, and how often it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Retries {
     }
 
     /// Takes a request that failed, if it is to be made again.
-    pub(crate) fn take(&mut self, ask: Ask, since: Since, why: &Failure) -> bool {
+    pub(crate) fn take(&mut self, ask: Ask, since: Since, why: &RequestFailure) -> bool {
         let again = since.failed < self.most && why.is_worth_another_try();
         if again {
             self.waiting.push_back((ask, Since { failed: since.failed + 1, ..since }));
@@ -75,30 +75,30 @@ mod tests {
         let mut retries = Retries::new(2);
         let mut since = Since::starting(5, Some(3));
         for failed in 1..=2 {
-            assert!(retries.take(ask, since, &Failure::Timeout));
+            assert!(retries.take(ask, since, &RequestFailure::Timeout));
             (_, since) = retries.next().unwrap();
             assert_eq!(since, Since { first_ns: 5, intended_ns: Some(3), failed });
         }
-        assert!(!retries.take(ask, since, &Failure::Timeout) && retries.is_empty());
+        assert!(!retries.take(ask, since, &RequestFailure::Timeout) && retries.is_empty());
     }
 
     #[test]
     fn an_answer_that_was_wrong_is_not_asked_away() {
         let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
-        let status = |status| Failure::Status(status, None);
+        let status = |status| RequestFailure::Status(status, None);
         for (why, again) in [
-            (Failure::Connect("refused"), true),
-            (Failure::Reset, true),
-            (Failure::Unanswered, true),
-            (Failure::Closed, true),
+            (RequestFailure::Connect("refused"), true),
+            (RequestFailure::Reset, true),
+            (RequestFailure::Unanswered, true),
+            (RequestFailure::Closed, true),
             (status(503), true),
             (status(429), true),
             (status(404), false),
             (status(403), false),
-            (Failure::WrongBody, false),
-            (Failure::ShortBody, false),
-            (Failure::LongBody, false),
-            (Failure::Redirect(307, "other".into()), false),
+            (RequestFailure::WrongBody, false),
+            (RequestFailure::ShortBody, false),
+            (RequestFailure::LongBody, false),
+            (RequestFailure::Redirect(307, "other".into()), false),
         ] {
             assert_eq!(Retries::new(1).take(ask, Since::starting(0, None), &why), again, "{why}");
         }

@@ -1,6 +1,6 @@
 //! The size of an object: a function of the object, so that no table of them is kept.
 
-use linerate_record::load::sizes::{Law, Sizes, log_normal_at};
+use linerate_record::load::sizes::{SizeDistribution, Sizes, log_normal_at};
 use linerate_wire::chance::mix;
 
 use crate::object::ObjectId;
@@ -9,10 +9,10 @@ use crate::object::ObjectId;
 #[must_use]
 pub fn size_of(sizes: &Sizes, seed: u64, id: ObjectId) -> u64 {
     match sizes.law() {
-        Law::Fixed(size) => *size,
-        Law::Uniform { min, max } => min + below(draw(seed, id), max - min + 1),
-        Law::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, normal(draw(seed, id))),
-        Law::Weighted(buckets) => {
+        SizeDistribution::Fixed(size) => *size,
+        SizeDistribution::Uniform { min, max } => min + below(draw(seed, id), max - min + 1),
+        SizeDistribution::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, normal(draw(seed, id))),
+        SizeDistribution::Weighted(buckets) => {
             let total = buckets.last().map_or(1, |b| b.1);
             let at = below(draw(seed, id), total);
             let chosen = buckets.partition_point(|&(_, sum)| sum <= at);

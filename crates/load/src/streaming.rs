@@ -34,7 +34,7 @@ pub(crate) const STREAM_PIECES_MAX: usize = 2 * SIGNATURES - 1;
 
 /// How a body of so many bytes lies on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct BodyLayout {
     /// Bytes of the body itself.
     length: u64,
     /// Whether it is cut into chunks.
@@ -43,15 +43,15 @@ pub(crate) struct Layout {
     trailer: bool,
 }
 
-impl Layout {
+impl BodyLayout {
     pub(crate) const fn new(payload: Payload, length: u64) -> Self {
         let chunked = payload.is_chunked();
-        Layout { length, chunked, signed: chunked && payload.signs(), trailer: payload.has_trailer() }
+        BodyLayout { length, chunked, signed: chunked && payload.signs(), trailer: payload.has_trailer() }
     }
 
     /// Nothing to send.
     pub(crate) const fn empty() -> Self {
-        Layout { length: 0, chunked: false, signed: false, trailer: false }
+        BodyLayout { length: 0, chunked: false, signed: false, trailer: false }
     }
 
     pub(crate) const fn is_chunked(&self) -> bool {
@@ -144,7 +144,7 @@ pub(crate) enum Piece {
 
 /// A body on its way in chunks. Belongs to a connection and is used again.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(crate) struct ChunkStream {
     signer: Option<ChunkSigner>,
     /// Frames whose signatures were made.
     frames: u64,
@@ -154,7 +154,7 @@ pub(crate) struct Stream {
     trailer_signature: Option<[u8; HEX_BYTES as usize]>,
 }
 
-impl Stream {
+impl ChunkStream {
     /// Takes up a new body.
     pub(crate) fn begin(&mut self, signer: Option<ChunkSigner>) {
         self.signer = signer;
@@ -172,7 +172,7 @@ impl Stream {
     /// The next pieces from offset `wire` on, as many as `pieces` holds and `made` has room for; returns how many.
     pub(crate) fn gather(
         &mut self,
-        (layout, span, wire): (Layout, BodySpan, u64),
+        (layout, span, wire): (BodyLayout, BodySpan, u64),
         bodies: &Bodies,
         pieces: &mut [Piece],
         made: &mut [u8],
@@ -220,7 +220,7 @@ impl Stream {
     }
 
     /// Makes the signatures of frames up to one, and the checksum so far.
-    fn make_until(&mut self, frame: u64, layout: Layout, span: BodySpan, bodies: &Bodies) {
+    fn make_until(&mut self, frame: u64, layout: BodyLayout, span: BodySpan, bodies: &Bodies) {
         while self.frames <= frame {
             let (number, last) = (self.frames, self.frames == layout.chunks());
             let mut sha256 = [0; 32];
@@ -251,7 +251,7 @@ impl Stream {
     }
 
     /// Writes a frame into all of `out`.
-    fn write_frame(&self, frame: u64, layout: Layout, mut out: &mut [u8]) {
+    fn write_frame(&self, frame: u64, layout: BodyLayout, mut out: &mut [u8]) {
         let last = frame == layout.chunks();
         let mut digits = [0; 16];
         let hex = hex_digits(if last { 0 } else { layout.chunk_bytes(frame) }, &mut digits);

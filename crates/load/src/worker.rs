@@ -22,11 +22,11 @@ use rustix::io::Errno;
 use self::resting::{Rested, RestingSlots};
 use self::starting::Next;
 use crate::ask::{Ask, Subject};
-use crate::choice::Choice;
-use crate::connection::{Buffers, Connection, Exchange, Expected, Phase, Progress};
-use crate::failure::Failure;
+use crate::choice::RequestChoices;
+use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
+use crate::failure::RequestFailure;
 use crate::multipart::{Unfinished, Uploads};
-use crate::request::{Requests, Texts};
+use crate::request::{RequestWriter, Texts};
 use crate::retry::{Retries, Since};
 use crate::session::{PointPlan, Session, Source, Until};
 use crate::tally::{Tally, Times};
@@ -45,7 +45,7 @@ const DRAIN_NS: u64 = 5_000_000_000;
 const DRAIN_INTERRUPTED_NS: u64 = 1_000_000_000;
 
 /// What a thread tells of an interval.
-pub(crate) struct Report {
+pub(crate) struct IntervalReport {
     pub(crate) interval: u64,
     pub(crate) worker: u32,
     /// Where the interval ended early, the instant at which it did.
@@ -85,7 +85,7 @@ pub(crate) struct Assignment<'a> {
     pub(crate) workers: u32,
     /// Requests that it keeps in flight.
     pub(crate) slots: u32,
-    pub(crate) reports: Sender<Report>,
+    pub(crate) reports: Sender<IntervalReport>,
 }
 
 /// The loop's state.
@@ -99,9 +99,9 @@ struct Worker<'a> {
     /// Slots without a request in flight.
     open_slots: u32,
     in_flight: u32,
-    choice: Choice<'a>,
+    choice: RequestChoices<'a>,
     uploads: Uploads,
-    requests: Requests<'a>,
+    requests: RequestWriter<'a>,
     buffers: Buffers,
     /// TLS with sessions of this thread's own.
     tls: Option<Tls>,
@@ -142,9 +142,9 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         next_host: given.worker as usize % session.hosts.len().max(1),
         open_slots: given.slots,
         in_flight: 0,
-        choice: Choice::new(given.plan, given.session, given.next_delete, (given.worker, given.workers)),
+        choice: RequestChoices::new(given.plan, given.session, given.next_delete, (given.worker, given.workers)),
         uploads: Uploads::new(given.plan.parts),
-        requests: Requests::new(session),
+        requests: RequestWriter::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency), expected(&given)),
         tls: session.tls.as_ref().map(Tls::for_thread),
         tally: Tally::new(session.hosts.len()),
@@ -226,8 +226,8 @@ impl Worker<'_> {
         let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
         let progress = match connection.phase {
             Phase::Connecting | Phase::Handshake => match connection.establish(&mut self.buffers) {
-                Err(why) => Progress::Failed { why, reusable: false },
-                Ok(false) => Progress::Waiting,
+                Err(why) => ExchangeProgress::Failed { why, reusable: false },
+                Ok(false) => ExchangeProgress::Waiting,
                 Ok(true) => {
                     self.begin(place);
                     return;
@@ -269,18 +269,18 @@ impl Worker<'_> {
     }
 
     /// Books what came of an event.
-    fn after(&mut self, place: usize, progress: Progress, now_ns: u64) {
-        self.count_moved(place, matches!(progress, Progress::Failed { .. }), now_ns);
+    fn after(&mut self, place: usize, progress: ExchangeProgress, now_ns: u64) {
+        self.count_moved(place, matches!(progress, ExchangeProgress::Failed { .. }), now_ns);
         let (reusable, why) = match progress {
-            Progress::Waiting => {
+            ExchangeProgress::Waiting => {
                 self.watch(place);
                 return;
             }
-            Progress::Done(success) => {
+            ExchangeProgress::Done(success) => {
                 self.succeeded(place, success.bytes, success.first_byte_ns, now_ns);
                 (success.reusable, None)
             }
-            Progress::Failed { why, reusable } => (reusable, Some(why)),
+            ExchangeProgress::Failed { why, reusable } => (reusable, Some(why)),
         };
         let Some(connection) = self.places.get_mut(place) else { return };
         let (host, exchange) = (connection.host, &connection.exchange);
@@ -289,7 +289,7 @@ impl Worker<'_> {
         match &why {
             None => self.free_slot(now_ns),
             Some(why) => {
-                if ask.may_be_stored() && *why == Failure::Timeout {
+                if ask.may_be_stored() && *why == RequestFailure::Timeout {
                     connection.transport.drop_unsent_on_close();
                     self.unended_writes += 1;
                 }
@@ -364,7 +364,7 @@ impl Worker<'_> {
     }
 
     /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.
-    fn failed(&mut self, ask: Ask, since: Since, why: &Failure, retry_after_ns: Option<u64>) {
+    fn failed(&mut self, ask: Ask, since: Since, why: &RequestFailure, retry_after_ns: Option<u64>) {
         // Failures are rare: the clock is read for each, since some come long after their event was seen.
         let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
@@ -413,7 +413,7 @@ impl Worker<'_> {
         let address = self.given.session.hosts[host].address;
         let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
         let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
-        let added = opened.and_then(|one| self.places.add(one).map_err(|_| Failure::Connect("failed")));
+        let added = opened.and_then(|one| self.places.add(one).map_err(|_| RequestFailure::Connect("failed")));
         match added {
             Ok(_) => self.connections += 1,
             Err(why) => {
@@ -440,7 +440,7 @@ impl Worker<'_> {
                 c.phase != Phase::Idle && now_ns.saturating_sub(c.exchange.started_ns) > self.given.session.timeout_ns
             });
             if late {
-                self.after(place, Progress::Failed { why: Failure::Timeout, reusable: false }, now_ns);
+                self.after(place, ExchangeProgress::Failed { why: RequestFailure::Timeout, reusable: false }, now_ns);
             }
         }
     }
@@ -457,10 +457,10 @@ impl Worker<'_> {
         for place in 0..self.places.count() {
             let Some(connection) = self.places.get_mut(place).filter(|c| c.waits_for_much()) else { continue };
             let progress = connection.receive(now_ns, &self.given.session.bodies, &mut self.buffers);
-            if !matches!(progress, Progress::Failed { .. }) {
+            if !matches!(progress, ExchangeProgress::Failed { .. }) {
                 self.tally_moved(place, false);
             }
-            if !matches!(progress, Progress::Waiting) {
+            if !matches!(progress, ExchangeProgress::Waiting) {
                 ended.push((place, progress));
             }
         }
@@ -488,7 +488,7 @@ impl Worker<'_> {
             }
             self.count_rest(now_ns.min(ends_ns));
             let (interval, cpu_ns) = self.ticks.turn();
-            let report = Report {
+            let report = IntervalReport {
                 interval,
                 worker: self.given.worker,
                 cut_ns: is_cut.then_some(now_ns),
@@ -534,8 +534,8 @@ impl Worker<'_> {
 }
 
 /// What listings of a thread are held against.
-fn expected(given: &Assignment<'_>) -> Expected {
+fn expected(given: &Assignment<'_>) -> ExpectedListing {
     let Session { bucket, run_prefix, .. } = given.session;
     let PointPlan { listed, listed_most, .. } = *given.plan;
-    Expected { bucket: bucket.clone(), prefix: run_prefix.clone(), objects: listed, most: listed_most }
+    ExpectedListing { bucket: bucket.clone(), prefix: run_prefix.clone(), objects: listed, most: listed_most }
 }

@@ -29,10 +29,10 @@ use linerate_record::site::Site;
 use crate::error::ModelError;
 use crate::layout::geometries;
 use deviation::{CORRECTION, Variant};
-use forecast::{World, world};
+use forecast::{HypotheticalSite, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{CURVE_ERROR, Evidence, evidence, nearest, residuals};
+use score::{CURVE_ERROR, ObservedFigures, evidence, nearest, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
@@ -53,7 +53,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let evidence = evidence(site, observations);
     let variants = rows::all(site, observations);
     let search = search(site, &geometries, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
-    let worlds: Vec<World> = search
+    let worlds: Vec<HypotheticalSite> = search
         .survivors
         .iter()
         .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
@@ -103,7 +103,7 @@ fn check(site: &Site, observations: &Observations) -> Result<(), ModelError> {
 }
 
 /// Under what the readings are taken: the first total, or the nodes' sum.
-fn moment(evidence: &Evidence) -> Option<Moment> {
+fn moment(evidence: &ObservedFigures) -> Option<Moment> {
     let total = evidence.totals.iter().max_by_key(|(reads, ..)| *reads);
     let of_nodes = || {
         [true, false].into_iter().find_map(|reads| {
@@ -118,12 +118,12 @@ fn moment(evidence: &Evidence) -> Option<Moment> {
 fn reported(
     search: &Search,
     variants: &[Variant],
-    worlds: &[World],
+    worlds: &[HypotheticalSite],
     observations: &Observations,
-    evidence: &Evidence,
+    evidence: &ObservedFigures,
 ) -> Vec<Hypothesis> {
     let described = (&search.described.0, &search.described.1);
-    let of = |(place, (candidate, world)): (usize, (&Candidate, &World))| {
+    let of = |(place, (candidate, world)): (usize, (&Candidate, &HypotheticalSite))| {
         let chosen = candidate.variants(variants);
         let alike = search.survivors.iter().zip(worlds).enumerate().filter(|(other, (candidate_b, world_b))| {
             *other != place
@@ -148,12 +148,12 @@ fn reported(
     search.survivors.iter().zip(worlds).enumerate().map(of).collect()
 }
 
-fn nodes_of(world: &World) -> &[String] {
+fn nodes_of(world: &HypotheticalSite) -> &[String] {
     world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
 /// What a site needs that is as described.
-fn healthy(world: &World, candidate: &Candidate, is_explained: bool) -> Remedy {
+fn healthy(world: &HypotheticalSite, candidate: &Candidate, is_explained: bool) -> Remedy {
     let ceilings = || [true, false].into_iter().filter_map(|reads| candidate.forecast.of(reads));
     let binds: Vec<String> = ceilings().map(|ceiling| words::binds(world, ceiling)).collect();
     let reach = ceilings().map(|ceiling| ceiling.reach).fold(1.0, f64::min);
@@ -170,7 +170,7 @@ fn healthy(world: &World, candidate: &Candidate, is_explained: bool) -> Remedy {
 
 fn remedy(
     chosen: &[&Variant],
-    described: (&World, &forecast::Forecast),
+    described: (&HypotheticalSite, &forecast::Forecast),
     candidate: &Candidate,
     left_slow: &[String],
     nearest: impl Fn(bool, &forecast::OperationCeiling) -> f64,
@@ -202,7 +202,7 @@ fn unexplained(survivors: &[Hypothesis], described: &[Residual], nearest: &[Resi
 
 fn caveats(
     site: &Site,
-    evidence: &Evidence,
+    evidence: &ObservedFigures,
     search: &Search,
     survivors: &[Hypothesis],
     separated: bool,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::knob::{Change, SettingPlace};
 
-/// The version of [`Line`].
+/// The version of [`JournalLine`].
 pub const JOURNAL_SCHEMA: u32 = 1;
 
 /// The first line: which machine, which boot, until when.
@@ -139,7 +139,7 @@ pub struct Device {
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Line {
+pub enum JournalLine {
     /// What follows, and for whom.
     Begin(Begin),
     /// Its watch runs.
@@ -300,21 +300,21 @@ mod tests {
         let devices =
             vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity, node: None }];
         for line in [
-            Line::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside, devices },
-            Line::Refused { number: 1, place, why: "belongs to the CNI".into() },
-            Line::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
-            Line::Applied,
-            Line::Watched {
+            JournalLine::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside, devices },
+            JournalLine::Refused { number: 1, place, why: "belongs to the CNI".into() },
+            JournalLine::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
+            JournalLine::Applied,
+            JournalLine::Watched {
                 by: vec![
                     Watcher::Process { process: Owner { pid: 1, started_ticks: 2 }, namespace: 3 },
                     Watcher::Unit("x".into()),
                 ],
             },
-            Line::Closed { by: By::Lapse, at_ms: 1, left: 0 },
+            JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0 },
         ] {
             let text = serde_json::to_string(&line).unwrap();
             assert!(!text.contains('\n'), "{text}");
-            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+            assert_eq!(serde_json::from_str::<JournalLine>(&text).unwrap(), line);
         }
     }
 }

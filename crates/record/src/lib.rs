@@ -9,6 +9,7 @@ pub mod canary;
 pub mod experiment;
 pub mod explanation;
 pub mod finding;
+pub mod fingerprint;
 pub mod histogram;
 pub mod journal;
 pub mod knob;

@@ -121,7 +121,7 @@ fn what_in_words(load: &Load) -> String {
     let what = match &load.levels {
         Levels::Given(all) => format!("{} of {names}", points(series * all.len())),
         Levels::Rates { per_s, .. } => format!("{} of {names}", points(series * per_s.len())),
-        Levels::HighestRate { .. } => format!("{searches} for the highest rate of {names}"),
+        Levels::RateSearch { .. } => format!("{searches} for the highest rate of {names}"),
         Levels::Searched { .. } => format!("{searches} for the knee of {names}"),
     };
     let in_flight = many(most as usize, "request", "requests");

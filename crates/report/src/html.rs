@@ -72,7 +72,7 @@ pub fn html(view: &View) -> String {
         "setup" => setup::facts(&view.run),
         _ => String::new(),
     });
-    sheet::framed(&sheet::Page {
+    sheet::framed(&sheet::HtmlPage {
         title: view.run.title.as_ref().unwrap_or(&view.run.id),
         nav: &REPORT_NAV.map(link).concat(),
         header: &summary::header(&view.run),

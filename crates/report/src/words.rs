@@ -7,7 +7,7 @@ pub(crate) mod explained;
 pub(crate) mod model;
 
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
-use linerate_analysis::slo::{self, BoundVerdict, Sustained};
+use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
     Best, Bottleneck, BoundFigures, ClientCeiling, Estimate, Latency, Measure, OpenLoop, Point, PredictedCurve,
@@ -216,15 +216,15 @@ pub(crate) fn load(point: &Point) -> String {
 }
 
 /// The highest rate that keeps the bounds, and how far that is known.
-pub(crate) fn sustained(sustained: &Sustained, slo: &str) -> String {
+pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
     let per_s = |rate: f64| format!("{}/s", count(rate));
     let up_to = |rate: f64| {
         let holds = if sustained.holds_per_s == Some(rate) { "holds" } else { "seems to hold" };
         format!("{slo} {holds} up to {}", per_s(rate))
     };
     let reported = match (sustained.outcome, sustained.rate_per_s) {
-        (slo::SloOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
-        (slo::SloOutcome::Found, Some(rate)) => up_to(rate),
+        (slo::RateSearchOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
+        (slo::RateSearchOutcome::Found, Some(rate)) => up_to(rate),
         _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
     };
     let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
@@ -551,10 +551,18 @@ mod tests {
     fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
         let of = |outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s| {
             let (points, spent_ms) = (9, 0);
-            let all = Sustained { outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s, points, spent_ms };
+            let all = RateSearchResult {
+                outcome,
+                rate_per_s,
+                holds_per_s,
+                misses_per_s,
+                holds_above_per_s,
+                points,
+                spent_ms,
+            };
             sustained(&all, "p99=60ms")
         };
-        let (found, none) = (slo::SloOutcome::Found, slo::SloOutcome::NoneHolds);
+        let (found, none) = (slo::RateSearchOutcome::Found, slo::RateSearchOutcome::NoneHolds);
         for (reported, text) in [
             (
                 of(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
@@ -567,7 +575,7 @@ mod tests {
                  points)",
             ),
             (
-                of(slo::SloOutcome::NeverMissed, Some(9.0), None, None, None),
+                of(slo::RateSearchOutcome::NeverMissed, Some(9.0), None, None, None),
                 "p99=60ms seems to hold up to 9/s, the highest rate allowed (nothing is shown to hold, nothing is \
                  shown to miss; 9 points)",
             ),

@@ -8,7 +8,7 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::keys::{BONDS, CLIENTS, CLIENTS_ON_NODES, Unless};
 use super::reading::{Item, Map, ONLY_GROUP, below};
-use super::value::{Protected, Value};
+use super::value::{Protected, SiteValue};
 use linerate_record::site::{
     Bond, BondMode, CLIENT_BYTES_PER_S, Clients, ClientsOn, Data, Drives, Engine, Entry, Fabric, Goals, Kernel, Nic,
     NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, Tolerates, TrafficPolicy, VARIABILITY,
@@ -19,22 +19,22 @@ const SOCKET_MEMORY_BYTES_PER_S: f64 = 204.8e9;
 
 /// A value that does not go with the others.
 #[derive(Debug, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct SiteFault {
     pub(super) path: String,
     pub(super) what: String,
     pub(super) advice: String,
 }
 
-impl Fault {
-    pub(super) fn new(path: impl Into<String>, what: impl Into<String>, advice: impl Into<String>) -> Fault {
-        Fault { path: path.into(), what: what.into(), advice: advice.into() }
+impl SiteFault {
+    pub(super) fn new(path: impl Into<String>, what: impl Into<String>, advice: impl Into<String>) -> SiteFault {
+        SiteFault { path: path.into(), what: what.into(), advice: advice.into() }
     }
 }
 
 /// What is learnt while filling in.
 struct Filling {
     assumed: BTreeMap<String, String>,
-    faults: Vec<Fault>,
+    faults: Vec<SiteFault>,
 }
 
 impl Filling {
@@ -47,12 +47,12 @@ impl Filling {
     }
 
     fn fault(&mut self, path: &str, what: impl Into<String>, advice: impl Into<String>) {
-        self.faults.push(Fault::new(path, what, advice));
+        self.faults.push(SiteFault::new(path, what, advice));
     }
 }
 
 /// The site of what was read, and what does not go together in it.
-pub(super) fn site(map: &Map, assumed: BTreeMap<String, String>) -> (Site, Vec<Fault>) {
+pub(super) fn site(map: &Map, assumed: BTreeMap<String, String>) -> (Site, Vec<SiteFault>) {
     let mut filling = Filling { assumed, faults: Vec::new() };
     let (planes_read, nodes) = (sub(map, "planes"), list(map, "nodes"));
     let named: Vec<String> =
@@ -345,7 +345,7 @@ fn engine(map: Option<&Map>, filling: &mut Filling) -> Engine {
 fn protection(map: &Map, product: Product, filling: &mut Filling) -> Protection {
     let path = "engine.protection";
     let stated =
-        if let Some(Item::Single(Value::Protected(stated))) = map.get("protection") { Some(*stated) } else { None };
+        if let Some(Item::Single(SiteValue::Protected(stated))) = map.get("protection") { Some(*stated) } else { None };
     let set_drives = whole(map, "set_drives");
     let sets = matches!(product, Product::Minio | Product::Rustfs);
     if set_drives.is_some() && !sets {
@@ -471,16 +471,16 @@ fn list<'a>(map: &'a Map, key: &str) -> &'a [Map] {
 }
 
 fn text(map: &Map, key: &str) -> Option<String> {
-    if let Some(Item::Single(Value::Text(text))) = map.get(key) { Some(text.clone()) } else { None }
+    if let Some(Item::Single(SiteValue::Text(text))) = map.get(key) { Some(text.clone()) } else { None }
 }
 
 fn whole(map: &Map, key: &str) -> Option<u32> {
     // The table bounds all of them far below.
-    if let Some(Item::Single(Value::Whole(n))) = map.get(key) { u32::try_from(*n).ok() } else { None }
+    if let Some(Item::Single(SiteValue::Whole(n))) = map.get(key) { u32::try_from(*n).ok() } else { None }
 }
 
 fn number(map: &Map, key: &str) -> Option<f64> {
-    if let Some(Item::Single(Value::Number(n))) = map.get(key) { Some(*n) } else { None }
+    if let Some(Item::Single(SiteValue::Number(n))) = map.get(key) { Some(*n) } else { None }
 }
 
 /// A number that is whole in its unit.
@@ -489,15 +489,15 @@ fn bytes(map: &Map, key: &str) -> Option<u64> {
 }
 
 fn switch(map: &Map, key: &str) -> Option<bool> {
-    if let Some(Item::Single(Value::Switch(on))) = map.get(key) { Some(*on) } else { None }
+    if let Some(Item::Single(SiteValue::Switch(on))) = map.get(key) { Some(*on) } else { None }
 }
 
 fn kernel(map: &Map, key: &str) -> Option<Kernel> {
-    if let Some(Item::Single(Value::Kernel(kernel))) = map.get(key) { Some(*kernel) } else { None }
+    if let Some(Item::Single(SiteValue::Kernel(kernel))) = map.get(key) { Some(*kernel) } else { None }
 }
 
 fn word_name(map: &Map, key: &str) -> Option<&'static str> {
-    if let Some(Item::Single(Value::Word(word))) = map.get(key) { Some(word) } else { None }
+    if let Some(Item::Single(SiteValue::Word(word))) = map.get(key) { Some(word) } else { None }
 }
 
 fn word<T: for<'de> Deserialize<'de>>(map: &Map, key: &str) -> Option<T> {

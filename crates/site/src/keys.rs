@@ -25,7 +25,7 @@ pub(super) enum Shape {
     Names,
     Switch,
     Whole(u64, u64),
-    Quantity(Quantity, f64, f64),
+    Quantity(NumberKind, f64, f64),
     /// What it is a word of, and the words.
     Words(&'static str, &'static [Word]),
     Kernel,
@@ -40,7 +40,7 @@ pub(super) enum Shape {
 
 /// Kinds of numbers with units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
+pub(super) enum NumberKind {
     Bytes,
     BytesPerS,
     BitsPerS,
@@ -72,7 +72,7 @@ pub(super) enum Unless {
     Empty,
 }
 
-use Quantity::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Plain, Ratio, Time, Years};
+use NumberKind::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Plain, Ratio, Time, Years};
 use Shape::{Kernel, Mapping, Name, Names, OneOrMany, Protection, Short, Switch, Whole, Words};
 use Unless::{Absent, Empty, Follows, Required, Value};
 
@@ -80,7 +80,7 @@ const fn key(name: &'static str, shape: Shape, unless: Unless, about: &'static s
     Key { name, about, shape, unless }
 }
 
-const fn quantity(kind: Quantity, min: f64, max: f64) -> Shape {
+const fn quantity(kind: NumberKind, min: f64, max: f64) -> Shape {
     Shape::Quantity(kind, min, max)
 }
 

@@ -43,7 +43,7 @@ pub fn read(text: &str, file_name: &str) -> Result<Site, SiteError> {
     if faults.is_empty() {
         return Ok(site);
     }
-    let mistake = |fault: fill::Fault| Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice);
+    let mistake = |fault: fill::SiteFault| Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice);
     Err(refused(faults.into_iter().map(mistake).collect()))
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::keys::{Key, Shape, Unless};
 use super::mistake::Mistake;
 use super::place::SourcePosition;
-use super::value::{self, Value, quoted};
+use super::value::{self, SiteValue, quoted};
 use super::words::nearest;
-use super::yaml::{Content, Entry, Node};
+use super::yaml::{Content, YamlEntry, YamlNode};
 
 /// What the only group is called that has no name.
 pub(super) const ONLY_GROUP: &str = "storage";
@@ -22,7 +22,7 @@ const GONE: [(&str, &str); 1] = [("buckets", "nothing depends on the number of b
 /// What was read behind a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
-    Single(Value),
+    Single(SiteValue),
     Names(Vec<String>),
     Map(Map),
     List(Vec<Map>),
@@ -33,7 +33,7 @@ pub(super) type Map = BTreeMap<&'static str, Item>;
 
 /// What is learnt beside the values.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct SiteNotes {
     /// Where the value of a path stands, or the mapping that lacks it.
     pub(super) places: BTreeMap<String, SourcePosition>,
     /// Path to reason of what nobody stated, or marked as assumed.
@@ -42,8 +42,8 @@ pub(super) struct Reading {
 }
 
 /// Reads the whole file.
-pub(super) fn read(root: &Node, keys: &'static [Key]) -> (Option<Map>, Reading) {
-    let mut reading = Reading::default();
+pub(super) fn read(root: &YamlNode, keys: &'static [Key]) -> (Option<Map>, SiteNotes) {
+    let mut reading = SiteNotes::default();
     let map = match &root.content {
         Content::Mapping(entries) => Some(reading.mapping(entries, root.place, "a site", keys, "", None)),
         _ => {
@@ -55,7 +55,7 @@ pub(super) fn read(root: &Node, keys: &'static [Key]) -> (Option<Map>, Reading) 
     (map.filter(|_| reading.mistakes.is_empty()), reading)
 }
 
-impl Reading {
+impl SiteNotes {
     fn mistake(&mut self, place: SourcePosition, what: impl Into<String>, advice: impl Into<String>) {
         self.mistakes.push(Mistake::new(place, what, advice));
     }
@@ -63,7 +63,7 @@ impl Reading {
     /// The keys of a mapping, those that are missing filled in.
     fn mapping(
         &mut self,
-        entries: &[Entry],
+        entries: &[YamlEntry],
         place: SourcePosition,
         what: &str,
         keys: &'static [Key],
@@ -93,10 +93,12 @@ impl Reading {
                     None
                 }
                 Unless::Value(value, reason) => {
-                    let node = Node { place, content: Content::Scalar(value.to_owned()) };
+                    let node = YamlNode { place, content: Content::Scalar(value.to_owned()) };
                     self.item(&node, key, &path, Some(reason))
                 }
-                Unless::Empty => self.item(&Node { place, content: Content::Mapping(Vec::new()) }, key, &path, None),
+                Unless::Empty => {
+                    self.item(&YamlNode { place, content: Content::Mapping(Vec::new()) }, key, &path, None)
+                }
                 Unless::Follows(_) | Unless::Absent(_) => None,
             };
             map.extend(item.map(|item| (key.name, item)));
@@ -104,7 +106,7 @@ impl Reading {
         map
     }
 
-    fn unknown(&mut self, entry: &Entry, what: &str, keys: &'static [Key]) {
+    fn unknown(&mut self, entry: &YamlEntry, what: &str, keys: &'static [Key]) {
         let lower = entry.key.to_lowercase().replace('-', "_");
         let meant = meant(entry, keys).map_or_else(String::new, |key| format!("did you mean {key:?}? "));
         let names: Vec<_> = keys.iter().map(|key| key.name).collect();
@@ -114,7 +116,7 @@ impl Reading {
     }
 
     /// What stands behind a key.
-    fn item(&mut self, node: &Node, key: &'static Key, path: &str, because: Option<&str>) -> Option<Item> {
+    fn item(&mut self, node: &YamlNode, key: &'static Key, path: &str, because: Option<&str>) -> Option<Item> {
         self.places.insert(path.to_owned(), node.place);
         if let Content::Mapping(entries) = &node.content
             && entries.iter().any(|entry| entry.key == "assumed")
@@ -133,8 +135,8 @@ impl Reading {
                 Some(Item::Map(self.mapping(entries, node.place, &what, keys, path, because)))
             }
             (Shape::Short(what, short, keys), Content::Scalar(text)) => {
-                let scalar = Node { place: node.place, content: Content::Scalar(text.clone()) };
-                let entry = Entry { key: (*short).to_owned(), place: node.place, node: scalar };
+                let scalar = YamlNode { place: node.place, content: Content::Scalar(text.clone()) };
+                let entry = YamlEntry { key: (*short).to_owned(), place: node.place, node: scalar };
                 Some(Item::Map(self.mapping(&[entry], node.place, what, keys, path, because)))
             }
             (Shape::OneOrMany(what, keys, max), Content::List(items)) => {
@@ -142,7 +144,7 @@ impl Reading {
                     self.mistake(node.place, format!("{} {what}", items.len()), format!("write one to {max}"));
                     return None;
                 }
-                let nodes: Vec<&Node> = items.iter().collect();
+                let nodes: Vec<&YamlNode> = items.iter().collect();
                 Some(Item::List(self.list(&nodes, key, keys, path, because)))
             }
             (Shape::OneOrMany(_, keys, _), Content::Mapping(_)) => {
@@ -161,7 +163,7 @@ impl Reading {
     }
 
     /// `{assumed: VALUE, because: TEXT}`.
-    fn assumption<'a>(&mut self, entries: &'a [Entry]) -> Option<(&'a Node, &'a str)> {
+    fn assumption<'a>(&mut self, entries: &'a [YamlEntry]) -> Option<(&'a YamlNode, &'a str)> {
         let mut because = "marked as assumed";
         let mut value = None;
         for entry in entries {
@@ -187,7 +189,7 @@ impl Reading {
     /// Mappings that are alike: nodes by their name, the others by their number.
     fn list(
         &mut self,
-        nodes: &[&Node],
+        nodes: &[&YamlNode],
         key: &'static Key,
         keys: &'static [Key],
         path: &str,
@@ -226,7 +228,7 @@ impl Reading {
         maps
     }
 
-    fn single(&mut self, node: &Node, key: &'static Key, path: &str, because: Option<&str>) -> Option<Value> {
+    fn single(&mut self, node: &YamlNode, key: &'static Key, path: &str, because: Option<&str>) -> Option<SiteValue> {
         let Content::Scalar(text) = &node.content else {
             let kind = if matches!(node.content, Content::List(_)) { "a list" } else { "a mapping" };
             let fix = match &key.shape {
@@ -256,7 +258,7 @@ impl Reading {
 }
 
 /// The key that was meant by one that is none.
-fn meant(entry: &Entry, keys: &'static [Key]) -> Option<&'static str> {
+fn meant(entry: &YamlEntry, keys: &'static [Key]) -> Option<&'static str> {
     if keys.iter().any(|key| key.name == entry.key) {
         return None;
     }
@@ -268,13 +270,13 @@ pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn names_of(values: Vec<Value>) -> Vec<String> {
-    values.into_iter().filter_map(|value| if let Value::Text(name) = value { Some(name) } else { None }).collect()
+fn names_of(values: Vec<SiteValue>) -> Vec<String> {
+    values.into_iter().filter_map(|value| if let SiteValue::Text(name) = value { Some(name) } else { None }).collect()
 }
 
 /// The name that a mapping states, as far as it is one.
-fn name_of(entries: &[Entry]) -> Option<String> {
+fn name_of(entries: &[YamlEntry]) -> Option<String> {
     let entry = entries.iter().find(|entry| entry.key == "name")?;
     let Content::Scalar(text) = &entry.node.content else { return None };
-    matches!(value::read(&Shape::Name, "name", text), Ok(Value::Text(_))).then(|| text.clone())
+    matches!(value::read(&Shape::Name, "name", text), Ok(SiteValue::Text(_))).then(|| text.clone())
 }

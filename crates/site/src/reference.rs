@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{Key, Quantity, SITE, Shape, Unless};
+use super::keys::{Key, NumberKind, SITE, Shape, Unless};
 use super::words::{self, Word};
 
 /// Every key of a `site.yaml` with what may stand behind it and what holds unless it is stated, as Markdown.
@@ -69,15 +69,15 @@ fn value(shape: &Shape) -> String {
         Shape::Whole(min, max) => format!("{min} to {max}"),
         Shape::Quantity(kind, ..) => {
             let example = match kind {
-                Quantity::Bytes => "`7.68TB`, `64MiB`",
-                Quantity::BytesPerS => "`6.5GB/s`, `152GiB/s`",
-                Quantity::BitsPerS => "`25Gb/s`",
-                Quantity::Operations => "`800k`, `1.2M`",
-                Quantity::Time => "`50ms`",
-                Quantity::Years => "`3y`, `18mo`, `90d`",
-                Quantity::Growth => "`30%`",
-                Quantity::Ratio => "`3:1`",
-                Quantity::Plain => "`0.5`",
+                NumberKind::Bytes => "`7.68TB`, `64MiB`",
+                NumberKind::BytesPerS => "`6.5GB/s`, `152GiB/s`",
+                NumberKind::BitsPerS => "`25Gb/s`",
+                NumberKind::Operations => "`800k`, `1.2M`",
+                NumberKind::Time => "`50ms`",
+                NumberKind::Years => "`3y`, `18mo`, `90d`",
+                NumberKind::Growth => "`30%`",
+                NumberKind::Ratio => "`3:1`",
+                NumberKind::Plain => "`0.5`",
             };
             example.to_owned()
         }

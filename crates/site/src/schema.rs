@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, Quantity, SITE, Shape, Unless};
+use super::keys::{Key, NumberKind, SITE, Shape, Unless};
 
 /// What may stand in a `site.yaml`, as a JSON Schema (draft 2020-12). Editors that know it complete keys and mark
 /// mistakes; what values have to agree on with each other is beyond it.
@@ -94,20 +94,20 @@ fn name() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" })
 }
 
-fn quantity(kind: Quantity) -> Value {
+fn quantity(kind: NumberKind) -> Value {
     let number = r"^[0-9]*\.?[0-9]+ *";
     let text = |unit: &str| json!({ "type": "string", "pattern": format!("{number}{unit}$") });
     let either =
         |unit: &str| json!({ "type": ["number", "string"], "minimum": 0, "pattern": format!("{number}{unit}$") });
     match kind {
-        Quantity::Bytes => either("([KMGTPEkmgtpe][iI]?)?B?"),
-        Quantity::BytesPerS => text("([KMGTPEkmgtpe][iI]?)?B */s"),
-        Quantity::BitsPerS => text("[kMGT]?(b/s|bit/s|bps|bE)"),
-        Quantity::Operations => either("[kM]?"),
-        Quantity::Time => json!({ "type": "string", "pattern": "^([0-9.]+(us|µs|ms|s|m|min|h))+$" }),
-        Quantity::Years => text("(y|mo|d)"),
-        Quantity::Growth => either("%?"),
-        Quantity::Ratio => either("(:1)?"),
-        Quantity::Plain => either(""),
+        NumberKind::Bytes => either("([KMGTPEkmgtpe][iI]?)?B?"),
+        NumberKind::BytesPerS => text("([KMGTPEkmgtpe][iI]?)?B */s"),
+        NumberKind::BitsPerS => text("[kMGT]?(b/s|bit/s|bps|bE)"),
+        NumberKind::Operations => either("[kM]?"),
+        NumberKind::Time => json!({ "type": "string", "pattern": "^([0-9.]+(us|µs|ms|s|m|min|h))+$" }),
+        NumberKind::Years => text("(y|mo|d)"),
+        NumberKind::Growth => either("%?"),
+        NumberKind::Ratio => either("(:1)?"),
+        NumberKind::Plain => either(""),
     }
 }

@@ -3,12 +3,12 @@
 use linerate_record::site::Kernel;
 use linerate_record::units::{self, BitRate, ByteRate, Bytes};
 
-use super::keys::{Quantity, Shape};
+use super::keys::{NumberKind, Shape};
 use super::words::{self, Word};
 
 /// A value that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum SiteValue {
     Text(String),
     Switch(bool),
     Whole(u64),
@@ -31,33 +31,33 @@ pub(super) enum Protected {
 }
 
 /// What is wrong with a value, and what to write instead.
-pub(super) type Wrong = (String, String);
+pub(super) type ValueMistake = (String, String);
 
 /// Reads a scalar. `key` is what the messages call it.
-pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<Value, Wrong> {
+pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, ValueMistake> {
     let invalid = |fix: String| (format!("invalid {key} {}", quoted(text)), fix);
     match shape {
         Shape::Name | Shape::Names => name(text).ok_or_else(|| {
             invalid("write letters, digits, \"-\", \"_\" and \".\", 63 at most, a letter or digit first".to_owned())
         }),
-        Shape::Switch => word("switch", key, words::SWITCHES, text).map(|word| Value::Switch(word == "true")),
+        Shape::Switch => word("switch", key, words::SWITCHES, text).map(|word| SiteValue::Switch(word == "true")),
         Shape::Whole(min, max) => match text.parse::<u64>() {
-            Ok(whole) if (*min..=*max).contains(&whole) => Ok(Value::Whole(whole)),
+            Ok(whole) if (*min..=*max).contains(&whole) => Ok(SiteValue::Whole(whole)),
             _ => Err(invalid(format!("write a whole number from {min} to {max}"))),
         },
         Shape::Quantity(kind, min, max) => {
             let number = quantity(*kind, text).map_err(|fix| invalid(fix.to_owned()))?;
             if (*min..=*max).contains(&number) {
-                return Ok(Value::Number(number));
+                return Ok(SiteValue::Number(number));
             }
             let bounds = format!("from {} to {}", shown(*kind, *min), shown(*kind, *max));
             Err((format!("{key} {} is out of range", quoted(text)), format!("write something {bounds}")))
         }
-        Shape::Words(what, list) => word(what, key, list, text).map(Value::Word),
+        Shape::Words(what, list) => word(what, key, list, text).map(SiteValue::Word),
         Shape::Kernel => {
-            kernel(text).map(Value::Kernel).ok_or_else(|| invalid("write it such as 6.8 or 5.14.0-427".to_owned()))
+            kernel(text).map(SiteValue::Kernel).ok_or_else(|| invalid("write it such as 6.8 or 5.14.0-427".to_owned()))
         }
-        Shape::Protection => protected(text).map(Value::Protected).ok_or_else(|| {
+        Shape::Protection => protected(text).map(SiteValue::Protected).ok_or_else(|| {
             invalid("write data and parity such as 10+4, parity alone such as EC:4, or copies such as 3x".to_owned())
         }),
         Shape::Mapping(what, keys) | Shape::Short(what, _, keys) | Shape::OneOrMany(what, keys, _) => {
@@ -76,14 +76,14 @@ pub(super) fn quoted(text: &str) -> String {
     format!("{short:?}")
 }
 
-fn name(text: &str) -> Option<Value> {
+fn name(text: &str) -> Option<SiteValue> {
     let fits = (1..=63).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-    fits.then(|| Value::Text(text.to_owned()))
+    fits.then(|| SiteValue::Text(text.to_owned()))
 }
 
-fn word(what: &str, key: &str, list: &'static [Word], text: &str) -> Result<&'static str, Wrong> {
+fn word(what: &str, key: &str, list: &'static [Word], text: &str) -> Result<&'static str, ValueMistake> {
     if let Some(word) = list.iter().find(|word| word.name == text) {
         return Ok(word.name);
     }
@@ -130,40 +130,40 @@ fn protected(text: &str) -> Option<Protected> {
     Some(Protected::Shards { data: number(data).filter(|data| *data > 0)?, parity: number(parity)? })
 }
 
-fn quantity(kind: Quantity, text: &str) -> Result<f64, &'static str> {
+fn quantity(kind: NumberKind, text: &str) -> Result<f64, &'static str> {
     let text = text.trim();
     let after = |ends: &[(&str, f64)]| {
         ends.iter().find_map(|(end, scale)| Some(units::decimal(text.strip_suffix(end)?.trim_end())? * scale))
     };
     match kind {
-        Quantity::Bytes if text.ends_with('b') => Err("write bytes with a capital B, such as 7.68TB"),
-        Quantity::Bytes => text.parse::<Bytes>().map(|bytes| bytes.0 as f64).map_err(|error| error.fix),
-        Quantity::BytesPerS => text.parse::<ByteRate>().map(|rate| rate.0).map_err(|error| error.fix),
-        Quantity::BitsPerS => text.parse::<BitRate>().map(|rate| rate.0).map_err(|error| error.fix),
-        Quantity::Operations => {
+        NumberKind::Bytes if text.ends_with('b') => Err("write bytes with a capital B, such as 7.68TB"),
+        NumberKind::Bytes => text.parse::<Bytes>().map(|bytes| bytes.0 as f64).map_err(|error| error.fix),
+        NumberKind::BytesPerS => text.parse::<ByteRate>().map(|rate| rate.0).map_err(|error| error.fix),
+        NumberKind::BitsPerS => text.parse::<BitRate>().map(|rate| rate.0).map_err(|error| error.fix),
+        NumberKind::Operations => {
             after(&[("k", 1e3), ("M", 1e6), ("", 1.0)]).ok_or("write operations per second, such as 800k")
         }
-        Quantity::Time => units::parse_duration(text).map(|time| time.as_nanos() as f64).map_err(|error| error.fix),
-        Quantity::Years => after(&[("y", 1.0), ("mo", 1.0 / 12.0), ("d", 1.0 / 365.25)])
+        NumberKind::Time => units::parse_duration(text).map(|time| time.as_nanos() as f64).map_err(|error| error.fix),
+        NumberKind::Years => after(&[("y", 1.0), ("mo", 1.0 / 12.0), ("d", 1.0 / 365.25)])
             .ok_or("write years, months or days, such as 3y, 18mo or 90d"),
-        Quantity::Growth => after(&[("%", 0.01), ("", 1.0)]).ok_or("write a share a year, such as 30% or 0.3"),
-        Quantity::Ratio => after(&[(":1", 1.0), ("", 1.0)]).ok_or("write a ratio, such as 3:1 or 3"),
-        Quantity::Plain => after(&[("", 1.0)]).ok_or("write a number, such as 0.5"),
+        NumberKind::Growth => after(&[("%", 0.01), ("", 1.0)]).ok_or("write a share a year, such as 30% or 0.3"),
+        NumberKind::Ratio => after(&[(":1", 1.0), ("", 1.0)]).ok_or("write a ratio, such as 3:1 or 3"),
+        NumberKind::Plain => after(&[("", 1.0)]).ok_or("write a number, such as 0.5"),
     }
 }
 
 /// A bound, as people write it.
-fn shown(kind: Quantity, number: f64) -> String {
+fn shown(kind: NumberKind, number: f64) -> String {
     match kind {
-        Quantity::Bytes => units::bytes_iec(number),
-        Quantity::BytesPerS => units::bytes_per_s_iec(number),
-        Quantity::BitsPerS => units::bits_per_s(number),
-        Quantity::Operations => units::count(number),
-        Quantity::Time => units::duration_ns(number),
-        Quantity::Years => format!("{number}y"),
-        Quantity::Growth => format!("{}%", number * 100.0),
-        Quantity::Ratio => format!("{number}:1"),
-        Quantity::Plain => format!("{number}"),
+        NumberKind::Bytes => units::bytes_iec(number),
+        NumberKind::BytesPerS => units::bytes_per_s_iec(number),
+        NumberKind::BitsPerS => units::bits_per_s(number),
+        NumberKind::Operations => units::count(number),
+        NumberKind::Time => units::duration_ns(number),
+        NumberKind::Years => format!("{number}y"),
+        NumberKind::Growth => format!("{}%", number * 100.0),
+        NumberKind::Ratio => format!("{number}:1"),
+        NumberKind::Plain => format!("{number}"),
     }
 }
 
@@ -174,30 +174,30 @@ mod tests {
     #[test]
     fn quantities_read_in_the_units_of_their_kind() {
         for (kind, text, number) in [
-            (Quantity::Bytes, "7.68TB", 7.68e12),
-            (Quantity::BytesPerS, "6.5GB/s", 6.5e9),
-            (Quantity::BitsPerS, "25Gb/s", 25e9),
-            (Quantity::Operations, "800k", 8e5),
-            (Quantity::Operations, "1.5M", 1.5e6),
-            (Quantity::Time, "50ms", 5e7),
-            (Quantity::Years, "18mo", 1.5),
-            (Quantity::Growth, "30 %", 0.3),
-            (Quantity::Ratio, "3:1", 3.0),
-            (Quantity::Plain, "0.25", 0.25),
+            (NumberKind::Bytes, "7.68TB", 7.68e12),
+            (NumberKind::BytesPerS, "6.5GB/s", 6.5e9),
+            (NumberKind::BitsPerS, "25Gb/s", 25e9),
+            (NumberKind::Operations, "800k", 8e5),
+            (NumberKind::Operations, "1.5M", 1.5e6),
+            (NumberKind::Time, "50ms", 5e7),
+            (NumberKind::Years, "18mo", 1.5),
+            (NumberKind::Growth, "30 %", 0.3),
+            (NumberKind::Ratio, "3:1", 3.0),
+            (NumberKind::Plain, "0.25", 0.25),
         ] {
             let read = quantity(kind, text).expect(text);
             assert!((read / number - 1.0).abs() < 1e-12, "{text}: {read}");
         }
         for (kind, text) in [
-            (Quantity::Bytes, "7.68Tb"),
-            (Quantity::Bytes, "-1GB"),
-            (Quantity::BytesPerS, "6.5Gb/s"),
-            (Quantity::Operations, "-5"),
-            (Quantity::Operations, "1e9"),
-            (Quantity::Years, "3"),
-            (Quantity::Growth, "nan"),
-            (Quantity::Ratio, "inf"),
-            (Quantity::Plain, "50%"),
+            (NumberKind::Bytes, "7.68Tb"),
+            (NumberKind::Bytes, "-1GB"),
+            (NumberKind::BytesPerS, "6.5Gb/s"),
+            (NumberKind::Operations, "-5"),
+            (NumberKind::Operations, "1e9"),
+            (NumberKind::Years, "3"),
+            (NumberKind::Growth, "nan"),
+            (NumberKind::Ratio, "inf"),
+            (NumberKind::Plain, "50%"),
         ] {
             assert!(quantity(kind, text).is_err(), "{text}");
         }

@@ -16,7 +16,7 @@ const NODES_MAX: usize = 50_000;
 
 /// A value and where it stands.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     pub(super) place: SourcePosition,
     pub(super) content: Content,
 }
@@ -26,26 +26,26 @@ pub(super) enum Content {
     /// Nothing, `~` or `null`.
     Nothing,
     Scalar(String),
-    List(Vec<Node>),
-    Mapping(Vec<Entry>),
+    List(Vec<YamlNode>),
+    Mapping(Vec<YamlEntry>),
 }
 
 /// A key with its value.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct YamlEntry {
     pub(super) key: String,
     pub(super) place: SourcePosition,
-    pub(super) node: Node,
+    pub(super) node: YamlNode,
 }
 
 /// A list or a mapping that is being read.
 enum Open {
-    List(SourcePosition, Vec<Node>),
-    Mapping(SourcePosition, Vec<Entry>, Option<(String, SourcePosition)>),
+    List(SourcePosition, Vec<YamlNode>),
+    Mapping(SourcePosition, Vec<YamlEntry>, Option<(String, SourcePosition)>),
 }
 
 /// The one document of a file.
-pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
+pub(super) fn parse(text: &str) -> Result<YamlNode, Mistake> {
     if text.len() > FILE_BYTES_MAX {
         return Err(Mistake::new(START, "a file of more than 1 MiB", "a site of many kinds of nodes needs a few KiB"));
     }
@@ -82,8 +82,8 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
                 continue;
             }
             Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(Open::Mapping(place, entries, _)) => Node { place, content: Content::Mapping(entries) },
-                Some(Open::List(place, items)) => Node { place, content: Content::List(items) },
+                Some(Open::Mapping(place, entries, _)) => YamlNode { place, content: Content::Mapping(entries) },
+                Some(Open::List(place, items)) => YamlNode { place, content: Content::List(items) },
                 None => continue,
             },
             Event::Scalar(text, style, ..) => scalar(&text, style, place),
@@ -94,7 +94,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
             None => root = Some(node),
         }
     }
-    Ok(root.unwrap_or(Node { place: START, content: Content::Nothing }))
+    Ok(root.unwrap_or(YamlNode { place: START, content: Content::Nothing }))
 }
 
 /// What words of the reader's mean, and what to do about each.
@@ -143,22 +143,22 @@ fn opened(open: &mut Vec<Open>, what: Open, place: SourcePosition) -> Result<(),
     Ok(())
 }
 
-fn scalar(text: &str, style: ScalarStyle, place: SourcePosition) -> Node {
+fn scalar(text: &str, style: ScalarStyle, place: SourcePosition) -> YamlNode {
     let plain = style == ScalarStyle::Plain;
     if plain && matches!(text, "" | "~" | "null" | "Null" | "NULL") {
-        return Node { place, content: Content::Nothing };
+        return YamlNode { place, content: Content::Nothing };
     }
     let width = if plain { text.chars().count() } else { place.width };
-    Node { place: SourcePosition { width, ..place }, content: Content::Scalar(text.to_owned()) }
+    YamlNode { place: SourcePosition { width, ..place }, content: Content::Scalar(text.to_owned()) }
 }
 
 /// Puts a node that is whole into what is open around it.
-fn put(above: &mut Open, node: Node) -> Result<(), Mistake> {
+fn put(above: &mut Open, node: YamlNode) -> Result<(), Mistake> {
     match above {
         Open::List(_, items) => items.push(node),
         Open::Mapping(_, entries, key) => match (key.take(), node.content) {
             (Some((key, place)), content) => {
-                entries.push(Entry { key, place, node: Node { content, place: node.place } });
+                entries.push(YamlEntry { key, place, node: YamlNode { content, place: node.place } });
             }
             (None, Content::Scalar(name)) => {
                 if let Some(first) = entries.iter().find(|entry| entry.key == name) {

@@ -1,15 +1,17 @@
-//! Names of types: each that a room offers is defined once across crates, so that a reader need not ask which is meant.
+//! Names of types: each that more than one file may use is defined once across crates, so that a reader need not ask
+//! which is meant.
 
 use super::File;
 
 pub(super) const RULE: &str = "one-name";
-pub(super) const WHAT_TO_DO: &str = "name it after its own meaning: a public type of this name is defined elsewhere";
+pub(super) const WHAT_TO_DO: &str =
+    "name it after its own meaning: a type of this name is defined elsewhere, and neither is private to its file";
 
 /// Names that stand for the same thing wherever they are defined, and why it is not one definition.
 const EXCEPTIONS: [(&str, &str); 1] =
     [("Dice", "draws from a seed, in rooms that know nothing of each other: model, experiment, worlds")];
 
-/// A public type, where it is defined.
+/// A type that is not private to its file, where it is defined.
 #[derive(Debug)]
 pub(super) struct Definition {
     name: String,
@@ -17,7 +19,7 @@ pub(super) struct Definition {
     line: usize,
 }
 
-/// The types that a file of a crate makes public.
+/// The types of a file of a crate that others may use.
 pub(super) fn definitions(file: &File) -> Vec<Definition> {
     let is_of_crate = file.path.starts_with("crates/") && file.path.contains("/src/");
     let Some(source) = file.source.as_ref().filter(|_| is_of_crate) else { return vec![] };
@@ -26,9 +28,11 @@ pub(super) fn definitions(file: &File) -> Vec<Definition> {
     named.map(|(index, name)| Definition { name: name.to_owned(), path: file.path.clone(), line: index + 1 }).collect()
 }
 
-/// `Point` of `pub struct Point<T> {`; nothing of what a room keeps to itself.
+/// `Point` of `pub struct Point<T> {` and of `pub(super) struct Point;`; nothing of what a file keeps to itself.
 fn public_type(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix("pub ")?;
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = if rest.starts_with('(') { rest.split_once(')')?.1 } else { rest };
+    let rest = rest.strip_prefix(' ')?;
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
     let name = ["struct ", "enum ", "union ", "trait ", "type "].iter().find_map(|kind| rest.strip_prefix(kind))?;
     let end = name.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(name.len());
@@ -55,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_type_is_defined_once_across_crates() {
+    fn a_type_of_more_than_one_file_is_defined_once_across_crates() {
         let one = ("crates/a/src/lib.rs", "//! A.\npub struct Step {\n}\n");
         for (other, is_fault) in [
             (("crates/b/src/x.rs", "pub enum Step {\n}\n"), true),
@@ -63,7 +67,10 @@ mod tests {
             (("crates/b/src/x.rs", "pub trait Step<T> {\n}\n"), true),
             (("crates/b/src/x.rs", "pub struct Step;\n"), true),
             (("crates/b/src/x.rs", "pub struct Steps;\n"), false),
-            (("crates/b/src/x.rs", "struct Step;\npub(crate) enum Step {}\npub(super) struct Step;\n"), false),
+            (("crates/b/src/x.rs", "pub(crate) enum Step {}\n"), true),
+            (("crates/b/src/x.rs", "pub(super) struct Step<'a> {\n}\n"), true),
+            (("crates/b/src/x.rs", "pub(in crate::b) type Step = u32;\n"), true),
+            (("crates/b/src/x.rs", "struct Step;\npub(crate) fn step() -> Step {\n}\npublic struct Step;\n"), false),
             (("crates/b/src/x.rs", "// pub struct Step\nfn f() {\n    g(\"pub struct Step\");\n}\n"), false),
             (("crates/b/src/x.rs", "#[cfg(test)]\nmod tests {\n    pub struct Step;\n}\n"), false),
             (("crates/b/tests/x.rs", "//! B.\npub struct Step;\n"), false),

@@ -35,7 +35,7 @@ const OF_A_CLIENT: [FindingKind; 12] = [
 const APART_MAX: u64 = 2;
 
 /// What one of several clients did.
-pub(super) struct Part {
+pub(super) struct ClientPart {
     name: String,
     /// Its own, with warm-ups flagged.
     records: Records,
@@ -43,14 +43,14 @@ pub(super) struct Part {
 }
 
 /// What each client did, as if it had been alone; empty where it was.
-pub(super) fn parts(records: &Records) -> Result<Vec<Part>, DecodeError> {
+pub(super) fn parts(records: &Records) -> Result<Vec<ClientPart>, DecodeError> {
     if records.manifest.clients.len() < 2 {
         return Ok(Vec::new());
     }
     let one = |(number, client): (u32, &linerate_record::run::Client)| {
         let own = of_client(records, number);
         let own = with_warm_ups(&own).into_owned();
-        Ok(Part { name: client.name.clone(), view: build(&own)?, records: own })
+        Ok(ClientPart { name: client.name.clone(), view: build(&own)?, records: own })
     };
     (0..).zip(&records.manifest.clients).map(one).collect()
 }
@@ -153,7 +153,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
 
 /// Who bound the best point of a series: what was asked of all clients, or one of them itself, or what all of them
 /// together show.
-pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
+pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[ClientPart]) -> Option<SeriesLimit> {
     match of_all.as_ref().map(|limit| limit.bound) {
         Some(Bottleneck::AskedRate | Bottleneck::RateCap | Bottleneck::Rests) => of_all,
         _ => own_limit(series, parts).or(of_all),
@@ -161,7 +161,7 @@ pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[Part]
 }
 
 /// The first client that bound it: its threads, its machine, its NIC, or what disturbed it there.
-fn own_limit(series: &Series, parts: &[Part]) -> Option<SeriesLimit> {
+fn own_limit(series: &Series, parts: &[ClientPart]) -> Option<SeriesLimit> {
     let best = series.best_point()?;
     parts.iter().find_map(|part| {
         let is_it = |workload: &Worded<Workload>, size: &str| *workload == series.workload && size == series.size;
@@ -195,7 +195,7 @@ fn reported(name: &str, claim: &str) -> String {
 }
 
 /// Puts what each client did into the view of all: rows and findings.
-pub(super) fn add(view: &mut View, records: &Records, parts: &[Part]) {
+pub(super) fn add(view: &mut View, records: &Records, parts: &[ClientPart]) {
     if parts.is_empty() {
         return;
     }
@@ -208,7 +208,7 @@ pub(super) fn add(view: &mut View, records: &Records, parts: &[Part]) {
     for series in &mut view.series {
         let is_it = |own: &&Series| own.workload == series.workload && own.size == series.size;
         for pooled in &mut series.pooled {
-            let of_part = |part: &Part| {
+            let of_part = |part: &ClientPart| {
                 let all = part.view.series.iter().find(is_it)?.at_each();
                 all.into_iter().find(|p| p.concurrency == pooled.concurrency).map(|p| figures(part, p))
             };
@@ -224,14 +224,14 @@ pub(super) fn add(view: &mut View, records: &Records, parts: &[Part]) {
     findings::sort(&mut view.findings);
 }
 
-fn row(part: &Part, number: u32) -> Option<ClientFigures> {
+fn row(part: &ClientPart, number: u32) -> Option<ClientFigures> {
     let view = &part.view;
     let ceilings = view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
     let mut points = view.series.iter().flat_map(|series| &series.points).chain(ceilings);
     points.find(|point| point.point == number).map(|point| figures(part, point))
 }
 
-fn figures(part: &Part, point: &Point) -> ClientFigures {
+fn figures(part: &ClientPart, point: &Point) -> ClientFigures {
     ClientFigures {
         client: part.name.clone(),
         requests: point.requests,

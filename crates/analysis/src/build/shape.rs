@@ -1,6 +1,6 @@
 //! The shape of a series over its concurrencies: the knee, and the law that it may follow.
 
-use crate::knee::{self, Knee, KneeMeasurement, KneeOutcome};
+use crate::knee::{self, Knee, KneeOutcome, KneeVisit};
 use crate::usl::{self, UslPoint};
 use crate::view::{Point, Series, UslScaling};
 
@@ -14,7 +14,7 @@ const ERROR_FLOOR: f64 = 0.004;
 /// sought up to the highest concurrency that was tried: where that is the knee, nobody knows what comes behind it.
 pub(super) fn knee(series: &Series) -> Option<Knee> {
     let (first, last) = (series.points.first()?.concurrency, series.points.last()?.concurrency);
-    let visits: Vec<KneeMeasurement> = series.points.iter().map(|p| p.visit(series.measure)).collect();
+    let visits: Vec<KneeVisit> = series.points.iter().map(|p| p.visit(series.measure)).collect();
     let knee =
         (first < last).then(|| knee::judge(&visits, first, last)).filter(|k| k.outcome != KneeOutcome::Nothing)?;
     // All visits together have a latency of their own.

@@ -54,14 +54,14 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
 }
 
 /// Two levels of a series.
-pub(super) struct Levels {
+pub(super) struct TwoLevels {
     low: f64,
     high: f64,
     at_low: usize,
 }
 
 /// The levels between which values move, where they do.
-pub(super) fn find(values: &[f64]) -> Option<Levels> {
+pub(super) fn find(values: &[f64]) -> Option<TwoLevels> {
     let n = values.len();
     if n < INTERVALS_MIN {
         return None;
@@ -82,7 +82,7 @@ pub(super) fn find(values: &[f64]) -> Option<Levels> {
     let between = |at_low: usize| off[at_low].powi(2) * (1.0 / at_low as f64 + 1.0 / (n - at_low) as f64);
     let at_low = (least..=n - least).max_by(|&a, &b| between(a).total_cmp(&between(b)))?;
     let (low, high) = (mean_of(&sorted[..at_low]), mean_of(&sorted[at_low..]));
-    (between(at_low) >= EXPLAINED * squares && high - low >= APART * mean).then_some(Levels { low, high, at_low })
+    (between(at_low) >= EXPLAINED * squares && high - low >= APART * mean).then_some(TwoLevels { low, high, at_low })
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 use super::*;
 
-fn visit(concurrency: u32, mean: f64, relative_half_width: f64) -> KneeMeasurement {
+fn visit(concurrency: u32, mean: f64, relative_half_width: f64) -> KneeVisit {
     let half_width_95 = Some(mean * relative_half_width);
     let throughput = Estimate { mean, half_width_95, intervals: 40, effective: 30.0 };
-    KneeMeasurement { concurrency, throughput, p50_ns: 1_000, p99_ns: 9_000, spent_ms: 5_000 }
+    KneeVisit { concurrency, throughput, p50_ns: 1_000, p99_ns: 9_000, spent_ms: 5_000 }
 }
 
 fn curve(points: &[(u32, f64)], half_width: f64) -> Knee {
-    let visits: Vec<KneeMeasurement> = points.iter().map(|&(c, x)| visit(c, x, half_width)).collect();
+    let visits: Vec<KneeVisit> = points.iter().map(|&(c, x)| visit(c, x, half_width)).collect();
     judge(&visits, points[0].0, points[points.len() - 1].0)
 }
 
@@ -90,7 +90,7 @@ fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32
             KneeStep::Measure(KneeProbe { concurrency, at_most_ms, .. }) => {
                 asked.push(concurrency);
                 let one = visit(concurrency, curve(concurrency), 0.01);
-                search.observe(KneeMeasurement { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
+                search.observe(KneeVisit { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Visits of the same concurrency, put together.
 
-use super::KneeMeasurement;
+use super::KneeVisit;
 use crate::estimate::{Estimate, freedom, student_t_975};
 
 /// Least standard error of a visit, as a share of its mean: what passes between two visits is not in their ±.
@@ -29,7 +29,7 @@ pub(super) struct Rung {
 }
 
 /// The rungs that were visited, by rising concurrency. Visits off the grid are left out.
-pub(super) fn rungs(visits: &[KneeMeasurement], grid: &[u32]) -> Vec<Rung> {
+pub(super) fn rungs(visits: &[KneeVisit], grid: &[u32]) -> Vec<Rung> {
     let usual = usual(visits);
     let groups = groups(visits, grid);
     // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
@@ -39,18 +39,18 @@ pub(super) fn rungs(visits: &[KneeMeasurement], grid: &[u32]) -> Vec<Rung> {
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
 }
 
-fn groups<'a>(visits: &'a [KneeMeasurement], grid: &[u32]) -> Vec<Vec<&'a KneeMeasurement>> {
+fn groups<'a>(visits: &'a [KneeVisit], grid: &[u32]) -> Vec<Vec<&'a KneeVisit>> {
     grid.iter().map(|&concurrency| visits.iter().filter(|v| v.concurrency == concurrency).collect()).collect()
 }
 
 /// By how much visits of the same concurrency differ beyond what their own ± explain: standard deviation as a share of
 /// the mean.
-pub(super) fn apart(visits: &[KneeMeasurement], grid: &[u32]) -> f64 {
+pub(super) fn apart(visits: &[KneeVisit], grid: &[u32]) -> f64 {
     between_visits(&groups(visits, grid), usual(visits)).sqrt()
 }
 
 /// Of the concurrencies that were visited again, the one whose visits lie farthest apart, as a share of their mean.
-pub(super) fn widest_apart(visits: &[KneeMeasurement], rungs: &[Rung]) -> Option<Rung> {
+pub(super) fn widest_apart(visits: &[KneeVisit], rungs: &[Rung]) -> Option<Rung> {
     let spread = |rung: &Rung| {
         let means = visits.iter().filter(|v| v.concurrency == rung.concurrency).map(|v| v.throughput.mean);
         let (low, high) = means.fold((f64::MAX, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
@@ -62,7 +62,7 @@ pub(super) fn widest_apart(visits: &[KneeMeasurement], rungs: &[Rung]) -> Option
 
 /// Variance of one interval as a share of the squared mean, times what its neighbours' resemblance makes of it, and
 /// the degrees of freedom behind that; `None` where a visit was too short to tell.
-fn scatter(visit: &KneeMeasurement) -> Option<(f64, f64)> {
+fn scatter(visit: &KneeVisit) -> Option<(f64, f64)> {
     let Estimate { mean, half_width_95, intervals, .. } = visit.throughput;
     let freedom = freedom(intervals as usize);
     let error = half_width_95? / student_t_975(freedom) / mean;
@@ -70,7 +70,7 @@ fn scatter(visit: &KneeMeasurement) -> Option<(f64, f64)> {
 }
 
 /// The scatter of all visits together.
-fn usual(visits: &[KneeMeasurement]) -> Option<f64> {
+fn usual(visits: &[KneeVisit]) -> Option<f64> {
     let reported = || visits.iter().filter_map(scatter);
     let freedom: f64 = reported().map(|s| s.1).sum();
     (freedom > 0.0).then(|| reported().map(|(scatter, freedom)| scatter * freedom).sum::<f64>() / freedom)
@@ -78,7 +78,7 @@ fn usual(visits: &[KneeMeasurement]) -> Option<f64> {
 
 /// Standard error of one visit's mean. A visit that ended as soon as it looked precise looks more precise than it is,
 /// so its scatter is drawn towards that of all, and is not taken to be less.
-fn error_within(visit: &KneeMeasurement, usual: Option<f64>) -> f64 {
+fn error_within(visit: &KneeVisit, usual: Option<f64>) -> f64 {
     let own = scatter(visit);
     let scatter = match (own, usual) {
         (Some((own, freedom)), Some(usual)) => ((own * freedom + usual * SHRINK) / (freedom + SHRINK)).max(usual),
@@ -90,19 +90,19 @@ fn error_within(visit: &KneeMeasurement, usual: Option<f64>) -> f64 {
 
 /// Weight of each visit: its share of the intervals. Weights by the visits' own variances would favour one that is
 /// calm by chance.
-fn weights(group: &[&KneeMeasurement]) -> Vec<f64> {
-    let intervals = |v: &KneeMeasurement| f64::from(v.throughput.intervals.max(1));
+fn weights(group: &[&KneeVisit]) -> Vec<f64> {
+    let intervals = |v: &KneeVisit| f64::from(v.throughput.intervals.max(1));
     let total: f64 = group.iter().map(|v| intervals(v)).sum();
     group.iter().map(|v| intervals(v) / total).collect()
 }
 
-fn weighted_mean(group: &[&KneeMeasurement]) -> f64 {
+fn weighted_mean(group: &[&KneeVisit]) -> f64 {
     group.iter().zip(weights(group)).map(|(v, w)| w * v.throughput.mean).sum()
 }
 
 /// Variance between visits beyond what their own ± explain, relative to the mean, over all concurrencies that were
 /// visited again: the moment estimator of random effects (DerSimonian and Laird 1986).
-fn between_visits(groups: &[Vec<&KneeMeasurement>], usual: Option<f64>) -> f64 {
+fn between_visits(groups: &[Vec<&KneeVisit>], usual: Option<f64>) -> f64 {
     let (mut excess, mut scale) = (0.0, 0.0);
     for group in groups.iter().filter(|g| g.len() > 1) {
         let mean = weighted_mean(group);
@@ -120,7 +120,7 @@ fn between_visits(groups: &[Vec<&KneeMeasurement>], usual: Option<f64>) -> f64 {
     if scale > 0.0 { (excess / scale).max(0.0) } else { 0.0 }
 }
 
-fn pooled(index: usize, group: &[&KneeMeasurement], usual: Option<f64>, between: f64) -> Rung {
+fn pooled(index: usize, group: &[&KneeVisit], usual: Option<f64>, between: f64) -> Rung {
     let weights = weights(group);
     let mean = weighted_mean(group);
     let variance: f64 =

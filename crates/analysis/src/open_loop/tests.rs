@@ -304,7 +304,7 @@ proptest! {
         // Where a higher rate than the lowest that misses is shown to hold, it is not relied on.
         prop_assert_eq!(reported.len(), usize::from(found.holds_per_s.is_none()));
         let lowest = row(&series.points.iter().min_by(|a, b| row(a).0.total_cmp(&row(b).0)).unwrap().clone()).1;
-        let is_missed = lowest == BoundVerdict::Missed && found.outcome == SloOutcome::NoneHolds;
+        let is_missed = lowest == BoundVerdict::Missed && found.outcome == RateSearchOutcome::NoneHolds;
         let kind = if is_missed { FindingKind::SloMissed } else { FindingKind::SloInDoubt };
         prop_assert!(reported.iter().all(|f| f.kind == kind), "{:?}", reported);
     }

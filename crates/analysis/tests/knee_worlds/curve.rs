@@ -1,7 +1,7 @@
 //! Worlds with a curve of throughput against concurrency, seen through noise.
 
 use linerate_analysis::estimate::mean_with_interval;
-use linerate_analysis::knee::{self, KneeMeasurement, KneeProbe};
+use linerate_analysis::knee::{self, KneeProbe, KneeVisit};
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_analysis::usl;
 use linerate_record::run::{Interval, IntervalRow, Op};
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Measures a point as asked, with the warm-up, the stop rule and the estimate of a real one.
-    pub(crate) fn measure(&mut self, ask: KneeProbe) -> KneeMeasurement {
+    pub(crate) fn measure(&mut self, ask: KneeProbe) -> KneeVisit {
         let steady = self.scale * self.curve.at(ask.concurrency) * (1.0 + self.drift * self.chance.normal());
         let mut noise = self.chance.normal();
         let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
@@ -140,13 +140,7 @@ impl World {
         let throughput = mean_with_interval(&values[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
         let spent_ms = values.len() as u64 * INTERVAL_MS;
         let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
-        KneeMeasurement {
-            concurrency: ask.concurrency,
-            throughput,
-            p50_ns: latency_ns,
-            p99_ns: 3 * latency_ns,
-            spent_ms,
-        }
+        KneeVisit { concurrency: ask.concurrency, throughput, p50_ns: latency_ns, p99_ns: 3 * latency_ns, spent_ms }
     }
 
     fn interval(&mut self, steady: f64, at_ms: f64, noise: &mut f64) -> f64 {

@@ -1,6 +1,8 @@
 //! Worlds with a queue before servers of which each takes one request at a time (M/M/c).
 
-use linerate_analysis::slo::{self, SloLimits, SloMeasurement, SloProbe, SloSearch, SloStep, Sustained};
+use linerate_analysis::slo::{
+    self, RateProbe, RateSearch, RateSearchLimits, RateSearchResult, RateSearchStep, RateVisit,
+};
 use linerate_worlds::{HeldShare, table};
 
 use crate::chance::Chance;
@@ -58,7 +60,7 @@ impl Queue {
     }
 
     /// Drives a point: arrivals as chance has them, each to the server that is free first.
-    fn measure(&mut self, ask: SloProbe) -> SloMeasurement {
+    fn measure(&mut self, ask: RateProbe) -> RateVisit {
         let end_s = (ask.at_most_ms as f64 / 1e3).min(WARM_UP_S + ask.requests as f64 / ask.rate_per_s);
         let mut free_s = vec![0.0_f64; self.servers];
         let mut intervals = vec![(0_u64, 0_u64); ((end_s - WARM_UP_S) / INTERVAL_S).ceil() as usize];
@@ -77,7 +79,7 @@ impl Queue {
                 interval.1 += u64::from(*server - at_s > self.bound_s);
             }
         }
-        SloMeasurement {
+        RateVisit {
             rate_per_s: ask.rate_per_s,
             achieved_per_s: ended as f64 / (end_s - WARM_UP_S),
             count: intervals.iter().map(|i| i.0).sum(),
@@ -93,16 +95,16 @@ impl Queue {
 struct Searched {
     seed: u64,
     truth: f64,
-    found: Sustained,
+    found: RateSearchResult,
 }
 
 fn search(seed: u64) -> Searched {
     let mut queue = Queue::new(seed);
-    let mut search = SloSearch::new(SloLimits::new(vec![0.01]));
+    let mut search = RateSearch::new(RateSearchLimits::new(vec![0.01]));
     loop {
         match search.next() {
-            SloStep::Measure(ask) => search.observe(queue.measure(ask)),
-            SloStep::Done(found) => return Searched { seed, truth: queue.truth(), found },
+            RateSearchStep::Measure(ask) => search.observe(queue.measure(ask)),
+            RateSearchStep::Done(found) => return Searched { seed, truth: queue.truth(), found },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The search for the knee: curves of all kinds, seen through targets that are disturbed.
 
 use linerate_analysis::estimate::mean_with_interval;
-use linerate_analysis::knee::{KneeLimits, KneeMeasurement, KneeOutcome, KneeProbe, KneeSearch, KneeStep, SHARE, grid};
+use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeProbe, KneeSearch, KneeStep, KneeVisit, SHARE, grid};
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_worlds::{CURVES, Closed, Dice, WORLDS, WorldCurve, WorldTarget};
 
@@ -27,7 +27,7 @@ const NOT_SERVED: [(&str, &str); 3] =
 /// one is far off by chance.
 const EACH_FROM: u64 = 200;
 
-fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, dice: &mut Dice) -> KneeMeasurement {
+fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, dice: &mut Dice) -> KneeVisit {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
     let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
     let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
@@ -43,7 +43,7 @@ fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, dice: &mut
     // Of what has not settled a report tells no interval, and a search is told none.
     throughput.half_width_95 = throughput.half_width_95.filter(|_| watch.settled());
     let spent_ms = rates.len() as u64 * INTERVAL_MS;
-    KneeMeasurement { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
+    KneeVisit { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
 }
 
 #[test]

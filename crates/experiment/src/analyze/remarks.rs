@@ -67,7 +67,7 @@ fn without_arms(stratum: &Stratum<'_>) -> Vec<f64> {
 }
 
 /// Whether arms that ran more than once have runs of both groups: groups that are arms are an effect.
-fn is_mixed(stratum: &Stratum<'_>, values: &[f64], groups: &modality::Groups) -> bool {
+fn is_mixed(stratum: &Stratum<'_>, values: &[f64], groups: &modality::TwoGroups) -> bool {
     let between = f64::midpoint(groups.low.1, groups.high.1);
     let mut by_arm: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for (row, value) in stratum.cells.rows.iter().zip(values) {

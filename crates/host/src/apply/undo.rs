@@ -3,12 +3,12 @@
 
 use std::io;
 
-use linerate_record::journal::{By, Device, DeviceKind, Line, Undo};
+use linerate_record::journal::{By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::{SettingPlace, same};
 
 use super::{ApplyStep, Ground, TuneError, has_booted, lock, now_ms, since_boot_ms};
 use crate::journal::{Journal, Made, Told};
-use crate::setting::{self, Gone, Target};
+use crate::setting::{self, Gone, SettingTarget};
 use crate::waiting::{self, WATCH_MS_MAX};
 
 /// What came of taking an application back.
@@ -82,7 +82,7 @@ fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
 pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
         Some(reported) if reported.is_pending() && reported.has_changed_nothing() => {
-            let closed = Line::Closed { by: By::Unchanged, at_ms: now_ms(), left: 0 };
+            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: now_ms(), left: 0 };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
             waiting::end(ground, &reported.begin.id);
             Ok(())
@@ -104,7 +104,7 @@ pub(crate) fn take_back(
     let mut journal = Journal::resume(ground.state, &id);
     let mut rolled = Rolled { id, undone: Vec::new(), after_reboot: false, has_given_up: false, unrecorded: None };
     // A journal that cannot be written must not keep settings from being restored.
-    let mut record = |lines: &[Line], rolled: &mut Rolled| {
+    let mut record = |lines: &[JournalLine], rolled: &mut Rolled| {
         let recorded = match &mut journal {
             Ok(journal) => journal.append_all(lines).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
@@ -113,7 +113,7 @@ pub(crate) fn take_back(
     };
     if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
-        record(&[Line::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }], &mut rolled);
+        record(&[JournalLine::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }], &mut rolled);
         return Ok(rolled);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
@@ -128,7 +128,7 @@ pub(crate) fn take_back(
         let outcome = one(ground, made, force);
         step(ApplyStep::Undone);
         rolled.undone.push((made.change.place.clone(), outcome.clone()));
-        last.push(Line::Undone { number: made.number, outcome });
+        last.push(JournalLine::Undone { number: made.number, outcome });
         if by != By::Lapse {
             record(&last, &mut rolled);
             last.clear();
@@ -144,7 +144,7 @@ pub(crate) fn take_back(
     let is_left = |undo: &Undo| undo.needs_a_look() && !(force && *undo == Undo::Gone);
     let left = rolled.undone.iter().filter(|(_, undo)| is_left(undo)).count();
     let left = u32::try_from(left).unwrap_or(u32::MAX);
-    last.push(Line::Closed { by, at_ms: now_ms(), left });
+    last.push(JournalLine::Closed { by, at_ms: now_ms(), left });
     record(&last, &mut rolled);
     waiting::end(ground, &rolled.id);
     step(ApplyStep::Closed);
@@ -164,7 +164,7 @@ fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
     let Some(knob) = (ground.find)(&place.knob) else {
         return Undo::Failed { why: format!("this linerate knows no knob {:?}", place.knob) };
     };
-    let target = Target { root: ground.root, knob, place, net: made.net, devices: &made.devices };
+    let target = SettingTarget { root: ground.root, knob, place, net: made.net, devices: &made.devices };
     let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
     let put_back = || setting::put_back(&target, &made.prior, (&made.beside, after));
     let current = match setting::read_now(&target) {
@@ -216,6 +216,6 @@ fn is_gone(error: &io::Error) -> bool {
 pub fn present(ground: &Ground<'_>, made: &Made) -> Option<(SettingPlace, String)> {
     let place = &made.change.place;
     let knob = (ground.find)(&place.knob)?;
-    let target = Target { root: ground.root, knob, place, net: made.net, devices: &made.devices };
+    let target = SettingTarget { root: ground.root, knob, place, net: made.net, devices: &made.devices };
     setting::read_now(&target).ok()
 }

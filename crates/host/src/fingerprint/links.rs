@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
+use linerate_record::fingerprint::{INTERFACES, NicKey};
+
 use super::{NOT_STATED, count, stated};
 use crate::nic::valid_name;
 use crate::root::{Root, names, text};
@@ -79,16 +81,16 @@ fn from_table(table: &str, host: Ipv4Addr) -> Option<String> {
 /// What is said of each.
 pub(super) fn reported(root: &Root, interfaces: &Interfaces) -> Vec<(String, String)> {
     let routes: Vec<&str> = interfaces.routes.iter().map(String::as_str).collect();
-    let mut rows = vec![("interfaces".to_owned(), if routes.is_empty() { "none".into() } else { routes.join(", ") })];
+    let mut rows = vec![(INTERFACES.to_owned(), if routes.is_empty() { "none".into() } else { routes.join(", ") })];
     for name in &interfaces.all {
         let folder = format!("sys/class/net/{name}");
-        let mut row = |key: &str, value: String| rows.push((format!("nic.{name}.{key}"), value));
-        row("speed", speed(&stated(root, &format!("{folder}/speed"))));
-        row("mtu", stated(root, &format!("{folder}/mtu")));
-        row("duplex", stated(root, &format!("{folder}/duplex")));
-        row("driver", driver(root, &folder));
+        let mut row = |key: NicKey, value: String| rows.push((key.of(name), value));
+        row(NicKey::Speed, speed(&stated(root, &format!("{folder}/speed"))));
+        row(NicKey::Mtu, stated(root, &format!("{folder}/mtu")));
+        row(NicKey::Duplex, stated(root, &format!("{folder}/duplex")));
+        row(NicKey::Driver, driver(root, &folder));
         if let Some(members) = active(root, &folder) {
-            row("active", members);
+            row(NicKey::Active, members);
         }
     }
     rows

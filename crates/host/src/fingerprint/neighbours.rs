@@ -3,7 +3,7 @@
 use linerate_record::reading::{ProcessorLook, ProgramTime, QuotaPeriods};
 
 use super::known::{Everybody, everybody};
-use super::share::{Quotas, Times, hot, quotas, times};
+use super::share::{CpuTicks, Quotas, hot, quotas, times};
 use crate::root::Root;
 
 /// A clock tick of `/proc`.
@@ -33,7 +33,7 @@ pub struct Neighbours {
 #[derive(Debug)]
 struct Counters {
     at_ms: u64,
-    times: Option<Times>,
+    times: Option<CpuTicks>,
     everybody: Everybody,
     hot: Option<u64>,
     client_quotas: Quotas,

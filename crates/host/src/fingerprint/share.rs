@@ -12,8 +12,8 @@ use crate::root::{Root, names, text};
 
 /// Counters at one end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shares {
-    times: Option<Times>,
+pub(super) struct CpuCounters {
+    times: Option<CpuTicks>,
     /// Programs of the measurement and the kernel's threads.
     known: Known,
     /// How often a processor was slowed for heat; none where no processor counts it.
@@ -26,7 +26,7 @@ pub(super) struct Shares {
 
 /// Processor time in ticks of 10 ms, of all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Times {
+pub(super) struct CpuTicks {
     all: u64,
     stolen: u64,
     /// In programs and on their behalf in the kernel, without interrupts.
@@ -43,12 +43,12 @@ pub(super) struct Periods {
 }
 
 /// Processor time of all processors since the machine booted.
-pub(super) fn times(root: &Root) -> Option<Times> {
+pub(super) fn times(root: &Root) -> Option<CpuTicks> {
     text(root, "proc/stat", &mut Vec::new()).ok().and_then(|text| parse_times(&text))
 }
 
-pub(super) fn shares(root: &Root, target_pid: Option<u32>) -> Shares {
-    Shares {
+pub(super) fn shares(root: &Root, target_pid: Option<u32>) -> CpuCounters {
+    CpuCounters {
         times: times(root),
         known: known(root, target_pid),
         hot: hot(root),
@@ -58,7 +58,7 @@ pub(super) fn shares(root: &Root, target_pid: Option<u32>) -> Shares {
     }
 }
 
-pub(super) fn meanwhile(then: &Shares, now: &Shares) -> Meanwhile {
+pub(super) fn meanwhile(then: &CpuCounters, now: &CpuCounters) -> Meanwhile {
     let processors = then.times.zip(now.times);
     let target_quotas = now.has_target.then(|| since(&then.target_quotas, &now.target_quotas));
     Meanwhile {
@@ -71,7 +71,7 @@ pub(super) fn meanwhile(then: &Shares, now: &Shares) -> Meanwhile {
 }
 
 /// Of times at both ends, and of what is known to be of the measurement.
-fn of_times(then: Times, now: Times, known: u64) -> ProcessorShares {
+fn of_times(then: CpuTicks, now: CpuTicks, known: u64) -> ProcessorShares {
     let all = now.all.saturating_sub(then.all).max(1) as f64;
     let stolen = now.stolen.saturating_sub(then.stolen) as f64 / all;
     let foreign = now.used.saturating_sub(then.used).saturating_sub(known) as f64 / all;
@@ -89,14 +89,14 @@ fn since(then: &Quotas, now: &Quotas) -> Vec<QuotaPeriods> {
 }
 
 /// The sum over processors: `cpu  user nice system idle iowait irq softirq steal`.
-fn parse_times(text: &str) -> Option<Times> {
+fn parse_times(text: &str) -> Option<CpuTicks> {
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let columns: Vec<u64> = line.split_whitespace().skip(1).map_while(|column| column.parse().ok()).collect();
     let of = |columns: &[u64]| columns.iter().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
     // What follows are guests' times, which are part of user and nice.
     let first = columns.get(..columns.len().min(8)).filter(|first| first.len() >= 4)?;
     let stolen = first.get(7).copied().unwrap_or(0);
-    Some(Times { all: of(first), stolen, used: of(&first[..3]) })
+    Some(CpuTicks { all: of(first), stolen, used: of(&first[..3]) })
 }
 
 /// How often processors were slowed, alone or as a package (`arch/x86/kernel/cpu/mce/therm_throt.c`).
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_the_measurement_is_not_foreign() {
-        let then = Times { all: 1000, stolen: 10, used: 500 };
+        let then = CpuTicks { all: 1000, stolen: 10, used: 500 };
         for (stolen, used, known, expected) in [
             (0, 0, 0, (0.0, 0.0)),
             (49, 249, 0, (0.049, 0.249)),
@@ -140,7 +140,7 @@ mod tests {
             // Clocks of processes and of processors are not the same.
             (0, 100, 110, (0.0, 0.0)),
         ] {
-            let now = Times { all: 2000, stolen: 10 + stolen, used: 500 + used };
+            let now = CpuTicks { all: 2000, stolen: 10 + stolen, used: 500 + used };
             let ProcessorShares { stolen, foreign } = of_times(then, now, known);
             assert!((stolen - expected.0).abs() < 1e-9 && (foreign - expected.1).abs() < 1e-9, "{now:?}");
         }
@@ -162,10 +162,10 @@ mod tests {
 
     #[test]
     fn the_sum_of_all_processors_is_read_with_and_without_late_columns() {
-        let full = Times { all: 36, stolen: 8, used: 6 };
+        let full = CpuTicks { all: 36, stolen: 8, used: 6 };
         for (text, expected) in [
             ("cpu0 9 9 9 9\ncpu  1 2 3 4 5 6 7 8 9 10\n", Some(full)),
-            ("cpu  1 2 3 4", Some(Times { all: 10, stolen: 0, ..full })),
+            ("cpu  1 2 3 4", Some(CpuTicks { all: 10, stolen: 0, ..full })),
             ("cpu  1 2 3", None),
             ("cpu0 1 2 3 4", None),
             ("", None),

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
+use linerate_record::fingerprint as keys;
+
 use super::{NOT_STATED, stated, untold};
 use crate::lines::value_of;
 use crate::process::process_stat;
@@ -16,20 +18,20 @@ type Row = (&'static str, String);
 pub(super) fn of_machine(root: &Root) -> Vec<(String, String)> {
     let kernel = ["osrelease", "version"].map(|file| stated(root, &format!("proc/sys/kernel/{file}"))).join(" ");
     let rows: [Row; 5] = [
-        ("kernel", kernel),
-        ("boot", stated(root, "proc/sys/kernel/random/boot_id")),
-        ("processors", stated(root, "sys/devices/system/cpu/online")),
-        ("clocksource", stated(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")),
-        ("frequency.governor", governors(root)),
+        (keys::KERNEL, kernel),
+        (keys::BOOT, stated(root, "proc/sys/kernel/random/boot_id")),
+        (keys::PROCESSORS, stated(root, "sys/devices/system/cpu/online")),
+        (keys::CLOCK_SOURCE, stated(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        (keys::GOVERNOR, governors(root)),
     ];
     owned(rows)
 }
 
 pub(super) fn of_client(root: &Root) -> Vec<(String, String)> {
     let rows: [Row; 3] = [
-        ("affinity", affinity(root, "self")),
-        ("client.netns", netns(root, "self")),
-        ("client.cgroup", quotas(root, "self")),
+        (keys::AFFINITY, affinity(root, "self")),
+        (keys::CLIENT_NETNS, netns(root, "self")),
+        (keys::CLIENT_CGROUP, quotas(root, "self")),
     ];
     owned(rows)
 }
@@ -39,11 +41,11 @@ pub(super) fn of_target(root: &Root, pid: u32) -> Vec<(String, String)> {
     let stat = process_stat(root, &process, &mut Vec::new());
     let started = stat.map_or_else(|error| of_process(&error), |stat| format!("at tick {}", stat.started_ticks));
     let rows: [Row; 5] = [
-        ("target.program", program(root, &process)),
-        ("target.started", started),
-        ("target.netns", netns(root, &process)),
-        ("target.affinity", affinity(root, &process)),
-        ("target.cgroup", quotas(root, &process)),
+        (keys::TARGET_PROGRAM, program(root, &process)),
+        (keys::TARGET_STARTED, started),
+        (keys::TARGET_NETNS, netns(root, &process)),
+        (keys::TARGET_AFFINITY, affinity(root, &process)),
+        (keys::TARGET_CGROUP, quotas(root, &process)),
     ];
     owned(rows)
 }

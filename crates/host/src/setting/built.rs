@@ -10,7 +10,7 @@ const CONFIGURATION_BYTES_MAX: u64 = 16 << 20;
 
 /// What is known of a part of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum KernelPart {
     /// It is built in, loaded, or a module that the kernel would load.
     There,
     /// It is not there, by what is said.
@@ -108,28 +108,28 @@ impl<'r> Built<'r> {
     }
 
     /// Whether the kernel has a part, by the symbol that builds it and by its module.
-    pub(super) fn part(&self, symbol: &str, module: &str) -> Part {
+    pub(super) fn part(&self, symbol: &str, module: &str) -> KernelPart {
         let (on_disk, built_in) = (self.is_on_disk(module), self.is_built_in(module));
         // A module can be loaded at any time.
         let is_loaded = self.root.0.join(format!("sys/module/{module}")).exists();
         if is_loaded || on_disk == Some(true) || built_in == Some(true) {
-            return Part::There;
+            return KernelPart::There;
         }
         let configuration = self.configuration();
         let value = configuration.map(|of| of.value(symbol));
         match (configuration, value, on_disk) {
-            (_, Some(Some("y")), _) => Part::There,
-            (Some(of), Some(None), _) => Part::Missing(format!("{symbol} is not set in /{}", of.path)),
+            (_, Some(Some("y")), _) => KernelPart::There,
+            (Some(of), Some(None), _) => KernelPart::Missing(format!("{symbol} is not set in /{}", of.path)),
             (_, Some(Some(_)), Some(false)) => {
-                Part::Missing(format!("it is a module, {module}, which is not among those on the disk"))
+                KernelPart::Missing(format!("it is a module, {module}, which is not among those on the disk"))
             }
             (_, Some(Some(_)), None) => {
-                Part::Unknown(format!("it is a module, {module}, and no modules.dep is readable"))
+                KernelPart::Unknown(format!("it is a module, {module}, and no modules.dep is readable"))
             }
             (_, None, Some(false)) if built_in == Some(false) => {
-                Part::Missing(format!("{module} is neither built in nor a module on the disk"))
+                KernelPart::Missing(format!("{module} is neither built in nor a module on the disk"))
             }
-            _ => Part::Unknown("neither its configuration nor its lists of modules are readable".to_owned()),
+            _ => KernelPart::Unknown("neither its configuration nor its lists of modules are readable".to_owned()),
         }
     }
 }
@@ -167,7 +167,7 @@ pub(super) mod tests {
     }
 
     /// What is known of `sch_fq` of a kernel with these files.
-    fn known(files: &[(&str, &[u8])]) -> Part {
+    fn known(files: &[(&str, &[u8])]) -> KernelPart {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "proc/sys/kernel/osrelease", b"6.18.0\n");
         files.iter().for_each(|(path, bytes)| write(folder.path(), path, bytes));
@@ -188,7 +188,7 @@ pub(super) mod tests {
             known(&[(BUILT_IN, b"kernel/net/sched/sch_fq.ko\n")]),
             known(&[("sys/module/sch_fq/refcnt", b"0\n")]),
         ] {
-            assert_eq!(there, Part::There);
+            assert_eq!(there, KernelPart::There);
         }
         for (found, why) in [
             (known(&[("proc/config.gz", &not_set)]), "CONFIG_NET_SCH_FQ is not set in /proc/config.gz"),
@@ -196,7 +196,7 @@ pub(super) mod tests {
             (known(&[("proc/config.gz", &module), (MODULES, CODEL)]), "not among those on the disk"),
             (known(&[(BUILT_IN, CODEL), (MODULES, CODEL)]), "neither built in nor a module on the disk"),
         ] {
-            assert!(matches!(&found, Part::Missing(reported) if reported.contains(why)), "{why}: {found:?}");
+            assert!(matches!(&found, KernelPart::Missing(reported) if reported.contains(why)), "{why}: {found:?}");
         }
         for found in [
             known(&[]),
@@ -206,7 +206,7 @@ pub(super) mod tests {
             known(&[(MODULES, CODEL)]),
             known(&[(BUILT_IN, CODEL)]),
         ] {
-            assert!(matches!(found, Part::Unknown(_)), "{found:?}");
+            assert!(matches!(found, KernelPart::Unknown(_)), "{found:?}");
         }
     }
 
@@ -229,15 +229,15 @@ pub(super) mod tests {
         };
         let (built, late) = (Built::of(&root), Built::of(&root));
         let first = read(&built);
-        let missing = Part::Missing("CONFIG_NET_SCH_FQ is not set in /proc/config.gz".to_owned());
-        assert_eq!(first, ([missing, Part::There, Part::There], Some("250".to_owned()), true));
+        let missing = KernelPart::Missing("CONFIG_NET_SCH_FQ is not set in /proc/config.gz".to_owned());
+        assert_eq!(first, ([missing, KernelPart::There, KernelPart::There], Some("250".to_owned()), true));
         // What is read again is not there any more.
         for gone in ["proc", "lib"] {
             std::fs::remove_dir_all(folder.path().join(gone)).unwrap();
         }
         assert_eq!(read(&built), first);
         let ([fq, ..], ticks, cake) = read(&late);
-        assert!(matches!(fq, Part::Unknown(_)), "nothing is read before it is asked for: {fq:?}");
+        assert!(matches!(fq, KernelPart::Unknown(_)), "nothing is read before it is asked for: {fq:?}");
         assert_eq!((ticks, cake), (None, false));
     }
 }

@@ -87,18 +87,18 @@ fn kind(knob: &Knob) -> Option<DeviceKind> {
 }
 
 /// Names that devices had, and the ones that they have.
-pub(super) struct Now<'d> {
+pub(super) struct DeviceNames<'d> {
     then: &'d [Device],
     there: Vec<Device>,
 }
 
-impl<'d> Now<'d> {
+impl<'d> DeviceNames<'d> {
     /// Where known devices are by now.
     ///
     /// # Errors
     /// Where their network namespace is gone.
-    pub(super) fn of(inside: &Inside<'_>, devices: &'d [Device]) -> Result<Now<'d>, Gone> {
-        let now = Now { then: devices, there: there(inside, devices.iter().map(|device| device.kind)) };
+    pub(super) fn of(inside: &Inside<'_>, devices: &'d [Device]) -> Result<DeviceNames<'d>, Gone> {
+        let now = DeviceNames { then: devices, there: there(inside, devices.iter().map(|device| device.kind)) };
         now.require_space()?;
         Ok(now)
     }
@@ -251,7 +251,7 @@ fn number(tree: &OwnedFd, path: &str) -> Option<u64> {
 }
 
 /// Where a setting is by now, as a spot.
-pub(super) fn spot_now(now: &Now<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Spot> {
+pub(super) fn spot_now(now: &DeviceNames<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Spot> {
     let place = now.place(knob, place)?;
     spot::spot(&knob.locator, place.device.as_deref())
 }
@@ -284,7 +284,7 @@ mod tests {
             (disk("a", 2, Some(70)), vec![disk("a", 3, Some(70))], None),
         ] {
             let then = [then];
-            let now = Now { then: &then, there: there.clone() };
+            let now = DeviceNames { then: &then, there: there.clone() };
             assert_eq!(now.name(then[0].kind, "a").ok().as_deref(), name, "{then:?} {there:?}");
         }
     }
@@ -299,7 +299,7 @@ mod tests {
             (vec![lo(Some(7))], vec![lo(None)], true),
             (vec![], vec![lo(Some(8))], true),
         ] {
-            let now = Now { then: &then, there };
+            let now = DeviceNames { then: &then, there };
             assert_eq!(now.require_space().is_ok(), is_it, "{then:?}");
         }
     }
@@ -327,7 +327,7 @@ mod tests {
             (device("b", 3, None), vec![device("a", 9, None)], None),
         ] {
             let then = [then];
-            let now = Now { then: &then, there };
+            let now = DeviceNames { then: &then, there };
             assert_eq!(now.name(DeviceKind::Interface, &then[0].name).ok().as_deref(), name, "{then:?}");
             assert_eq!(now.name(DeviceKind::Interface, "x").unwrap(), "x", "nothing is known of it");
             assert_eq!(now.name(DeviceKind::Disk, "a").unwrap(), "a", "a disk is no interface");

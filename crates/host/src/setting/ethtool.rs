@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::Found;
+use super::SettingReading;
 use super::netlink::{self, attribute, attributes, content, nest, number, text};
 use super::spot::invalid;
 
@@ -133,7 +133,7 @@ pub(super) fn set_features(device: &str, features: &[&str], on: bool) -> io::Res
 }
 
 /// Descriptors in the rings of one side, and the most that there can be.
-pub(super) fn ring(device: &str, side: &str) -> io::Result<Found> {
+pub(super) fn ring(device: &str, side: &str) -> io::Result<SettingReading> {
     let (most, present) = ring_attributes(side)?;
     counted(&ask(device, RINGS_GET)?, most, present)
 }
@@ -156,7 +156,7 @@ fn ring_attributes(side: &str) -> io::Result<(u16, u16)> {
 }
 
 /// Combined queues, and the most that there can be.
-pub(super) fn channels(device: &str) -> io::Result<Found> {
+pub(super) fn channels(device: &str) -> io::Result<SettingReading> {
     counted(&ask(device, CHANNELS_GET)?, COMBINED_MAX, COMBINED)
 }
 
@@ -196,7 +196,7 @@ pub(super) fn set_channels(device: &str, count: u32) -> io::Result<()> {
     send(&body, ACKNOWLEDGED).map(drop)
 }
 
-fn counted(reply: &[u8], most: u16, present: u16) -> io::Result<Found> {
+fn counted(reply: &[u8], most: u16, present: u16) -> io::Result<SettingReading> {
     let present = number(reply, present).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     Ok((present.to_string(), number(reply, most).map(|most| most.to_string()).into_iter().collect()))
 }

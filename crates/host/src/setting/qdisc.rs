@@ -1,6 +1,6 @@
 //! Which queueing disciplines this kernel has.
 
-use super::built::{Built, Part};
+use super::built::{Built, KernelPart};
 
 /// The sysctl of the one that new interfaces get.
 pub(super) const NAME: &str = "net.core.default_qdisc";
@@ -9,9 +9,9 @@ pub(super) const NAME: &str = "net.core.default_qdisc";
 const ALWAYS: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "noqueue"];
 
 /// What is known of a discipline. A module is loaded when it is asked for (`net/sched/sch_api.c: qdisc_set_default`).
-fn known(built: &Built<'_>, name: &str) -> Part {
+fn known(built: &Built<'_>, name: &str) -> KernelPart {
     if ALWAYS.contains(&name) {
-        return Part::There;
+        return KernelPart::There;
     }
     built.part(&format!("CONFIG_NET_SCH_{}", name.to_ascii_uppercase()), &format!("sch_{name}"))
 }
@@ -19,7 +19,7 @@ fn known(built: &Built<'_>, name: &str) -> Part {
 /// The disciplines of a list that this kernel has or may have; none where it is not known to lack one. What is set is
 /// there.
 pub(super) fn offered(built: &Built<'_>, names: &[&str], now: &str) -> Vec<String> {
-    let is_missing = |name: &&str| *name != now && matches!(known(built, name), Part::Missing(_));
+    let is_missing = |name: &&str| *name != now && matches!(known(built, name), KernelPart::Missing(_));
     let offered: Vec<String> = names.iter().filter(|name| !is_missing(name)).map(|&name| name.to_owned()).collect();
     if offered.len() == names.len() { Vec::new() } else { offered }
 }
@@ -27,16 +27,16 @@ pub(super) fn offered(built: &Built<'_>, names: &[&str], now: &str) -> Vec<Strin
 /// Refuses a discipline that this kernel does not have.
 pub(super) fn require(built: &Built<'_>, name: &str) -> Result<(), String> {
     match known(built, name) {
-        Part::Missing(why) => Err(format!("this kernel has no {name}: {why}")),
-        Part::There | Part::Unknown(_) => Ok(()),
+        KernelPart::Missing(why) => Err(format!("this kernel has no {name}: {why}")),
+        KernelPart::There | KernelPart::Unknown(_) => Ok(()),
     }
 }
 
 /// What is said of a discipline of which nothing says whether this kernel has it.
 pub(super) fn doubt(built: &Built<'_>, name: &str) -> Option<String> {
     match known(built, name) {
-        Part::Unknown(why) => Some(format!("whether this kernel has {name} is not known: {why}")),
-        Part::There | Part::Missing(_) => None,
+        KernelPart::Unknown(why) => Some(format!("whether this kernel has {name} is not known: {why}")),
+        KernelPart::There | KernelPart::Missing(_) => None,
     }
 }
 

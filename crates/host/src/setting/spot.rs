@@ -8,7 +8,7 @@ use linerate_record::knob::Locator;
 
 use super::file::{self, Links};
 use super::space::Inside;
-use super::{Found, ethtool, interrupts, netlink, process, sysctl, sysfs, unchanging};
+use super::{SettingReading, ethtool, interrupts, netlink, process, sysctl, sysfs, unchanging};
 
 /// Where one setting is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,15 @@ pub(super) fn of_address(address: &Address) -> io::Result<Spot> {
     })
 }
 
-pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> io::Result<Found> {
+/// Whether a setting beside another is the one of a device that a locator tells.
+pub(crate) fn is_at(address: &Address, locator: &Locator, device: Option<&str>) -> bool {
+    let (Ok(noted), Ok(told)) = (of_address(address), spot(locator, device)) else { return false };
+    // What moves with another interface's MTU is noted by its file.
+    let told = if let Spot::Mtu(device) = told { Spot::Sysfs(format!("class/net/{device}/mtu")) } else { told };
+    noted == told
+}
+
+pub(super) fn read(inside: &Inside<'_>, spot: &Spot) -> io::Result<SettingReading> {
     let alone = |text: String| (text, Vec::new());
     match spot {
         Spot::Sysctl(path) => file::read(inside.sysctls()?.as_fd(), path, Links::None).map(alone),

@@ -8,7 +8,7 @@ use linerate_record::knob::{DeviceClass, as_grouped, same_in};
 use super::file::{self, Links, names};
 use super::space::Inside;
 use super::spot::invalid;
-use super::{Found, unchanging};
+use super::{SettingReading, unchanging};
 
 /// Disks that are none: loops, memory, device mappings, RAID, network block devices, optical drives.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];
@@ -61,7 +61,7 @@ pub fn require_device_name(name: &str) -> io::Result<()> {
 
 /// The text of a file, and of a selection the chosen word; of several files, theirs where it is the same, and else each
 /// by its name.
-pub(super) fn read(inside: &Inside<'_>, path: &str) -> io::Result<Found> {
+pub(super) fn read(inside: &Inside<'_>, path: &str) -> io::Result<SettingReading> {
     let tree = inside.sysfs(path)?;
     let mut found = Vec::new();
     for (name, path) in expanded(tree.as_fd(), path)? {
@@ -101,7 +101,7 @@ fn expanded(tree: std::os::fd::BorrowedFd<'_>, path: &str) -> io::Result<Vec<(St
 }
 
 /// Of `[none] mq-deadline` the word in brackets and all of them; of a bond's `802.3ad 4` the first.
-fn chosen(path: &str, text: &str) -> Found {
+fn chosen(path: &str, text: &str) -> SettingReading {
     let words = || text.split_whitespace();
     let in_brackets = |word: &str| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned());
     if let Some(chosen) = words().find_map(in_brackets) {

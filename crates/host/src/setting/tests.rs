@@ -62,7 +62,7 @@ fn a_capture_is_read_changed_and_put_back_byte_for_byte() {
         let knob = knob("x", locator, Scope::Host);
         let place = place(&knob, device);
         let Before { value: prior, beside, devices } = read_with_beside(&root, &knob, &place, None).unwrap();
-        let target = Target { root: &root, knob: &knob, place: &place, net: None, devices: &devices };
+        let target = SettingTarget { root: &root, knob: &knob, place: &place, net: None, devices: &devices };
         let (now, became) = write(&target, new).unwrap();
         assert!(same(&locator, &now, new), "{locator}: {now:?}");
         let back = put_back(&target, &prior, (&beside, &became)).unwrap();
@@ -120,7 +120,7 @@ fn values_with_line_breaks_and_devices_that_are_paths_are_refused() {
     let swappiness = knob("vm.swappiness", Locator::Sysctl { name: "vm.swappiness" }, Scope::Host);
     let written = |knob: &Knob, device: Option<&str>, value: &str| {
         let place = place(knob, device);
-        write(&Target { root: &root, knob, place: &place, net: None, devices: &[] }, value)
+        write(&SettingTarget { root: &root, knob, place: &place, net: None, devices: &[] }, value)
     };
     for value in ["1\n2", "1\r", "\u{1b}[31m", "a\0b", &"9".repeat(5000)] {
         let error = written(&swappiness, None, value).unwrap_err();

@@ -3,7 +3,7 @@
 use linerate_host::apply::rollback;
 use linerate_host::owner;
 use linerate_host::watch::{is_watched, overdue, watch};
-use linerate_record::journal::{By, Line, Owner, Watcher};
+use linerate_record::journal::{By, JournalLine, Owner, Watcher};
 
 use crate::machine::{Machine, scratch};
 
@@ -41,8 +41,9 @@ fn watched_by(machine: &Machine, by: Vec<Watcher>) {
     let path = machine.state.path().join("1.journal");
     let text = std::fs::read_to_string(&path).expect("the machine is the test's own");
     let lines = text.lines().map(|line| match serde_json::from_str(line).expect("the machine is the test's own") {
-        Line::Watched { .. } => {
-            serde_json::to_string(&Line::Watched { by: by.clone() }).expect("the machine is the test's own") + "\n"
+        JournalLine::Watched { .. } => {
+            serde_json::to_string(&JournalLine::Watched { by: by.clone() }).expect("the machine is the test's own")
+                + "\n"
         }
         _ => format!("{line}\n"),
     });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use linerate_host::apply::{Rolled, rollback};
 use linerate_host::watch::watch;
-use linerate_record::journal::{Address, Beside, By, Device, DeviceKind, Line, Undo};
+use linerate_record::journal::{Address, Beside, By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::ChangeSet;
 
 use crate::machine::{Machine, scratch};
@@ -168,14 +168,14 @@ fn what_moved_besides_is_restored_under_its_new_name_and_without_the_device_too(
         let on_top =
             |value: &str| Beside { address: Address::Sysfs("class/net/vlan7/mtu".to_owned()), value: value.to_owned() };
         let lines = text.lines().map(|line| {
-            let mut line: Line = serde_json::from_str(line).unwrap();
+            let mut line: JournalLine = serde_json::from_str(line).unwrap();
             match &mut line {
-                Line::Intent { beside, devices, .. } => {
+                JournalLine::Intent { beside, devices, .. } => {
                     beside.push(on_top("1500"));
                     let (kind, name) = (DeviceKind::Interface, "vlan7".to_owned());
                     devices.push(Device { kind, name, number: 4, identity: None, node: None });
                 }
-                Line::Made { beside, .. } => beside.push(on_top("1400")),
+                JournalLine::Made { beside, .. } => beside.push(on_top("1400")),
                 _ => {}
             }
             serde_json::to_string(&line).unwrap() + "\n"

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 
 const AFTER_HELP: &str = "\
 It changes nothing, and needs root only for what root is needed for: the namespaces of other users' processes. What
@@ -55,8 +55,8 @@ pub(crate) struct AuditFlags {
     #[arg(long, conflicts_with = "format")]
     pub(super) json: bool,
     /// Format.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(super) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) format: OutputFormat,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

@@ -21,7 +21,7 @@ use linerate_record::load::{CanaryRules, Sizes, Spacing, Workload};
 use linerate_record::run::{Interval, Op, StopReason};
 use linerate_wire::arrivals::Arrivals;
 
-use super::objects::Objects;
+use super::objects::RunObjects;
 use super::setup::Setup;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -40,7 +40,7 @@ const INTERVAL_NS: u64 = 200_000_000;
 const CONCURRENCY: u32 = 64;
 
 /// A canary that is running.
-pub(super) struct Canary {
+pub(super) struct RunningCanary {
     stop: Arc<AtomicBool>,
     loaded: Arc<AtomicBool>,
     answered: Arc<AtomicU64>,
@@ -54,10 +54,10 @@ pub(super) struct Canary {
 /// Starts the canary, where bounds on it were given, and waits for its baseline.
 pub(super) fn start(
     setup: &Setup<'_>,
-    objects: &mut Objects<'_>,
+    objects: &mut RunObjects<'_>,
     interrupted: &AtomicBool,
     progress: &Progress,
-) -> Result<Option<Canary>, Failure> {
+) -> Result<Option<RunningCanary>, Failure> {
     let Some(CanaryRules { per_s, abort_if: rules }) = setup.load.stops.canary.clone() else { return Ok(None) };
     let sizes: Sizes = OBJECT_BYTES.parse().map_err(Failure::usage)?;
     let session = Session { timeout_ns: timeout_ns(&rules, setup.session.timeout_ns), ..setup.session.clone() };
@@ -104,13 +104,13 @@ pub(super) fn start(
         // A run that ends before enough has come together is judged by all that there is.
         written.map(|()| first.or_else(|| watch.at_the_end()))
     });
-    let canary = Canary { stop, loaded, answered, tripped, thread, wrote };
+    let canary = RunningCanary { stop, loaded, answered, tripped, thread, wrote };
     progress.doing("watching the canary before the load");
     canary.wait_for_baseline(per_s, interrupted);
     Ok(Some(canary))
 }
 
-impl Canary {
+impl RunningCanary {
     /// Waits for enough answers, for no longer than twice the time that they should take.
     fn wait_for_baseline(&self, per_s: f64, interrupted: &AtomicBool) {
         let looks = (2.0 * BASELINE_REQUESTS as f64 / per_s / 0.05) as u32 + 20;
@@ -124,7 +124,7 @@ impl Canary {
     }
 
     /// Ends the canary, notes its object for clearing, and gives what it has to say.
-    pub(super) fn stop(self, objects: &mut Objects<'_>) -> Result<Option<Finding>, Failure> {
+    pub(super) fn stop(self, objects: &mut RunObjects<'_>) -> Result<Option<Finding>, Failure> {
         self.stop.store(true, Ordering::Relaxed);
         if let Some((set, sizes)) = &self.wrote {
             objects.note(*set, 1, sizes, None);

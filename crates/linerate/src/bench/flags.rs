@@ -249,7 +249,7 @@ pub(crate) type Reader = fn(&[OsString], Judge<'_>) -> Result<Box<BenchFlags>, F
 
 /// Who gave a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum FlagSource {
     /// It stands on the command line.
     Typed,
     /// A file of flags has it.
@@ -258,10 +258,10 @@ pub(crate) enum Given {
 
 /// Flags that were given, by their ids, and who gave each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GivenFlags(pub(crate) BTreeMap<String, Given>);
+pub(crate) struct GivenFlags(pub(crate) BTreeMap<String, FlagSource>);
 
 impl GivenFlags {
-    pub(crate) fn get(&self, id: &str) -> Option<Given> {
+    pub(crate) fn get(&self, id: &str) -> Option<FlagSource> {
         self.0.get(id).copied()
     }
 }

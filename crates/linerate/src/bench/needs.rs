@@ -11,7 +11,7 @@ use linerate_wire::tls::Trust;
 use rustix::fs::{Access, access};
 
 use super::flags::Output;
-use super::setup::Beside;
+use super::setup::RunContext;
 use crate::credentials::Keys;
 use crate::failure::Failure;
 use crate::{credentials, folder, metrics, predicted, sources, trust};
@@ -35,8 +35,8 @@ pub(crate) struct Needs {
 ///
 /// # Errors
 /// All that is wrong, at once.
-pub(crate) fn find(load: &Load, beside: &Beside<'_>) -> Result<Needs, Failure> {
-    let Beside { keys, output, .. } = beside;
+pub(crate) fn find(load: &Load, beside: &RunContext<'_>) -> Result<Needs, Failure> {
+    let RunContext { keys, output, .. } = beside;
     let endpoint = &load.endpoint;
     let trust = endpoint.tls.as_ref().filter(|_| !endpoint.server.is_own()).map(trusted).transpose();
     let credentials = signing(endpoint, keys);

@@ -40,7 +40,7 @@ impl Written {
 }
 
 /// What the run has written and not yet deleted: a few numbers per set, however many objects.
-pub(super) struct Objects<'a> {
+pub(super) struct RunObjects<'a> {
     setup: &'a Setup<'a>,
     written: Vec<Written>,
     next_set: u32,
@@ -55,10 +55,10 @@ pub(super) struct Objects<'a> {
     unseen: bool,
 }
 
-impl<'a> Objects<'a> {
+impl<'a> RunObjects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
         let (written, unfinished, findings) = (Vec::new(), Vec::new(), Vec::new());
-        Objects { setup, written, next_set: 0, ever: 0, unended_writes: 0, unfinished, findings, unseen: false }
+        RunObjects { setup, written, next_set: 0, ever: 0, unended_writes: 0, unfinished, findings, unseen: false }
     }
 
     /// A set that nothing was written to.

@@ -28,7 +28,7 @@ use linerate_record::units::bytes_iec;
 use linerate_wire::clock::Clock;
 
 use super::beforehand::{delete_set_objects, read_set_objects};
-use super::objects::Objects;
+use super::objects::RunObjects;
 use super::setup::{CEILING, Setup};
 use super::steps::Steps;
 use crate::failure::Failure;
@@ -343,7 +343,7 @@ pub(super) fn measure(
     interrupted: &AtomicBool,
     progress: &Progress,
     recorder: &mut Recorder,
-    objects: &mut Objects<'_>,
+    objects: &mut RunObjects<'_>,
 ) -> Result<(), Failure> {
     let with = Drive { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
     for work in &setup.load.work {
@@ -373,7 +373,7 @@ struct SeriesRun<'a> {
 
 impl SeriesRun<'_> {
     /// Drives the series; breaks off where the run is to end with it.
-    fn run(&mut self, recorder: &mut Recorder, objects: &mut Objects<'_>) -> Result<ControlFlow<()>, Failure> {
+    fn run(&mut self, recorder: &mut Recorder, objects: &mut RunObjects<'_>) -> Result<ControlFlow<()>, Failure> {
         let (deletes_only, reads) = (self.workload.deletes_only(), self.workload.reads());
         let mut source = Source::Set { set: 0, count: 0 };
         let mut keep = None;
@@ -426,7 +426,7 @@ impl SeriesRun<'_> {
         source: Source,
         steps: &mut Steps,
         recorder: &mut Recorder,
-        objects: &mut Objects<'_>,
+        objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
         let write_set = objects.new_set();
         let arrivals = self.setup.arrivals(rate_per_s, recorder.next_point);
@@ -461,7 +461,7 @@ impl SeriesRun<'_> {
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
-    fn write_beforehand(&self, count: u64, objects: &mut Objects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
+    fn write_beforehand(&self, count: u64, objects: &mut RunObjects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
         let set = objects.new_set();
         let writer = Workload::Single(match self.setup.load.objects.write {
             Write::Put => Op::Put,

@@ -19,7 +19,7 @@ use linerate_record::load::{
 use linerate_record::units::whole_ns;
 
 use super::alias;
-use super::flags::{BenchFlags, Given, WorkFlags};
+use super::flags::{BenchFlags, FlagSource, WorkFlags};
 use crate::endpoint::flags::TargetChoice;
 use crate::failure::Failure;
 use crate::{credentials, endpoint};
@@ -89,7 +89,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
         check::of_work(&load).into_iter().for_each(&mut add);
         for (idle, given) in idle::idle(flags, &load) {
             match given {
-                Given::Typed if !idle.is_harmless => add(Failure::usage(idle.fix)),
+                FlagSource::Typed if !idle.is_harmless => add(Failure::usage(idle.fix)),
                 _ => notes.push(format!("{} has no effect: {}", idle.flag, idle.fix)),
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_analysis::slo::SloLimits;
+use linerate_analysis::slo::RateSearchLimits;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -38,7 +38,7 @@ use crate::cleaning::aim::bucket_note;
 use crate::credentials::Keys;
 use crate::failure::Failure;
 use crate::folder::{self, RunFolder};
-use crate::interrupt::{Left, Remains, came};
+use crate::interrupt::{Remains, RunRemains, came};
 use crate::metrics::{self, Exporter};
 use crate::processors::processors;
 use crate::progress::say;
@@ -54,7 +54,7 @@ pub(super) const CEILING: Timing =
     Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
 
 /// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
-pub(crate) struct Beside<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) output: &'a Output,
     pub(crate) yes_load: bool,
@@ -98,8 +98,8 @@ pub(crate) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    pub(crate) fn make(load: Load, beside: Beside<'a>, needs: Needs) -> Result<Self, Failure> {
-        let Beside { output, yes_load, .. } = beside;
+    pub(crate) fn make(load: Load, beside: RunContext<'a>, needs: Needs) -> Result<Self, Failure> {
+        let RunContext { output, yes_load, .. } = beside;
         let Needs { id, folder, trust, credentials, metrics, site } = needs;
         allow_open_files();
         let Aim { hosts, trust, credentials, process } = aim(&load, yes_load, trust, credentials)?;
@@ -295,7 +295,7 @@ impl<'a> Setup<'a> {
     /// Notes that the run may write from now on.
     fn begin_writing(&self) {
         // A target of linerate's own goes with all that is in it. What another says of itself is no proof.
-        let left = Left { place: place(self), cleaning: cleaning(self), stays: self.load.objects.noclear };
+        let left = RunRemains { place: place(self), cleaning: cleaning(self), stays: self.load.objects.noclear };
         self.remains.set((!self.has_own_target()).then_some(left));
     }
 
@@ -365,8 +365,8 @@ impl<'a> Setup<'a> {
 
     /// The search for the highest rate, where that is asked for.
     fn rate_search(&self) -> Option<RateSearchSpec> {
-        let Levels::HighestRate { highest_per_s, .. } = self.load.levels else { return None };
-        let defaults = SloLimits::new(Vec::new());
+        let Levels::RateSearch { highest_per_s, .. } = self.load.levels else { return None };
+        let defaults = RateSearchLimits::new(Vec::new());
         Some(RateSearchSpec {
             lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
             highest_per_s,

@@ -2,7 +2,7 @@
 
 use linerate_analysis::knee::{self, KneeSearch, KneeStep};
 use linerate_analysis::open_loop;
-use linerate_analysis::slo::{SloProbe, SloSearch, SloStep};
+use linerate_analysis::slo::{RateProbe, RateSearch, RateSearchStep};
 use linerate_analysis::view::{Measure, Point, Series};
 use linerate_record::load::{Level, Levels};
 use linerate_record::run::{LoadRequest, StopReason};
@@ -16,7 +16,7 @@ pub(super) enum Steps {
     /// A search, with the measure by which it judges: that of its first point.
     Searched { search: KneeSearch, measure: Option<Measure>, over: bool },
     /// A search for the highest rate.
-    HighestRate { search: SloSearch, concurrency: u32, over: bool },
+    RateSearch { search: RateSearch, concurrency: u32, over: bool },
 }
 
 impl Steps {
@@ -30,7 +30,7 @@ impl Steps {
             }
             (None, Some((slo, rates))) => {
                 let limits = open_loop::limits(slo, rates, timing.point_ms());
-                Steps::HighestRate { search: SloSearch::new(limits), concurrency: levels.highest(), over: false }
+                Steps::RateSearch { search: RateSearch::new(limits), concurrency: levels.highest(), over: false }
             }
             (None, None) => {
                 let mut given = levels.given().unwrap_or_default();
@@ -44,13 +44,13 @@ impl Steps {
     pub(super) fn next(&mut self, timing: Timing) -> Option<(Level, Timing)> {
         match self {
             Steps::Given(left) => left.pop().map(|level| (level, timing)),
-            Steps::HighestRate { over: true, .. } => None,
-            Steps::HighestRate { search, concurrency, .. } => match search.next() {
-                SloStep::Measure(SloProbe { rate_per_s, requests, at_most_ms }) => {
+            Steps::RateSearch { over: true, .. } => None,
+            Steps::RateSearch { search, concurrency, .. } => match search.next() {
+                RateSearchStep::Measure(RateProbe { rate_per_s, requests, at_most_ms }) => {
                     let level = Level { concurrency: *concurrency, rate_per_s: Some(rate_per_s) };
                     Some((level, timing.with_requests(requests, rate_per_s, at_most_ms)))
                 }
-                SloStep::Done(_) => None,
+                RateSearchStep::Done(_) => None,
             },
             Steps::Searched { over: true, .. } => None,
             Steps::Searched { search, .. } => match search.next() {
@@ -71,7 +71,7 @@ impl Steps {
                 *over |= visit.map(|visit| search.observe(visit)).is_none();
                 over
             }
-            Steps::HighestRate { search, over, .. } => {
+            Steps::RateSearch { search, over, .. } => {
                 let visit = figures.and_then(|(_, point)| open_loop::visit_of(point));
                 *over |= visit.map(|visit| search.observe(visit)).is_none();
                 over

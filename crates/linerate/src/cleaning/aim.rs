@@ -11,7 +11,7 @@ const ID_CHARS_MAX: usize = 64;
 
 /// What a run folder leads to, as far as it may lead anywhere.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Aim {
+pub(crate) struct CleaningTarget {
     pub(crate) hosts: Vec<Recorded>,
     pub(crate) tls: bool,
     pub(crate) lookup: Lookup,
@@ -22,7 +22,7 @@ pub(crate) struct Aim {
 }
 
 /// Reads it from a manifest; where it says what no run of linerate writes, why it does not lead anywhere.
-pub(crate) fn of(manifest: &Manifest) -> Result<Aim, String> {
+pub(crate) fn of(manifest: &Manifest) -> Result<CleaningTarget, String> {
     let (target, asked) = (&manifest.target, &manifest.asked);
     if !target.kind.is(&TargetKind::S3) {
         let kind = short(&target.kind.to_string());
@@ -49,7 +49,7 @@ pub(crate) fn of(manifest: &Manifest) -> Result<Aim, String> {
     check_region(&target.region).map_err(|error| error.to_string())?;
     check_old_bucket(&asked.bucket, lookup).map_err(|error| error.to_string())?;
     let hosts = hosts::recorded(&target.hosts).map_err(|error| error.to_string())?;
-    Ok(Aim {
+    Ok(CleaningTarget {
         hosts,
         tls: target.tls.is_some(),
         lookup,

@@ -78,7 +78,7 @@ impl Done {
 }
 
 /// A cleaning under way.
-pub(super) struct Cleaning<'a> {
+pub(super) struct CleaningRun<'a> {
     bucket: Bucket<'a>,
     session: &'a Session,
     dry_run: bool,
@@ -91,10 +91,10 @@ fn place(session: &Session) -> String {
     format!("s3://{}/{}", session.bucket, session.run_prefix)
 }
 
-impl<'a> Cleaning<'a> {
+impl<'a> CleaningRun<'a> {
     /// A cleaning through `bucket`, of so many requests per second at the most where there is a `cap`.
     pub(super) fn new(bucket: Bucket<'a>, session: &'a Session, dry_run: bool, cap: Option<f64>) -> Self {
-        Cleaning { bucket, session, dry_run, cap, done: Done::default() }
+        CleaningRun { bucket, session, dry_run, cap, done: Done::default() }
     }
 
     /// Removes the bucket, if nothing is in it; whether it did.

@@ -18,7 +18,7 @@ use crate::{consent, credentials, endpoint};
 
 /// Whom an arm loads.
 #[derive(Clone, Debug)]
-pub(super) struct Aim {
+pub(super) struct ArmTarget {
     /// The load of its cells, but for their times.
     pub(super) load: Load,
     /// The same as flags describe it, whoever turns out to be loaded.
@@ -46,15 +46,15 @@ pub(super) struct ObjectSet {
     write: Write,
 }
 
-impl Aim {
+impl ArmTarget {
     pub(super) fn addresses(&self) -> Vec<IpAddr> {
         self.hosts.iter().map(SocketAddr::ip).collect()
     }
 }
 
 /// Whom the arms load, in their order.
-pub(super) struct Aims {
-    pub(super) of_arms: Vec<Aim>,
+pub(super) struct ArmTargets {
+    pub(super) of_arms: Vec<ArmTarget>,
     /// The embedded target, where no host is named, and its keys. Ends with the value.
     pub(super) own: Option<(TargetProcess, Credentials)>,
     /// In words.
@@ -93,8 +93,8 @@ pub(super) fn aims(
     yes_load: bool,
     named_by: NamedBy,
     read: Reader,
-) -> Result<Aims, Failure> {
-    let mut aims = Aims { of_arms: Vec::new(), own: None, target: String::new() };
+) -> Result<ArmTargets, Failure> {
+    let mut aims = ArmTargets { of_arms: Vec::new(), own: None, target: String::new() };
     let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
     let mut consent = Consent { yes_load, named_by, words, hosts: Vec::new() };
     let mut named: Vec<String> = Vec::new();
@@ -116,7 +116,7 @@ pub(super) fn aims(
                 "--verify needs objects that each run writes: cells read what is there, drop it",
             ));
         }
-        let mut aim = Aim {
+        let mut aim = ArmTarget {
             objects: objects(&described, Vec::new()),
             load: described.clone(),
             described,
@@ -192,7 +192,7 @@ fn found(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Ve
 }
 
 /// The embedded target, started when it is first asked for.
-fn own(aims: &mut Aims) -> Result<&(TargetProcess, Credentials), Failure> {
+fn own(aims: &mut ArmTargets) -> Result<&(TargetProcess, Credentials), Failure> {
     if aims.own.is_none() {
         let credentials = credentials::ephemeral()?;
         let process = child::start(OwnTarget::Embedded, None, Some(&credentials), false)?;

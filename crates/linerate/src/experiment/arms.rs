@@ -7,7 +7,7 @@ use linerate_settings::changes::lead_to_same;
 
 use super::flags::{ArmFlags, ConductFlags};
 use crate::catalogue::profile_named;
-use crate::changes::{Found, at_odds, by_hand, in_order, to_profile};
+use crate::changes::{ProfileChanges, at_odds, by_hand, in_order, to_profile};
 use crate::failure::Failure;
 use crate::masks;
 
@@ -165,7 +165,7 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
         }
     }
     for name in &flags.profile {
-        let Found { changes, left_out, .. } = to_profile(root, &space, name, flags.site.as_deref())?;
+        let ProfileChanges { changes, left_out, .. } = to_profile(root, &space, name, flags.site.as_deref())?;
         if changes.is_empty() {
             return Err(Failure::usage(format!(
                 "profile {name} changes nothing here: see linerate audit --profile {name}"

@@ -8,6 +8,7 @@ use linerate_analysis::view::View;
 use linerate_experiment::fault;
 use linerate_experiment::outcome::{secondary, throughput};
 use linerate_record::experiment::CellOutcome;
+use linerate_record::fingerprint as keys;
 use linerate_record::run::{Interval, PointLine, Purpose};
 
 use crate::failure::Failure;
@@ -37,7 +38,10 @@ pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<CellOutcome, Failur
 fn who_answered(view: &View) -> BTreeMap<String, String> {
     let target = &view.run.target;
     let tls = target.tls.as_ref().map(|tls| format!("{} {}", tls.version, tls.cipher));
-    let found =
-        [("target.server", target.server.clone()), ("target.tls", tls), ("target.hosts", Some(target.hosts.join(" ")))];
+    let found = [
+        (keys::TARGET_SERVER, target.server.clone()),
+        (keys::TARGET_TLS, tls),
+        (keys::TARGET_HOSTS, Some(target.hosts.join(" "))),
+    ];
     found.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

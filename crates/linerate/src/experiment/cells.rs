@@ -14,13 +14,13 @@ use linerate_record::knob::Space;
 use linerate_record::load::{Load, Precision, Time, WarmUp};
 use linerate_record::units::whole_ns;
 
-use super::aim::{Aim, Aims, ObjectSet};
+use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
 use super::load::{self, Ended, LoadFlag};
-use super::place::{self, Ground};
+use super::place::{self, ArmPlaces};
 use super::{cell, place::within};
 use crate::cleaning::aim::bucket_note;
-use crate::cleaning::{Order, clean};
+use crate::cleaning::{CleaningOrder, clean};
 use crate::failure::{Failure, code};
 use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
@@ -45,25 +45,25 @@ pub(super) const BETWEEN_NS: u64 = 400_000_000;
 
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
-    pub(super) ground: Ground,
+    pub(super) ground: ArmPlaces,
     pub(super) load: LoadFlag,
-    pub(super) aims: Aims,
+    pub(super) aims: ArmTargets,
     pub(super) space: Space,
     pub(super) interrupt: Interrupt,
     pub(super) folder: PathBuf,
-    pub(super) clock: Clock,
+    pub(super) clock: ExperimentClock,
 }
 
 /// Time since an experiment began, without the pauses in which nobody conducted it.
-pub(super) struct Clock {
+pub(super) struct ExperimentClock {
     before_ns: u64,
     started: Instant,
 }
 
-impl Clock {
+impl ExperimentClock {
     /// Goes on from a time in nanoseconds.
-    pub(super) fn start(before_ns: u64) -> Clock {
-        Clock { before_ns, started: Instant::now() }
+    pub(super) fn start(before_ns: u64) -> ExperimentClock {
+        ExperimentClock { before_ns, started: Instant::now() }
     }
 
     fn now_ns(&self) -> u64 {
@@ -72,13 +72,13 @@ impl Clock {
 }
 
 /// Where to look for an arm's fingerprint: `server` is who serves it, where nobody told.
-pub(super) fn sight(scene: &Scene, aim: &Aim, server: impl FnOnce() -> Option<u32>) -> Sight {
+pub(super) fn sight(scene: &Scene, aim: &ArmTarget, server: impl FnOnce() -> Option<u32>) -> Sight {
     let target_pid = aim.load.endpoint.pid.or_else(server);
     Sight { target_pid, hosts: aim.addresses(), space: scene.space.clone() }
 }
 
 /// Waits until every host of an arm takes connections, where something restarts it.
-pub(super) fn await_target(scene: &Scene, aim: &Aim) -> Result<(), Failure> {
+pub(super) fn await_target(scene: &Scene, aim: &ArmTarget) -> Result<(), Failure> {
     let until = Instant::now() + RESTARTING;
     for host in aim.hosts.iter().filter(|_| scene.ground.restart.is_some()) {
         while let Err(error) = std::net::TcpStream::connect_timeout(host, Duration::from_secs(1)) {
@@ -300,9 +300,9 @@ pub(super) fn clear(scene: &Scene, progress: &Progress) {
 /// Clears one set, with the keys of the arm that loads where it was written.
 fn cleared(scene: &Scene, folder: &Path) -> Result<(), Failure> {
     let recorded = hosts::recorded(&folder::read_manifest(folder)?.target.hosts)?;
-    let is_there = |aim: &&Aim| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
+    let is_there = |aim: &&ArmTarget| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
     let aim = scene.aims.of_arms.iter().find(is_there).unwrap_or(&scene.aims.of_arms[0]);
-    let order = Order {
+    let order = CleaningOrder {
         run: folder,
         dry_run: false,
         yes_load: false,

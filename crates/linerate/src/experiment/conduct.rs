@@ -14,19 +14,19 @@ use linerate_record::load::Load;
 use linerate_record::units::whole_ns;
 use linerate_report::experiment::{PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
-use super::aim::{self, Aim, NamedBy};
+use super::aim::{self, ArmTarget, NamedBy};
 use super::arms::{self, Planned};
-use super::cells::{self, Clock, Scene};
+use super::cells::{self, ExperimentClock, Scene};
 use super::flags::{ConductFlags, ResumeFlags};
 use super::load::{LoadFlag, bench_flags};
-use super::place::Ground;
+use super::place::ArmPlaces;
 use super::rehearsal::{self, Kept};
 use super::{folder, reach, shown, trust};
 use crate::bench::flags::Reader;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::interrupt::{self, came};
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::progress::{Progress, say};
 use crate::{endpoint, printing};
 
@@ -80,18 +80,19 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     }
     let target = aims.target.clone();
     let all: Vec<Means> = lineup.arms.iter().map(|arm| arm.means.clone()).collect();
-    let ground = Ground::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
+    let ground = ArmPlaces::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
     crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
     let interrupt = interrupt::watch(interrupted_again(&path))?;
-    let (load, space, clock) = (flags.load.clone(), flags.arms.space(), Clock::start(0));
+    let (load, space, clock) = (flags.load.clone(), flags.arms.space(), ExperimentClock::start(0));
     let mut scene = Scene { ground, load, aims, space, interrupt, folder: path, clock };
     let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
     let seed = flags.plan.seed.map_or_else(drawn, Ok)?;
     let factors = kept.factors.iter().chain(&flags.plan.may_differ).cloned().collect();
     let design = plan(flags, &kept.arms, seed, factors)?;
     scene.aims.of_arms = with_again(&kept.aims, !flags.arms.no_same);
-    let described = |(arm, aim): (&Planned, &Aim)| Means { load: Some(aim.described.clone()), ..arm.means.clone() };
+    let described =
+        |(arm, aim): (&Planned, &ArmTarget)| Means { load: Some(aim.described.clone()), ..arm.means.clone() };
     let means: Vec<Means> = kept.arms.iter().zip(&kept.aims).map(described).collect();
     let experiment = Experiment {
         schema: EXPERIMENT_SCHEMA,
@@ -113,7 +114,7 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     folder::write(&scene.folder, &experiment)?;
     let outcomes = folder::outcomes(&scene.folder)?;
     let state = state::begin(experiment.design.clone());
-    scene.clock = Clock::start(0);
+    scene.clock = ExperimentClock::start(0);
     held(&experiment.design).filter(|_| !flags.output.quiet).iter().for_each(|(_, words)| say(words));
     conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
 }
@@ -183,12 +184,12 @@ pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Fail
         source,
     })?;
     let (means, meant) = (&experiment.means, &experiment.spaces);
-    let ground = Ground::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
+    let ground = ArmPlaces::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
     let interrupt = interrupt::watch(interrupted_again(&folder))?;
     cells::await_others(&folder)?;
     // The pause counts as no time: neither as spent nor as between two cells.
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
-    let clock = Clock::start(last.map_or(0, |cell| cell.ended_ns));
+    let clock = ExperimentClock::start(last.map_or(0, |cell| cell.ended_ns));
     let scene = Scene { ground, load, aims, space: experiment.space.clone(), interrupt, folder, clock };
     conduct(&scene, &experiment, state, outcomes, flags.format, flags.quiet)
 }
@@ -214,7 +215,7 @@ fn require_known_loads(experiment: &Experiment, text: &[u8]) -> Result<(), Failu
 /// After a boot nothing would be as in the first cell, and no block would count.
 fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
     let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let then = state.reference.as_ref().and_then(|print| print.get("boot"));
+    let then = state.reference.as_ref().and_then(|print| print.get(linerate_record::fingerprint::BOOT));
     match then {
         Some(then) if then != now.trim() => {
             Err(Failure::usage("the machine has booted since the experiment began: begin a new one"))
@@ -229,10 +230,10 @@ fn conduct(
     experiment: &Experiment,
     state: ExperimentState,
     mut outcomes: Lines,
-    format: SiteFormat,
+    format: OutputFormat,
     quiet: bool,
 ) -> Result<ExitCode, Failure> {
-    let progress = Progress::new(expected(&experiment.design), quiet || format != SiteFormat::Text);
+    let progress = Progress::new(expected(&experiment.design), quiet || format != OutputFormat::Text);
     let seed = experiment.design.seed;
     progress.doing(&format!(
         "{} on {}, seed {seed}, in {}",

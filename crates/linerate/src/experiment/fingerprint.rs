@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use linerate_experiment::fingerprint as judged;
 pub(super) use linerate_experiment::fingerprint::Print;
-use linerate_experiment::fingerprint::{self as judged, key};
 use linerate_experiment::moment;
 use linerate_host::{Root, fingerprint, setting};
 use linerate_record::experiment::Means;
+use linerate_record::fingerprint::of_setting;
 use linerate_record::knob::{Missing, Space};
 use linerate_settings::knobs::KNOBS;
 
@@ -46,7 +47,7 @@ pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Pri
                 Some(Missing::NotPermitted) => "not permitted to read".to_owned(),
                 Some(Missing::Unreadable(why)) => why,
             });
-            print.insert(key(&found.place), value);
+            print.insert(of_setting(&found.place), value);
         }
     }
     (print, moment)

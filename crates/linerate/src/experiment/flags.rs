@@ -9,7 +9,7 @@ use linerate_record::units::{BitRate, Share, parse_duration};
 
 use super::load::LoadFlag;
 use crate::changes::space_named;
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 
 const HELP: &str = "\
 Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
@@ -58,7 +58,7 @@ pub(super) enum Action {
     /// Go on with an experiment that was interrupted or killed.
     Resume(ResumeFlags),
     /// Show an experiment again, as text, JSON or HTML.
-    Report(ReportFlags),
+    Report(ExperimentReportFlags),
 }
 
 #[derive(Args, Debug)]
@@ -79,7 +79,7 @@ pub(super) struct ConductFlags {
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
-    pub(super) plan: PlanFlags,
+    pub(super) plan: ExperimentPlanFlags,
     #[command(flatten)]
     pub(super) output: OutputFlags,
     /// Flags of linerate bench for every cell, after `--`: `-- --tls --insecure --bucket bench`.
@@ -127,7 +127,7 @@ pub(super) struct ArmFlags {
 /// How it is measured, and when it ends.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Plan")]
-pub(super) struct PlanFlags {
+pub(super) struct ExperimentPlanFlags {
     /// The least effect that matters.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(super) matters: Share,
@@ -172,8 +172,8 @@ pub(super) struct OutputFlags {
     #[arg(long, short, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
     /// Format of what is printed at the end.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(super) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) format: OutputFormat,
     /// Print nothing but errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -192,21 +192,21 @@ pub(super) struct ResumeFlags {
     #[arg(long)]
     pub(super) yes_run: bool,
     /// Format of what is printed at the end.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(super) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) format: OutputFormat,
     /// Print nothing but errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ReportFlags {
+pub(super) struct ExperimentReportFlags {
     /// Folder of the experiment.
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
     /// Format.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(super) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) format: OutputFormat,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

@@ -16,7 +16,7 @@ use linerate_record::run::Op;
 use linerate_record::units::Bytes;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::flags::{BenchFlags, Given, Reader};
+use crate::bench::flags::{BenchFlags, FlagSource, Reader};
 use crate::bench::resolve;
 use crate::failure::Failure;
 use crate::{child, interrupt, masks};
@@ -97,7 +97,7 @@ impl LoadFlag {
     fn describe(&self, flags: &mut BenchFlags) {
         let (op, size, concurrency) = (self.name().to_owned(), self.size.clone(), self.concurrency.to_string());
         (flags.work.op, flags.work.obj_size, flags.work.concurrent) = (op, Some(size), concurrency);
-        flags.given.0.extend(["op", "obj_size", "concurrent"].map(|id| (id.to_owned(), Given::Typed)));
+        flags.given.0.extend(["op", "obj_size", "concurrent"].map(|id| (id.to_owned(), FlagSource::Typed)));
     }
 
     /// Whether throughput is told in bytes.

@@ -20,7 +20,7 @@ use crate::{applying, changes};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where arms are put in place.
-pub(super) struct Ground {
+pub(super) struct ArmPlaces {
     pub(super) root: Root,
     /// Journals; absent where no arm changes a setting.
     pub(super) state: Option<JournalFolder>,
@@ -36,7 +36,7 @@ pub(super) struct Ground {
     pub(super) folder: PathBuf,
 }
 
-impl Ground {
+impl ArmPlaces {
     /// The ground of an experiment with these arms. A journal is opened where one is needed. Namespaces are those that
     /// it was begun with, or what stands there now.
     pub(super) fn new(
@@ -45,7 +45,7 @@ impl Ground {
         means: &[Means],
         restart: Option<String>,
         meant: &[SpaceIdentity],
-    ) -> Result<Ground, Failure> {
+    ) -> Result<ArmPlaces, Failure> {
         let root = Root::live();
         let changes = means.iter().any(|means| !means.changes.is_empty());
         if let Some(why) = applying::unwatched().filter(|_| changes) {
@@ -57,7 +57,7 @@ impl Ground {
         let state = if changes { Some(applying::state()?) } else { None };
         let all = means.iter().flat_map(|means| &means.changes);
         let spaces = if meant.is_empty() { changes::spaces(&root, all)? } else { meant.to_vec() };
-        Ok(Ground { root, state, machine, id: id.to_owned(), spaces, restart, folder: folder.to_owned() })
+        Ok(ArmPlaces { root, state, machine, id: id.to_owned(), spaces, restart, folder: folder.to_owned() })
     }
 
     /// The file of changes of an arm.
@@ -72,7 +72,7 @@ impl Ground {
 /// Puts an arm in place, works, and takes it back. The changes are taken back by their watch as well: at once where
 /// this process ends, and in any case after `most`.
 pub(super) fn within<T>(
-    ground: &Ground,
+    ground: &ArmPlaces,
     means: &Means,
     most: Duration,
     stop: &AtomicBool,
@@ -86,7 +86,7 @@ pub(super) fn within<T>(
 }
 
 /// Applies changes, all or none, and gives the name of the application.
-fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<Option<String>, Failure> {
+fn apply_changes(ground: &ArmPlaces, changes: &[Change], most: Duration) -> Result<Option<String>, Failure> {
     let Some(state) = ground.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
@@ -121,7 +121,7 @@ fn apply_changes(ground: &Ground, changes: &[Change], most: Duration) -> Result<
     }
 }
 
-fn take_back(ground: &Ground, id: &str) -> Result<(), Failure> {
+fn take_back(ground: &ArmPlaces, id: &str) -> Result<(), Failure> {
     let Some(state) = &ground.state else { return Ok(()) };
     let until = Instant::now() + PATIENCE;
     let rolled = loop {
@@ -140,7 +140,7 @@ fn take_back(ground: &Ground, id: &str) -> Result<(), Failure> {
 }
 
 /// The arm's own command, then the restart of the target.
-fn commands(ground: &Ground, means: &Means, stop: &AtomicBool) -> Result<(), Failure> {
+fn commands(ground: &ArmPlaces, means: &Means, stop: &AtomicBool) -> Result<(), Failure> {
     for command in means.command.iter().chain(&ground.restart) {
         command_of_the_user(ground, command, stop)?;
     }
@@ -148,7 +148,7 @@ fn commands(ground: &Ground, means: &Means, stop: &AtomicBool) -> Result<(), Fai
 }
 
 /// Runs a command that must succeed.
-pub(super) fn command_of_the_user(ground: &Ground, command: &str, stop: &AtomicBool) -> Result<(), Failure> {
+pub(super) fn command_of_the_user(ground: &ArmPlaces, command: &str, stop: &AtomicBool) -> Result<(), Failure> {
     let ended = load::shell(command, &ground.folder.join("command.log"), stop)?;
     match ended.code {
         Some(0) => Ok(()),

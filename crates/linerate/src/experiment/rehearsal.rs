@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use linerate_experiment::reach::{Reach, judge, of_sockets};
 use linerate_host::Root;
 use linerate_record::experiment::NotTested;
+use linerate_record::fingerprint as keys;
 use linerate_record::knob::{SettingPlace, Space};
 use linerate_settings::changes::differ;
 
-use super::aim::Aim;
+use super::aim::ArmTarget;
 use super::arms::{Lineup, Planned};
 use super::cells::{self, Scene};
 use super::fingerprint::{self, Print, Sight};
@@ -28,7 +29,7 @@ pub(super) struct Rehearsed {
 /// The arms that are measured, and what is said of the others.
 pub(super) struct Kept {
     pub(super) arms: Vec<Planned>,
-    pub(super) aims: Vec<Aim>,
+    pub(super) aims: Vec<ArmTarget>,
     pub(super) not_tested: Vec<NotTested>,
     pub(super) notes: Vec<String>,
     /// Keys of fingerprints in which the arms are meant to differ.
@@ -38,7 +39,7 @@ pub(super) struct Kept {
 /// Puts each arm in place for a moment.
 pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<Vec<Rehearsed>, Failure> {
     let is_slow = arms.iter().any(|arm| arm.means.command.is_some()) || scene.ground.restart.is_some();
-    let one = |(arm, aim): (&Planned, &Aim)| {
+    let one = |(arm, aim): (&Planned, &ArmTarget)| {
         if is_slow && !quiet {
             say(&format!("putting {} in place for a moment", arm.name));
         }
@@ -69,14 +70,14 @@ pub(super) fn require_keys_here(wanted: &[String], root: &Root, space: &Space) -
     }
     let sight = Sight { space: space.clone(), ..Sight::default() };
     let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
-    require_among(wanted, &print.keys().chain(moment.keys()).collect(), |key| key.starts_with("nic."))
+    require_among(wanted, &print.keys().chain(moment.keys()).collect(), keys::is_of_nic)
 }
 
 fn require_among(wanted: &[String], known: &BTreeSet<&String>, is_taken: fn(&str) -> bool) -> Result<(), Failure> {
-    let is_known = |key: &String| known.contains(key) || key.starts_with("target.") || is_taken(key);
+    let is_known = |key: &String| known.contains(key) || keys::is_of_target(key) || is_taken(key);
     let Some(unknown) = wanted.iter().find(|key| !is_known(key)) else { return Ok(()) };
     // Settings are some hundreds.
-    let names = known.iter().filter(|key| !key.starts_with("setting ")).map(|key| key.as_str());
+    let names = known.iter().filter(|key| !keys::is_of_setting(key)).map(|key| key.as_str());
     let names = names.collect::<Vec<_>>().join(", ");
     Err(Failure::usage(format!(
         "--may-differ {unknown:?} is no key of the fingerprint: write one of {names}, or \"setting KNOB\""
@@ -119,11 +120,11 @@ pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> R
     kept.notes.extend(moved_besides(&means, &kept.factors));
     // Who answers is known of a load only; arms that load different targets differ in that.
     if kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.load != kept.aims[0].load) {
-        kept.factors.extend(["target.server", "target.tls", "target.hosts"].map(str::to_owned));
+        kept.factors.extend([keys::TARGET_SERVER, keys::TARGET_TLS, keys::TARGET_HOSTS].map(str::to_owned));
     }
     // An experiment that goes on starts another.
     if scene.aims.own.is_some() {
-        kept.factors.extend(["target.hosts", "target.started"].map(str::to_owned));
+        kept.factors.extend([keys::TARGET_HOSTS, keys::TARGET_STARTED].map(str::to_owned));
     }
     kept.factors.sort();
     kept.factors.dedup();
@@ -133,8 +134,8 @@ pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> R
 /// What arms move besides what they change.
 fn moved_besides(means: &[linerate_record::experiment::Means], factors: &[String]) -> Option<String> {
     let asked: Vec<String> =
-        means.iter().flat_map(|means| &means.changes).map(|change| format!("setting {}", change.place)).collect();
+        means.iter().flat_map(|means| &means.changes).map(|change| keys::of_setting(&change.place)).collect();
     let besides: Vec<&str> =
-        factors.iter().filter(|key| !asked.contains(key) && *key != "target.started").map(String::as_str).collect();
+        factors.iter().filter(|key| !asked.contains(key) && *key != keys::TARGET_STARTED).map(String::as_str).collect();
     (!besides.is_empty()).then(|| format!("the arms differ in {} as well", besides.join(", ")))
 }

@@ -13,15 +13,15 @@ use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet};
 use linerate_report::experiment::{run_html, run_json, run_text};
 use linerate_report::terminal::page_written;
 
-use super::flags::ReportFlags;
+use super::flags::ExperimentReportFlags;
 use super::folder;
 use crate::failure::Failure;
 use crate::folder::write_whole;
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::{changes, masks, output, printing};
 
 /// `linerate experiment report`.
-pub(super) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
+pub(super) fn run(flags: &ExperimentReportFlags) -> Result<ExitCode, Failure> {
     let (experiment, state) = folder::read(&flags.folder)?;
     let reported = reported(&experiment, &state);
     output::put_out(&rendered(&reported, flags.format, flags.output.is_some()), flags.output.as_deref())
@@ -32,7 +32,7 @@ pub(super) fn finish(
     path: &Path,
     experiment: &Experiment,
     state: &ExperimentState,
-    format: SiteFormat,
+    format: OutputFormat,
     quiet: bool,
 ) -> Result<(), Failure> {
     let reported = reported(experiment, state);
@@ -48,7 +48,7 @@ pub(super) fn finish(
         // What an earlier end of the same experiment advised is advised no more.
         std::fs::remove_file(&changes).map_err(|source| Failure::File { what: "remove", path: changes, source })?;
     }
-    if !quiet && format == SiteFormat::Text {
+    if !quiet && format == OutputFormat::Text {
         printing::print(&page_written(&path.join("report.html")))?;
     }
     Ok(())
@@ -60,11 +60,11 @@ fn reported(experiment: &Experiment, state: &ExperimentState) -> ExperimentRepor
     ExperimentReport { experiment: experiment.clone(), report, advice }
 }
 
-fn rendered(reported: &ExperimentReport, format: SiteFormat, to_file: bool) -> String {
+fn rendered(reported: &ExperimentReport, format: OutputFormat, to_file: bool) -> String {
     match format {
-        SiteFormat::Text => run_text(reported, printing::look_for_file(to_file)),
-        SiteFormat::Json => run_json(reported),
-        SiteFormat::Html => run_html(reported),
+        OutputFormat::Text => run_text(reported, printing::look_for_file(to_file)),
+        OutputFormat::Json => run_json(reported),
+        OutputFormat::Html => run_html(reported),
     }
 }
 

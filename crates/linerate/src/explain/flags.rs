@@ -6,7 +6,7 @@ use clap::Args;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::sites::object_size;
 
 const EXPLAIN_HELP: &str = "\
@@ -66,8 +66,8 @@ pub(crate) struct ExplainFlags {
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,
     /// Format.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(crate) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -23,12 +23,12 @@ pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A run folder, and what it is of, or why that cannot be read.
-pub(crate) struct Found {
+pub(crate) struct FoundRun {
     pub(crate) path: PathBuf,
     pub(crate) manifest: Result<Manifest, Failure>,
 }
 
-impl Found {
+impl FoundRun {
     /// When the run began, where that can be read.
     pub(crate) fn started_unix_ms(&self) -> Option<u64> {
         self.manifest.as_ref().ok().map(|manifest| manifest.started_unix_ms)
@@ -37,13 +37,13 @@ impl Found {
 
 /// The run folders in a folder, by when they began, those of which that cannot be read before the others; an error
 /// where there is none.
-pub(crate) fn below(folder: &Path) -> Result<Vec<Found>, Failure> {
+pub(crate) fn below(folder: &Path) -> Result<Vec<FoundRun>, Failure> {
     let none = |why: &str| {
         let folder = folder.display();
         Failure::usage(format!("{folder} has no run folder{why}: name one, or make one with linerate bench"))
     };
     let entries = fs::read_dir(folder).map_err(|error| none(&format!(" ({error})")))?;
-    let mut found: Vec<Found> = entries
+    let mut found: Vec<FoundRun> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             // What cannot be looked into may be a run.
@@ -52,7 +52,7 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<Found>, Failure> {
                 .symlink_metadata()
                 .err()
                 .is_some_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
-            (!is_none).then(|| Found { manifest: read_manifest(&path), path })
+            (!is_none).then(|| FoundRun { manifest: read_manifest(&path), path })
         })
         .collect();
     found.sort_by(|a, b| (a.started_unix_ms().cmp(&b.started_unix_ms())).then_with(|| a.path.cmp(&b.path)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use linerate_record::histogram::{HIGH_NS, Latencies};
 use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, IntervalRow, Op};
 
-use super::warp_csv::{Request, Span, Survey};
+use super::warp_csv::{Span, Survey, WarpRequest};
 use crate::failure::Failure;
 use crate::timing::ROW_BYTES_MAX;
 
@@ -20,7 +20,7 @@ const KINDS_MAX: usize = 32;
 
 /// What the file's requests are put into.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct ImportLayout {
     pub(super) hosts: Vec<String>,
     /// Operations measured, with their requests.
     pub(super) ops: Vec<(Op, u64)>,
@@ -41,7 +41,7 @@ pub(super) struct Layout {
     pub(super) all_at_work: bool,
 }
 
-impl Layout {
+impl ImportLayout {
     /// `None` where no operation is one of linerate's.
     pub(super) fn of(survey: &Survey) -> Option<Self> {
         let (kept, left_out) = sorted_out(survey);
@@ -69,7 +69,7 @@ impl Layout {
         let fine_ms = (span_ms / 20).clamp(100, 1_000) / 10 * 10;
         let interval_ms = fine_ms.max(for_memory_ms).max(for_size_ms).min(span_ms);
         let (requests, bytes) = spans.iter().fold((0, 0), |(r, b), (_, s)| (r + s.requests, b + s.bytes));
-        Some(Layout {
+        Some(ImportLayout {
             hosts: survey.hosts.clone(),
             ops: kept.iter().map(|(op, threads)| (*op, threads.values().map(|s| s.requests).sum())).collect(),
             left_out,
@@ -129,23 +129,23 @@ fn sorted_out(survey: &Survey) -> SortedOut<'_> {
 type Rows = BTreeMap<(u32, Op), IntervalRow<Latencies>>;
 
 /// Intervals that later requests may still fall into.
-pub(super) struct Recorded<'a> {
-    layout: &'a Layout,
+pub(super) struct OpenIntervals<'a> {
+    layout: &'a ImportLayout,
     /// Number of the first open interval.
     first: i64,
     open: VecDeque<Rows>,
     kinds: Vec<String>,
 }
 
-impl<'a> Recorded<'a> {
-    pub(super) const fn new(layout: &'a Layout) -> Self {
-        Recorded { layout, first: i64::MIN, open: VecDeque::new(), kinds: Vec::new() }
+impl<'a> OpenIntervals<'a> {
+    pub(super) const fn new(layout: &'a ImportLayout) -> Self {
+        OpenIntervals { layout, first: i64::MIN, open: VecDeque::new(), kinds: Vec::new() }
     }
 
     /// Counts a request; hands on the intervals that none can fall into any more, as requests come by their start.
     pub(super) fn row(
         &mut self,
-        request: &Request<'_>,
+        request: &WarpRequest<'_>,
         mut push: impl FnMut(Interval) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let op = request.op.to_ascii_lowercase().parse::<Op>().ok();
@@ -196,7 +196,7 @@ impl<'a> Recorded<'a> {
     }
 
     /// Spreads the body evenly over the time in which it moved.
-    fn moved(&mut self, request: &Request<'_>, host: u32, op: Op) {
+    fn moved(&mut self, request: &WarpRequest<'_>, host: u32, op: Op) {
         let from_ns = request.first_byte_ns.unwrap_or(request.start_ns);
         let (first, last) = (self.layout.interval_of(from_ns), self.layout.interval_of(request.end_ns));
         let until = |ns: i64| {

@@ -43,7 +43,7 @@ impl Read for Allowed {
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub(super) struct WarpRequest<'a> {
     pub(super) op: &'a str,
     pub(super) host: &'a str,
     /// Empty where the request succeeded.
@@ -71,7 +71,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn add(&mut self, request: &Request<'_>) {
+    fn add(&mut self, request: &WarpRequest<'_>) {
         self.first_start_ns = self.first_start_ns.min(request.start_ns);
         self.first_end_ns = self.first_end_ns.min(request.end_ns);
         self.last_start_ns = self.last_start_ns.max(request.start_ns);
@@ -81,7 +81,7 @@ impl Span {
         self.bytes += request.bytes;
     }
 
-    fn of(request: &Request<'_>) -> Self {
+    fn of(request: &WarpRequest<'_>) -> Self {
         Span {
             first_start_ns: request.start_ns,
             first_end_ns: request.end_ns,
@@ -110,15 +110,15 @@ pub(super) struct Survey {
 
 impl Survey {
     /// The flags with which warp was called, where the file says so.
-    pub(super) fn call(&self) -> Call {
-        Call(self.comment.split(" --").skip(1).map(str::to_owned).collect())
+    pub(super) fn call(&self) -> WarpFlags {
+        WarpFlags(self.comment.split(" --").skip(1).map(str::to_owned).collect())
     }
 }
 
 /// warp's flags, as `name=value`. Not all of its secrets are blanked by warp, so that flags are taken by name only.
-pub(super) struct Call(Vec<String>);
+pub(super) struct WarpFlags(Vec<String>);
 
-impl Call {
+impl WarpFlags {
     pub(super) fn get(&self, flag: &str) -> Option<&str> {
         self.0.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('=')).map(str::trim)
     }
@@ -174,7 +174,7 @@ pub(super) fn survey(path: &Path) -> Result<Survey, Failure> {
 }
 
 /// Hands on each request in order.
-pub(super) fn each(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+pub(super) fn each(path: &Path, mut take: impl FnMut(&WarpRequest<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
     lines(path, |request| take(request).map_err(Stop::Failed)).map(|_| ())
 }
 
@@ -191,7 +191,7 @@ impl From<String> for Stop {
 }
 
 /// Reads a file line by line; returns its last comment.
-fn lines(path: &Path, mut take: impl FnMut(&Request<'_>) -> Result<(), Stop>) -> Result<String, Failure> {
+fn lines(path: &Path, mut take: impl FnMut(&WarpRequest<'_>) -> Result<(), Stop>) -> Result<String, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     // It is read twice, so that a pipe will not do, and none is waited for.
     let mut file = bounded::open(path).map_err(failed)?;
@@ -281,7 +281,7 @@ impl Columns {
         })
     }
 
-    fn request<'a>(&self, record: &'a csv::StringRecord) -> Result<Request<'a>, String> {
+    fn request<'a>(&self, record: &'a csv::StringRecord) -> Result<WarpRequest<'a>, String> {
         let field = |at: usize| record.get(at).ok_or_else(|| format!("{} fields, too few", record.len()));
         let number = |at: usize, what: &str| {
             let text = field(at)?;
@@ -298,7 +298,7 @@ impl Columns {
             return Err("a request ends before it starts".to_owned());
         }
         let host = self.host.map_or(Ok(""), field)?;
-        Ok(Request {
+        Ok(WarpRequest {
             op: field(self.op)?,
             host: host.split_once("://").map_or(host, |(_, host)| host).trim_end_matches('/'),
             error: field(self.error)?,

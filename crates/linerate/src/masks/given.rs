@@ -45,16 +45,16 @@ pub(super) fn parts(keys: &[String], words: &[String]) -> Vec<String> {
 
 /// Keys, and what may be one.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct GivenKeys {
     pub(super) keys: Vec<String>,
     pub(super) secrets: Vec<String>,
     pub(super) doubtful: Vec<String>,
 }
 
 /// The keys of the environment, those of every alias of mc among them, whichever is loaded.
-pub(super) fn of_environment() -> Given {
+pub(super) fn of_environment() -> GivenKeys {
     let of = |names: &[&str]| names.iter().filter_map(|name| std::env::var(name).ok()).collect();
-    let mut given = Given { keys: of(&NAME_VARIABLES), secrets: of(&SECRET_VARIABLES), doubtful: Vec::new() };
+    let mut given = GivenKeys { keys: of(&NAME_VARIABLES), secrets: of(&SECRET_VARIABLES), doubtful: Vec::new() };
     let aliases = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"MC_HOST_"));
     for (_, value) in aliases {
         given.add_alias(&value.to_string_lossy());
@@ -62,7 +62,7 @@ pub(super) fn of_environment() -> Given {
     given
 }
 
-impl Given {
+impl GivenKeys {
     /// Adds the keys of an alias of mc, `https://ACCESS_KEY:SECRET_KEY[:TOKEN]@HOST`. What has no host behind its keys
     /// may have a secret at any place where one could stand.
     fn add_alias(&mut self, value: &str) {
@@ -82,8 +82,8 @@ impl Given {
 }
 
 /// The keys of a command line: what follows or is part of a flag that takes one, and what addresses hold.
-pub(super) fn of_words(words: &[String]) -> Given {
-    let mut given = Given::default();
+pub(super) fn of_words(words: &[String]) -> GivenKeys {
+    let mut given = GivenKeys::default();
     for (i, word) in words.iter().enumerate() {
         let (name, value) =
             word.split_once(['=', ':']).map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
@@ -264,7 +264,7 @@ mod tests {
             ("https://play.example:9000/", &[]),
             ("http://[::1]:9000", &[]),
         ] {
-            let mut given = Given::default();
+            let mut given = GivenKeys::default();
             given.add_alias(value);
             assert_eq!(given.secrets, secrets, "{value}");
         }

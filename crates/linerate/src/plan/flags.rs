@@ -9,7 +9,7 @@ use linerate_model::sizing::{MOST_NODES, Need};
 use linerate_record::site::Tolerates;
 use linerate_record::units::Bytes;
 
-use crate::output::SiteFormat;
+use crate::output::OutputFormat;
 use crate::sites::object_size;
 
 const PLAN_HELP: &str = "\
@@ -64,8 +64,8 @@ pub(crate) struct PlanFlags {
     #[arg(long)]
     pub(crate) why: bool,
     /// Format.
-    #[arg(long, short, value_enum, default_value_t = SiteFormat::Text)]
-    pub(crate) format: SiteFormat,
+    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -11,7 +11,7 @@ use linerate_settings::profiles::Profile;
 
 use super::flags::DiffFlags;
 use crate::catalogue::{find, profile_named};
-use crate::changes::{ByHand, Found, at_odds, by_hand, in_order, of_profile, spaces, stands, write};
+use crate::changes::{ByHand, ProfileChanges, at_odds, by_hand, in_order, of_profile, spaces, stands, write};
 use crate::failure::Failure;
 use crate::{captured, printing, sites};
 
@@ -57,7 +57,7 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let Wanted { root, stood, by_hand, profile, site } = asked(flags)?;
     let space = flags.place.space();
     let changes = by_hand.iter().filter_map(|given| given.change.clone()).collect();
-    let mut found = Found { by_hand, changes, left_out: Vec::new() };
+    let mut found = ProfileChanges { by_hand, changes, left_out: Vec::new() };
     if let Some(profile) = profile {
         of_profile(&root, &space, profile, site, &mut found);
     }

@@ -22,7 +22,7 @@ use crate::sigv4::{Canonical, KeyNames, Signer, hex, push_encoded_path};
 use crate::tls::remedy;
 
 /// What a bucket is asked.
-pub(super) struct Call<'a> {
+pub(super) struct BucketCall<'a> {
     /// In words, for errors.
     pub(super) what: String,
     pub(super) method: &'a str,
@@ -35,10 +35,10 @@ pub(super) struct Call<'a> {
     pub(super) deletions: u32,
 }
 
-impl<'a> Call<'a> {
+impl<'a> BucketCall<'a> {
     /// A call about the bucket, without a body.
     pub(super) fn new(what: impl Into<String>, method: &'a str) -> Self {
-        Call { what: what.into(), method, key: "", query: b"", headers: &[], body: b"", deletions: 1 }
+        BucketCall { what: what.into(), method, key: "", query: b"", headers: &[], body: b"", deletions: 1 }
     }
 }
 
@@ -162,7 +162,7 @@ impl Bucket<'_> {
     }
 
     /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
-    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Answer, BucketError> {
+    pub(super) fn call(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
         let patience = Patience::new(self.limit(call.deletions), &self.heed);
         let request = self.request(call);
         let to_head = call.method == "HEAD";
@@ -198,8 +198,8 @@ impl Bucket<'_> {
         Ok(answer)
     }
 
-    pub(super) fn request(&self, call: &Call<'_>) -> Vec<u8> {
-        let Call { method, key, query, headers, body, .. } = *call;
+    pub(super) fn request(&self, call: &BucketCall<'_>) -> Vec<u8> {
+        let BucketCall { method, key, query, headers, body, .. } = *call;
         let session = self.session;
         let authority = host_header(&session.hosts[self.host].authority, session.tls.is_some());
         let (host, mut path) = match session.lookup {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::call::Call;
+use super::call::BucketCall;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, Identified, Marker, Page};
 use crate::sigv4::push_encoded_query;
@@ -141,7 +141,7 @@ impl Bucket<'_> {
         }
         let query = query(vec![("uploadId", &upload.id)]);
         let what = format!("giving up an upload of {:?}", upload.key);
-        let call = Call { key: &upload.key, query: &query, ..Call::new(what, "DELETE") };
+        let call = BucketCall { key: &upload.key, query: &query, ..BucketCall::new(what, "DELETE") };
         let answer = self.call(&call)?;
         if answer.status == 404 { Ok(()) } else { answer.done(self.session) }
     }

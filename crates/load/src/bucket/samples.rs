@@ -1,6 +1,6 @@
 //! What the target holds of what it said that it stored: counts and sizes by a listing, a few objects by HEAD.
 
-use super::call::Call;
+use super::call::BucketCall;
 use super::{Bucket, BucketError, Pages};
 use crate::object::{ObjectId, object_of};
 
@@ -53,7 +53,7 @@ impl Bucket<'_> {
     /// [`BucketError`].
     pub fn head(&mut self, id: ObjectId, size_bytes: u64) -> Result<Option<u64>, BucketError> {
         let key = self.key(id, size_bytes);
-        let call = Call { key: &key, ..Call::new(format!("HEAD of {key:?}"), "HEAD") };
+        let call = BucketCall { key: &key, ..BucketCall::new(format!("HEAD of {key:?}"), "HEAD") };
         let answer = self.call(&call)?;
         if answer.status == 404 {
             return Ok(None);

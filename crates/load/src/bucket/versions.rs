@@ -1,6 +1,6 @@
 //! Buckets that keep versions: whether one does, and the deletion of what a run wrote by its versions.
 
-use super::call::Call;
+use super::call::BucketCall;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Left, Pages};
 use crate::document::walk;
 use crate::object::ObjectId;
@@ -35,7 +35,7 @@ impl Bucket<'_> {
     /// [`BucketError`], where there is no answer.
     pub fn keeping(&mut self) -> Result<Keeping, BucketError> {
         let what = format!("looking whether bucket {:?} keeps versions", self.session.bucket);
-        let call = Call { query: b"versioning=", ..Call::new(what, "GET") };
+        let call = BucketCall { query: b"versioning=", ..BucketCall::new(what, "GET") };
         let mut status = None;
         let looked = self.call(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
             if parent == Some("VersioningConfiguration") && name == "Status" {
@@ -59,7 +59,7 @@ impl Bucket<'_> {
     /// How long what is written is locked by default; nothing where it is not, or where these keys may not look: the
     /// deletion tells.
     fn lock(&mut self) -> Result<Option<String>, BucketError> {
-        let call = Call { query: b"object-lock=", ..Call::new("looking for an object lock", "GET") };
+        let call = BucketCall { query: b"object-lock=", ..BucketCall::new("looking for an object lock", "GET") };
         let answer = self.call(&call)?;
         let (mut mode, mut length) = (None, None);
         let looked = answer.ok().and_then(|answer| {

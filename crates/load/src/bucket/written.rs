@@ -1,6 +1,6 @@
 //! Requests of bucket calls as they would go out, for whoever wants to look at them first: fuzz targets do.
 
-use super::call::Call;
+use super::call::BucketCall;
 use linerate_wire::patience::Heed;
 
 use super::{Bucket, leftovers::query};
@@ -14,9 +14,9 @@ pub fn written(session: &Session) -> Vec<Vec<u8>> {
     let listing = query(vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)]);
     let (key, upload) = (format!("{prefix}key"), query(vec![("uploadId", "id")]));
     vec![
-        bucket.request(&Call { query: &listing, ..Call::new("", "GET") }),
-        bucket.request(&Call { query: b"delete=", ..Call::new("", "POST") }),
-        bucket.request(&Call { key: &key, query: &upload, ..Call::new("", "DELETE") }),
-        bucket.request(&Call::new("", "DELETE")),
+        bucket.request(&BucketCall { query: &listing, ..BucketCall::new("", "GET") }),
+        bucket.request(&BucketCall { query: b"delete=", ..BucketCall::new("", "POST") }),
+        bucket.request(&BucketCall { key: &key, query: &upload, ..BucketCall::new("", "DELETE") }),
+        bucket.request(&BucketCall::new("", "DELETE")),
     ]
 }

@@ -3,13 +3,13 @@
 use linerate_record::run::Op;
 use linerate_wire::response::{self, BodyFraming, Chunks, ContentRange, Head};
 
-use super::listed::{Expected, Listed};
+use super::listed::{ExpectedListing, Listed};
 use crate::ask::{Ask, Subject};
 use crate::body::Bodies;
 use crate::failure::{location_host, retry_after_ns};
 use crate::multipart::REPLY_BYTES_MAX;
 use crate::retry::Since;
-use crate::streaming::Layout;
+use crate::streaming::BodyLayout;
 
 /// What is kept of a body that is no object's: enough for the root of a document, and for an error's code.
 const DOCUMENT_BYTES_MAX: usize = 2 << 10;
@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
     /// Where a redirect leads.
     pub(super) location: Option<String>,
     pub(super) first_byte_ns: u64,
-    pub(super) layout: Layout,
+    pub(super) layout: BodyLayout,
     /// Bytes sent behind the head: of the body, and of its frames where it goes out in chunks.
     pub(super) sent: u64,
     pub(super) status: u16,
@@ -57,7 +57,7 @@ impl Exchange {
             retry_after_ns: None,
             location: None,
             first_byte_ns: 0,
-            layout: Layout::empty(),
+            layout: BodyLayout::empty(),
             sent: 0,
             status: 0,
             keep_alive: false,
@@ -150,14 +150,14 @@ fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
 
 /// What is seen of a body that is no object's.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct OtherBody {
     /// Its first part.
     pub(super) document: Vec<u8>,
     /// All of it, where it is a listing.
     pub(super) listed: Listed,
 }
 
-impl Beside {
+impl OtherBody {
     /// Begins another reply.
     pub(super) fn begin(&mut self, op: Op) {
         self.document.clear();
@@ -171,12 +171,12 @@ impl Beside {
 #[derive(Clone, Copy)]
 pub(super) struct Against<'a> {
     pub(super) bodies: &'a Bodies,
-    pub(super) expected: &'a Expected,
+    pub(super) expected: &'a ExpectedListing,
 }
 
 /// Counts body bytes, compares an object's where that was asked for, holds a listing against what was asked, and keeps
 /// the first part of what is no object.
-pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: Against<'_>, beside: &mut Beside) {
+pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: Against<'_>, beside: &mut OtherBody) {
     if exchange.status >= 300 || !matches!(exchange.ask.op, Op::Get | Op::Multipart) {
         // What it begins with is not blank.
         let reported = if beside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };

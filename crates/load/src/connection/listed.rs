@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use crate::document;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::request::LIST_KEYS_MAX;
 
 /// Elements within elements that are followed: what S3 sends has four.
@@ -15,7 +15,7 @@ const PIECE_BYTES_MAX: usize = 8 << 10;
 
 /// What the listings of a thread are held against.
 #[derive(Debug, Default)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedListing {
     pub(crate) bucket: String,
     pub(crate) prefix: String,
     /// Objects that are known to be below the prefix.
@@ -75,7 +75,7 @@ impl Listed {
     }
 
     /// Takes the next bytes, wherever they are cut.
-    pub(crate) fn take(&mut self, mut bytes: &[u8], expected: &Expected) {
+    pub(crate) fn take(&mut self, mut bytes: &[u8], expected: &ExpectedListing) {
         while !bytes.is_empty() && self.wrong.is_none() {
             let end = if self.in_tag { b'>' } else { b'<' };
             let found = bytes.iter().position(|&b| b == end);
@@ -105,7 +105,7 @@ impl Listed {
     }
 
     /// Takes a piece of a tag; `ended` where a `>` follows it.
-    fn take_of_tag(&mut self, piece: &[u8], ended: bool, expected: &Expected) {
+    fn take_of_tag(&mut self, piece: &[u8], ended: bool, expected: &ExpectedListing) {
         if self.tag.is_empty() && ended && !has_end_of_its_own(piece) {
             self.in_tag = false;
             self.element(piece, expected);
@@ -126,7 +126,7 @@ impl Listed {
     }
 
     /// What stands between `<` and `>`.
-    fn element(&mut self, tag: &[u8], expected: &Expected) {
+    fn element(&mut self, tag: &[u8], expected: &ExpectedListing) {
         if let Some(text) = tag.strip_prefix(b"![CDATA[") {
             // As if it were written without.
             for (i, piece) in text[..text.len() - 2].split(|&b| b == b'&').enumerate() {
@@ -174,7 +174,7 @@ impl Listed {
         self.depth += 1;
     }
 
-    fn ended(&mut self, name: &[u8], expected: &Expected) {
+    fn ended(&mut self, name: &[u8], expected: &ExpectedListing) {
         if self.depth == 0 || self.path[self.depth - 1] != hash(name) {
             self.wrong = Some(NOT_WHOLE);
             return;
@@ -194,7 +194,7 @@ impl Listed {
     }
 
     /// What an element says.
-    fn said(&mut self, at: Text, expected: &Expected) -> Result<(), &'static str> {
+    fn said(&mut self, at: Text, expected: &ExpectedListing) -> Result<(), &'static str> {
         unescape(&mut self.text).ok_or(NOT_WHOLE)?;
         let text = self.text.as_slice();
         match at {
@@ -225,7 +225,7 @@ impl Listed {
     }
 
     /// Holds the whole against what was asked. A page may be short where it says that it goes on, and not empty.
-    pub(super) fn judge(&self, expected: &Expected) -> Result<(), Failure> {
+    pub(super) fn judge(&self, expected: &ExpectedListing) -> Result<(), RequestFailure> {
         let least = if self.truncated { expected.objects.min(1) } else { expected.objects.min(LIST_KEYS_MAX) };
         let wrong = match self.wrong {
             Some(wrong) => wrong,
@@ -239,7 +239,7 @@ impl Listed {
             None if self.keys < least => "lacks objects that were written",
             None => return Ok(()),
         };
-        Err(Failure::Listing(wrong))
+        Err(RequestFailure::Listing(wrong))
     }
 }
 
@@ -307,8 +307,8 @@ mod tests {
 
     use super::*;
 
-    fn expected(objects: u64) -> Expected {
-        Expected { bucket: "bucket".into(), prefix: "a&b/".into(), objects, most: objects.max(4) + 1 }
+    fn expected(objects: u64) -> ExpectedListing {
+        ExpectedListing { bucket: "bucket".into(), prefix: "a&b/".into(), objects, most: objects.max(4) + 1 }
     }
 
     /// A listing that comes in two parts.

@@ -2,26 +2,30 @@
 
 use linerate_record::run::Op;
 
-use super::exchange::{Beside, Exchange};
-use super::listed::Expected;
+use super::exchange::{Exchange, OtherBody};
+use super::listed::ExpectedListing;
 use crate::document::{error_code, root};
-use crate::failure::{Failure, beginning};
+use crate::failure::{RequestFailure, beginning};
 use crate::multipart::judge;
 
 /// Most blanks where S3 says nothing: some servers send them to keep a connection.
 const BLANK_BYTES_MAX: u64 = 64 << 10;
 
 /// Holds a whole reply against what was asked; `beside` is what was seen of a body that is no object's.
-pub(super) fn verdict(exchange: &Exchange, beside: &Beside, expected: &Expected) -> Result<(), Failure> {
+pub(super) fn verdict(
+    exchange: &Exchange,
+    beside: &OtherBody,
+    expected: &ExpectedListing,
+) -> Result<(), RequestFailure> {
     let document = beside.document.as_slice();
     if let Some(host) = &exchange.location {
-        return Err(Failure::Redirect(exchange.status, host.clone()));
+        return Err(RequestFailure::Redirect(exchange.status, host.clone()));
     }
     if !(200..300).contains(&exchange.status) {
-        return Err(Failure::Status(exchange.status, error_code(document)));
+        return Err(RequestFailure::Status(exchange.status, error_code(document)));
     }
     if exchange.unsent() {
-        return Err(Failure::EarlyReply);
+        return Err(RequestFailure::EarlyReply);
     }
     match exchange.ask.op {
         Op::Get => object(exchange),
@@ -30,7 +34,7 @@ pub(super) fn verdict(exchange: &Exchange, beside: &Beside, expected: &Expected)
         Op::Delete => nothing_else(exchange, document).and_then(|()| with_status(exchange, &[200, 204])),
         Op::List => match root(document) {
             Some(b"ListBucketResult") if exchange.status == 200 => beside.listed.judge(expected),
-            _ => nothing_else(exchange, document).and(Err(Failure::NotS3(beginning(document)))),
+            _ => nothing_else(exchange, document).and(Err(RequestFailure::NotS3(beginning(document)))),
         },
         Op::Multipart => Ok(()),
     }?;
@@ -38,7 +42,7 @@ pub(super) fn verdict(exchange: &Exchange, beside: &Beside, expected: &Expected)
 }
 
 /// The body of a GET is the object, or the range of it, that was asked for.
-fn object(exchange: &Exchange) -> Result<(), Failure> {
+fn object(exchange: &Exchange) -> Result<(), RequestFailure> {
     let ranged = exchange.ask.range.is_some();
     let fits = exchange.ask.range.is_none_or(|range| {
         let reported = exchange.content_range;
@@ -51,41 +55,41 @@ fn object(exchange: &Exchange) -> Result<(), Failure> {
     });
     // A part in place of the whole, the whole in place of a part, or a part that nobody asked for.
     if (exchange.status == 206) != ranged || !fits {
-        return Err(Failure::WrongRange);
+        return Err(RequestFailure::WrongRange);
     }
     if exchange.received < exchange.expected_bytes() {
-        return Err(Failure::ShortBody);
+        return Err(RequestFailure::ShortBody);
     }
     if exchange.received > exchange.expected_bytes() {
-        return Err(Failure::LongBody);
+        return Err(RequestFailure::LongBody);
     }
-    if exchange.wrong { Err(Failure::WrongBody) } else { Ok(()) }
+    if exchange.wrong { Err(RequestFailure::WrongBody) } else { Ok(()) }
 }
 
 /// A HEAD tells the object by its length.
-fn length(exchange: &Exchange) -> Result<(), Failure> {
+fn length(exchange: &Exchange) -> Result<(), RequestFailure> {
     match exchange.content_length {
-        _ if exchange.status != 200 => Err(Failure::Status(exchange.status, None)),
+        _ if exchange.status != 200 => Err(RequestFailure::Status(exchange.status, None)),
         Some(length) if length == exchange.ask.subject.size_bytes() => Ok(()),
-        Some(_) => Err(Failure::WrongLength),
-        None => Err(Failure::Lacking("a length")),
+        Some(_) => Err(RequestFailure::WrongLength),
+        None => Err(RequestFailure::Lacking("a length")),
     }
 }
 
 /// S3 answers such a request with its status alone, and so do MinIO and Ceph's RGW, whose code was read. A body
 /// beside it is an error that came too late for the status, or what somebody else says: a proxy, a portal, a cache.
-fn nothing_else(exchange: &Exchange, document: &[u8]) -> Result<(), Failure> {
+fn nothing_else(exchange: &Exchange, document: &[u8]) -> Result<(), RequestFailure> {
     if root(document) == Some(b"Error") {
-        return Err(Failure::Status(exchange.status, error_code(document)));
+        return Err(RequestFailure::Status(exchange.status, error_code(document)));
     }
     // Blanks ahead of it were not kept.
     if !document.is_empty() {
-        return Err(Failure::NotS3(beginning(document)));
+        return Err(RequestFailure::NotS3(beginning(document)));
     }
-    if exchange.received > BLANK_BYTES_MAX { Err(Failure::Blanks) } else { Ok(()) }
+    if exchange.received > BLANK_BYTES_MAX { Err(RequestFailure::Blanks) } else { Ok(()) }
 }
 
 /// Each of these says that it was done; another status, such as 202, says that it may be.
-fn with_status(exchange: &Exchange, right: &[u16]) -> Result<(), Failure> {
-    if right.contains(&exchange.status) { Ok(()) } else { Err(Failure::Status(exchange.status, None)) }
+fn with_status(exchange: &Exchange, right: &[u16]) -> Result<(), RequestFailure> {
+    if right.contains(&exchange.status) { Ok(()) } else { Err(RequestFailure::Status(exchange.status, None)) }
 }

@@ -99,8 +99,8 @@ const MODES: [Payload; 3] = [Payload::Streaming, Payload::StreamingTrailer, Payl
 
 /// All of a body on the wire, taken in steps of `steps` bytes at most, in turn.
 fn sent(payload: Payload, span: BodySpan, bodies: &Bodies, seed: &str, steps: &[usize], made_bytes: usize) -> Vec<u8> {
-    let layout = Layout::new(payload, span.length);
-    let mut stream = Stream::default();
+    let layout = BodyLayout::new(payload, span.length);
+    let mut stream = ChunkStream::default();
     stream.begin(payload.signs().then(|| signer(seed)));
     let (mut out, mut made, mut step) = (Vec::new(), vec![0; made_bytes], 0);
     while (out.len() as u64) < layout.wire_bytes() {
@@ -145,7 +145,7 @@ proptest! {
         bodies.fill(id, size, start, &mut body);
         let seed = String::from_utf8(hex(&[7; 32]).to_vec()).unwrap();
         let expected = reference(MODES[mode], &body, &seed);
-        let layout = Layout::new(MODES[mode], span.length);
+        let layout = BodyLayout::new(MODES[mode], span.length);
         prop_assert_eq!(layout.wire_bytes(), expected.len() as u64);
         let got = sent(MODES[mode], span, &bodies, &seed, &steps, made_bytes);
         prop_assert!(got == expected, "{:?} {:?}", MODES[mode], span);
@@ -156,10 +156,10 @@ proptest! {
 fn body_bytes_are_counted_without_their_frames() {
     for payload in MODES {
         for length in [0, 1, 65_535, 65_536, 65_537, 200_000] {
-            let layout = Layout::new(payload, length);
+            let layout = BodyLayout::new(payload, length);
             let bodies = Bodies::new(1, Unique::Tail, &[], None);
             let span = BodySpan::whole(ObjectId { set: 0, seq: 0 }, length);
-            let mut stream = Stream::default();
+            let mut stream = ChunkStream::default();
             stream.begin(payload.signs().then(|| signer(std::str::from_utf8(&hex(&[0; 32])).unwrap())));
             let (mut wire, mut data, mut made) = (0, 0, vec![0; 1 << 10]);
             let frames = |piece: &Piece| matches!(piece, Piece::Made { .. });

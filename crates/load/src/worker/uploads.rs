@@ -5,7 +5,7 @@ use linerate_record::run::Op;
 use super::Worker;
 use crate::ask::UploadStep;
 use crate::ask::{Ask, Subject};
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 
 impl Worker<'_> {
     /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
@@ -48,10 +48,10 @@ impl Worker<'_> {
     }
 
     /// Notes a call that failed for good. An upload fails once, with the first of its calls that does.
-    pub(super) fn upload_failed(&mut self, ask: Ask, why: &Failure) {
+    pub(super) fn upload_failed(&mut self, ask: Ask, why: &RequestFailure) {
         let Some(call) = ask.call else { return };
         // A status is an answer, and nothing was sent where there was no connection.
-        let settled = matches!(why, Failure::Status(..) | Failure::Connect(_));
+        let settled = matches!(why, RequestFailure::Status(..) | RequestFailure::Connect(_));
         let broken = self.uploads.failed(call, settled);
         let Some(moved_bytes) = broken.filter(|_| self.counts()) else { return };
         self.tally.moved(ask.host, Op::Multipart, -moved_bytes);

@@ -3,7 +3,7 @@
 use linerate_record::plan::Resource;
 use linerate_record::site::Site;
 
-use super::one_node::Load;
+use super::one_node::ResourceDemand;
 use super::wording::{Wording, derived, estimate, factor, group, nodes, path, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::Passes;
@@ -41,9 +41,9 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     }
 }
 
-pub(super) fn load(case: &Case, place: usize, passes: &Passes) -> Load {
+pub(super) fn load(case: &Case, place: usize, passes: &Passes) -> ResourceDemand {
     let capacity = f64::from(case.site.groups[place].cores) * NS_PER_S;
-    Load { resource: Resource::Cpu, demand: demand_ns(case.site, passes), capacity }
+    ResourceDemand { resource: Resource::Cpu, demand: demand_ns(case.site, passes), capacity }
 }
 
 /// Nanoseconds of a core per client byte.

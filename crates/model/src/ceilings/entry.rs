@@ -2,7 +2,7 @@
 
 use linerate_record::plan::Resource;
 
-use super::one_node::{Load, loads};
+use super::one_node::{ResourceDemand, loads};
 use super::wording::{Wording, derived, entry_name, factor, rate, stated};
 use super::{Case, Kind, ResourceLimit};
 
@@ -15,7 +15,7 @@ const OWN_SHARE: f64 = 0.99;
 /// Any node may come to answer for the address: one limit for each group, that of what is full first of its node.
 fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
-        if let Some(Load { demand, capacity, resource }) = narrowest(case, place) {
+        if let Some(ResourceDemand { demand, capacity, resource }) = narrowest(case, place) {
             // In client bytes, as a core's time is none that the limit could be told in.
             let (demand, capacity) =
                 if resource == Resource::Cpu { (1.0, capacity / demand) } else { (demand, capacity) };
@@ -24,10 +24,10 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     }
 }
 
-fn narrowest(case: &Case, place: usize) -> Option<Load> {
+fn narrowest(case: &Case, place: usize) -> Option<ResourceDemand> {
     let traffic = case.traffic.entry.as_ref()?.get(place)?;
     let of_any = loads(case, place, &case.traffic.nodes[place]);
-    let is_own = |(load, any): &(Load, Load)| load.pace() < OWN_SHARE * case.nodes * any.pace();
+    let is_own = |(load, any): &(ResourceDemand, ResourceDemand)| load.pace() < OWN_SHARE * case.nodes * any.pace();
     let own = loads(case, place, traffic).into_iter().zip(of_any).filter(is_own).map(|(load, _)| load);
     own.min_by(|a, b| a.pace().total_cmp(&b.pace()))
 }

@@ -12,14 +12,14 @@ const FRAME_BYTES: f64 = 38.0;
 
 /// How packets of a plane look.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Framing {
+pub(super) struct PlaneFrames {
     pub(super) mtu_bytes: u32,
     pub(super) encapsulation: Encapsulation,
     pub(super) ip: IpVersion,
     pub(super) timestamps: bool,
 }
 
-impl Framing {
+impl PlaneFrames {
     /// Payload per byte of wire time.
     pub(super) fn goodput(self) -> f64 {
         goodput_share(self.mtu_bytes, self.encapsulation, self.ip, self.timestamps)
@@ -33,12 +33,12 @@ impl Framing {
 }
 
 /// Packets among nodes.
-pub(super) fn private(site: &Site) -> Framing {
+pub(super) fn private(site: &Site) -> PlaneFrames {
     plain(site.planes.private.as_ref().unwrap_or(&site.planes.public))
 }
 
 /// Packets between clients and nodes: no larger than either end takes, for TCP agrees on the smaller segment.
-pub(super) fn public(site: &Site) -> Framing {
+pub(super) fn public(site: &Site) -> PlaneFrames {
     let mut framing = plain(&site.planes.public);
     if site.clients.count > 0 {
         let around_bytes = encapsulation_bytes(framing.encapsulation);
@@ -48,17 +48,17 @@ pub(super) fn public(site: &Site) -> Framing {
 }
 
 /// Packets on a client's own link: only a meshed client speaks through the overlay.
-pub(super) fn client(site: &Site) -> Framing {
+pub(super) fn client(site: &Site) -> PlaneFrames {
     let framing = public(site);
     if site.entry == linerate_record::site::Entry::ClusterMesh {
         return framing;
     }
     let mtu_bytes = framing.mtu_bytes.saturating_sub(encapsulation_bytes(framing.encapsulation));
-    Framing { mtu_bytes, encapsulation: Encapsulation::None, ..framing }
+    PlaneFrames { mtu_bytes, encapsulation: Encapsulation::None, ..framing }
 }
 
-fn plain(plane: &Plane) -> Framing {
-    Framing {
+fn plain(plane: &Plane) -> PlaneFrames {
+    PlaneFrames {
         mtu_bytes: plane.mtu_bytes,
         encapsulation: plane.encapsulation,
         ip: plane.ip,

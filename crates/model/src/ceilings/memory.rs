@@ -2,7 +2,7 @@
 
 use linerate_record::plan::Resource;
 
-use super::one_node::Load;
+use super::one_node::ResourceDemand;
 use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::{NodeTraffic, Passes};
@@ -31,9 +31,9 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     }
 }
 
-pub(super) fn load(case: &Case, place: usize, traffic: &NodeTraffic) -> Load {
+pub(super) fn load(case: &Case, place: usize, traffic: &NodeTraffic) -> ResourceDemand {
     let capacity = case.site.groups[place].memory_bytes_per_s * REACHED_SHARE;
-    Load { resource: Resource::Memory, demand: demand(traffic), capacity }
+    ResourceDemand { resource: Resource::Memory, demand: demand(traffic), capacity }
 }
 
 fn demand(traffic: &NodeTraffic) -> f64 {

@@ -3,13 +3,13 @@
 use linerate_record::plan::{Input, Resource};
 use linerate_record::site::{NodeGroup, Plane, Site};
 
-use super::links::{Framing, private, public, speed_bits_per_s};
-use super::one_node::Load;
+use super::links::{PlaneFrames, private, public, speed_bits_per_s};
+use super::one_node::ResourceDemand;
 use super::wording::{Wording, derived, factor, group, link, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::bond::{Direction, mode_name, nics_of};
 use crate::layout::GeometryKind;
-use crate::spread::ends::{Reach, reach};
+use crate::spread::ends::{MemberReach, reach};
 use crate::traffic::{NodeFlow, NodeTraffic};
 
 pub(super) const KIND: Kind = Kind {
@@ -28,7 +28,7 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
 
 /// What the links of a group's node carry for this traffic. Where both planes are on one link, private bytes weigh
 /// what they take of the link in terms of public ones.
-pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl Iterator<Item = Load> {
+pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl Iterator<Item = ResourceDemand> {
     let group = &case.site.groups[place];
     let (front, back) = (public(case.site).goodput(), private(case.site).goodput());
     let shared = shares_link(case);
@@ -52,7 +52,7 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl It
             Direction::Ingress => (Resource::PublicIngress, Resource::PrivateIngress),
             Direction::Egress => (Resource::PublicEgress, Resource::PrivateEgress),
         };
-        let load = |resource, demand, capacity| Load { resource, demand, capacity };
+        let load = |resource, demand, capacity| ResourceDemand { resource, demand, capacity };
         [
             Some(load(public, clients + nodes, capacity)),
             (!shared).then(|| {
@@ -67,19 +67,19 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl It
 
 /// What a link carries that clients and nodes share, each with its demand and the members that it reaches: no more than
 /// all members that are reached, nor than either's members carry of its own part.
-fn both(site: &Site, parts: [(f64, &Reach); 2], own: impl Fn(u32) -> f64) -> f64 {
+fn both(site: &Site, parts: [(f64, &MemberReach); 2], own: impl Fn(u32) -> f64) -> f64 {
     let sum: f64 = parts.iter().map(|(part, _)| part).sum();
     let together = own(members_together(site, parts[0].1, parts[1].1));
     let for_all =
-        |(part, reach): (f64, &Reach)| if part > 0.0 { own(reach.members) * sum / part } else { f64::INFINITY };
+        |(part, reach): (f64, &MemberReach)| if part > 0.0 { own(reach.members) * sum / part } else { f64::INFINITY };
     parts.into_iter().map(for_all).fold(together, f64::min)
 }
 
 /// Members that clients and nodes reach together on one link, at the most.
-fn members_together(site: &Site, clients: &Reach, nodes: &Reach) -> u32 {
+fn members_together(site: &Site, clients: &MemberReach, nodes: &MemberReach) -> u32 {
     // In one plane, what has no choice of members has the same one for both. One client and one other node are two
     // peers, and each may have a member of its own.
-    let is_one = |reach: &Reach| reach.is_fixed;
+    let is_one = |reach: &MemberReach| reach.is_fixed;
     let one = site.planes.private.is_none() && is_one(clients) && is_one(nodes);
     if one { 1 } else { (clients.members + nodes.members).min(clients.of) }
 }
@@ -187,7 +187,7 @@ fn speed(case: &Case, group: &NodeGroup, plane: &Plane) -> Vec<Input> {
 }
 
 /// What framing leaves.
-pub(super) fn frames(case: &Case, plane: &str, framing: Framing) -> [Input; 2] {
+pub(super) fn frames(case: &Case, plane: &str, framing: PlaneFrames) -> [Input; 2] {
     let mtu = format!("{} B", framing.mtu_bytes);
     [stated(case.site, "MTU", mtu, format!("planes.{plane}.mtu")), derived("goodput", percent(framing.goodput()))]
 }

@@ -11,13 +11,13 @@ use crate::traffic::{NodeTraffic, serving};
 
 /// What a resource of a node can carry, in its unit per second, and what of the work it has, per client byte.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct ResourceDemand {
     pub(super) resource: Resource,
     pub(super) demand: f64,
     pub(super) capacity: f64,
 }
 
-impl Load {
+impl ResourceDemand {
     /// Client bytes per second at which it is full.
     pub(super) fn pace(&self) -> f64 {
         if self.demand > 0.0 { self.capacity / self.demand } else { f64::INFINITY }
@@ -25,7 +25,7 @@ impl Load {
 }
 
 /// Its links in either direction, PCIe, memory and processors, in the same order for any traffic.
-pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<Load> {
+pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<ResourceDemand> {
     let devices = [pcie::of_nics(case, place, traffic), pcie::of_sockets(case, place, traffic)];
     let programs = [memory::load(case, place, traffic), cpu::load(case, place, &traffic.passes)];
     network::loads(case, place, traffic).chain(devices).chain(programs).collect()
@@ -38,7 +38,7 @@ pub(crate) fn limits_by_itself(site: &Site, geometries: &Geometries, work: &Work
     let case = Case::new(site, geometries, work);
     let served = serving(site, geometries, work.object_bytes, work.read_share > 0.5);
     let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
-    let of = |load: Load| ResourceLimit {
+    let of = |load: ResourceDemand| ResourceLimit {
         resource: load.resource,
         group: Some(place),
         limit_bytes_per_s: load.pace(),

@@ -4,7 +4,7 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{NodeGroup, Pcie};
 
 use super::links::{private, public, share_of_nic};
-use super::one_node::Load;
+use super::one_node::ResourceDemand;
 use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::{NodeFlow, NodeTraffic};
@@ -57,17 +57,17 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
 }
 
 /// The lanes of the NIC that is full first; no demand where no NIC with lanes has any.
-pub(super) fn of_nics(case: &Case, place: usize, traffic: &NodeTraffic) -> Load {
+pub(super) fn of_nics(case: &Case, place: usize, traffic: &NodeTraffic) -> ResourceDemand {
     let (demand, capacity) = narrowest_nic(case, place, traffic).map_or((0.0, 0.0), |(_, flow)| flow);
-    Load { resource: Resource::PcieNic, demand, capacity }
+    ResourceDemand { resource: Resource::PcieNic, demand, capacity }
 }
 
 /// The lanes of a node's sockets, with all of its devices.
-pub(super) fn of_sockets(case: &Case, place: usize, traffic: &NodeTraffic) -> Load {
+pub(super) fn of_sockets(case: &Case, place: usize, traffic: &NodeTraffic) -> ResourceDemand {
     let group = &case.site.groups[place];
     let capacity = lanes_bytes_per_s(group.pcie.generation, group.pcie.lanes_per_socket) * f64::from(group.sockets);
     let busy = all_devices(case, place, traffic);
-    Load { resource: Resource::PcieSocket, demand: busy.ingress.max(busy.egress), capacity }
+    ResourceDemand { resource: Resource::PcieSocket, demand: busy.ingress.max(busy.egress), capacity }
 }
 
 /// The NIC that is full first: its place, and its demand in the busier direction with its capacity.

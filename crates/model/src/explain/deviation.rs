@@ -10,59 +10,59 @@ use crate::bond::nics_of;
 
 /// Parts of a site that a deviation decides. Two deviations that decide the same part do not combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parts(u32);
+pub(super) struct SiteParts(u32);
 
-impl Parts {
+impl SiteParts {
     /// Members and mode of the public plane's link, and its speed.
-    pub(super) const PUBLIC_LINK: Parts = Parts(1);
+    pub(super) const PUBLIC_LINK: SiteParts = SiteParts(1);
     /// The same of the private plane.
-    pub(super) const PRIVATE_LINK: Parts = Parts(1 << 1);
+    pub(super) const PRIVATE_LINK: SiteParts = SiteParts(1 << 1);
     /// Size of packets on the public plane.
-    pub(super) const PUBLIC_MTU: Parts = Parts(1 << 2);
+    pub(super) const PUBLIC_MTU: SiteParts = SiteParts(1 << 2);
     /// Size of packets on the private plane.
-    pub(super) const PRIVATE_MTU: Parts = Parts(1 << 3);
+    pub(super) const PRIVATE_MTU: SiteParts = SiteParts(1 << 3);
     /// What is around packets on the public plane.
-    pub(super) const PUBLIC_WRAP: Parts = Parts(1 << 4);
+    pub(super) const PUBLIC_WRAP: SiteParts = SiteParts(1 << 4);
     /// What is around packets on the private plane.
-    pub(super) const PRIVATE_WRAP: Parts = Parts(1 << 5);
+    pub(super) const PRIVATE_WRAP: SiteParts = SiteParts(1 << 5);
     /// Which planes there are.
-    pub(super) const PLANES: Parts = Parts(1 << 6);
+    pub(super) const PLANES: SiteParts = SiteParts(1 << 6);
     /// How objects are cut.
-    pub(super) const LAYOUT: Parts = Parts(1 << 7);
+    pub(super) const LAYOUT: SiteParts = SiteParts(1 << 7);
     /// Which shards are read.
-    pub(super) const LOCALITY: Parts = Parts(1 << 8);
+    pub(super) const LOCALITY: SiteParts = SiteParts(1 << 8);
     /// Client machines.
-    pub(super) const CLIENTS: Parts = Parts(1 << 9);
+    pub(super) const CLIENTS: SiteParts = SiteParts(1 << 9);
     /// One node that differs from the others.
-    pub(super) const NODE: Parts = Parts(1 << 10);
+    pub(super) const NODE: SiteParts = SiteParts(1 << 10);
     /// Links between racks.
-    pub(super) const FABRIC: Parts = Parts(1 << 11);
+    pub(super) const FABRIC: SiteParts = SiteParts(1 << 11);
     /// Drives of all nodes.
-    pub(super) const DRIVES: Parts = Parts(1 << 12);
+    pub(super) const DRIVES: SiteParts = SiteParts(1 << 12);
     /// Processors, and what they compute.
-    pub(super) const CPU: Parts = Parts(1 << 13);
+    pub(super) const CPU: SiteParts = SiteParts(1 << 13);
     /// The way in.
-    pub(super) const ENTRY: Parts = Parts(1 << 14);
+    pub(super) const ENTRY: SiteParts = SiteParts(1 << 14);
     /// PCIe.
-    pub(super) const PCIE: Parts = Parts(1 << 15);
+    pub(super) const PCIE: SiteParts = SiteParts(1 << 15);
     /// Memory.
-    pub(super) const MEMORY: Parts = Parts(1 << 16);
+    pub(super) const MEMORY: SiteParts = SiteParts(1 << 16);
     /// Objects.
-    pub(super) const OBJECTS: Parts = Parts(1 << 17);
+    pub(super) const OBJECTS: SiteParts = SiteParts(1 << 17);
 
     /// Both.
-    pub(super) const fn and(self, other: Parts) -> Parts {
-        Parts(self.0 | other.0)
+    pub(super) const fn and(self, other: SiteParts) -> SiteParts {
+        SiteParts(self.0 | other.0)
     }
 
     /// Whether they have a part in common.
-    pub(super) fn meet(self, other: Parts) -> bool {
+    pub(super) fn meet(self, other: SiteParts) -> bool {
         self.0 & other.0 != 0
     }
 }
 
 /// What a deviation makes of a site.
-pub(super) type Change = Box<dyn Fn(&mut Site)>;
+pub(super) type SiteChange = Box<dyn Fn(&mut Site)>;
 
 /// One way in which a site may differ.
 pub(super) struct Variant {
@@ -75,9 +75,9 @@ pub(super) struct Variant {
     /// Log odds against it, beforehand.
     pub(super) cost: f64,
     /// What it decides.
-    pub(super) parts: Parts,
+    pub(super) parts: SiteParts,
     /// The site under it.
-    pub(super) change: Change,
+    pub(super) change: SiteChange,
     /// Where it is one of the values of one free number: all with the same name are one deviation.
     pub(super) free: bool,
     /// What processors of all nodes do of what the model takes: cores are whole, and this is not.
@@ -146,7 +146,7 @@ pub(super) struct Cure {
 }
 
 /// A row: deviations of one kind.
-pub(super) type Row = fn(&Site, &Observations) -> Vec<Variant>;
+pub(super) type DeviationRow = fn(&Site, &Observations) -> Vec<Variant>;
 
 impl Variant {
     /// A deviation without further properties.
@@ -155,7 +155,7 @@ impl Variant {
         value: impl Into<String>,
         claim: impl Into<String>,
         cost: f64,
-        parts: Parts,
+        parts: SiteParts,
         change: impl Fn(&mut Site) + 'static,
     ) -> Variant {
         let claim = claim.into();
@@ -257,19 +257,19 @@ pub(super) fn cost_of(site: &Site, stated: f64, paths: &[&str]) -> f64 {
 }
 
 /// Links of the planes, each with what it is called and the parts that it is: one where both planes are on the same.
-pub(super) fn links(site: &Site) -> Vec<(String, &'static str, Parts)> {
+pub(super) fn links(site: &Site) -> Vec<(String, &'static str, SiteParts)> {
     let public = site.planes.public.link.clone();
     let Some(private) = &site.planes.private else {
-        return vec![(public, "public", Parts::PUBLIC_LINK)];
+        return vec![(public, "public", SiteParts::PUBLIC_LINK)];
     };
     if private.link == public {
-        return vec![(public, "both planes'", Parts::PUBLIC_LINK.and(Parts::PRIVATE_LINK))];
+        return vec![(public, "both planes'", SiteParts::PUBLIC_LINK.and(SiteParts::PRIVATE_LINK))];
     }
-    vec![(public, "public", Parts::PUBLIC_LINK), (private.link.clone(), "private", Parts::PRIVATE_LINK)]
+    vec![(public, "public", SiteParts::PUBLIC_LINK), (private.link.clone(), "private", SiteParts::PRIVATE_LINK)]
 }
 
 /// Links that deviate together: their names, how they are called, the parts that they are, what that costs more.
-pub(super) type LinkChoice = (Vec<String>, String, Parts, f64);
+pub(super) type LinkChoice = (Vec<String>, String, SiteParts, f64);
 
 /// Links as [`links`] has them, each alone, and all of them together where there are several: what is set up wrongly
 /// once is often set up wrongly everywhere.
@@ -279,7 +279,7 @@ pub(super) fn link_choices(site: &Site) -> Vec<LinkChoice> {
         single.iter().map(|(link, _, parts)| (vec![link.clone()], link.clone(), *parts, 0.0)).collect();
     if single.len() > 1 {
         let names: Vec<String> = single.iter().map(|(link, ..)| link.clone()).collect();
-        choices.push((names.clone(), names.join(" and "), Parts::PUBLIC_LINK.and(Parts::PRIVATE_LINK), 0.5));
+        choices.push((names.clone(), names.join(" and "), SiteParts::PUBLIC_LINK.and(SiteParts::PRIVATE_LINK), 0.5));
     }
     choices
 }
@@ -308,7 +308,7 @@ impl PlaneChoice {
     }
 
     /// What it decides, of the parts that are the value on the public and on the private plane.
-    pub(super) fn parts(self, public: Parts, private: Parts) -> Parts {
+    pub(super) fn parts(self, public: SiteParts, private: SiteParts) -> SiteParts {
         match self {
             PlaneChoice::Public => public,
             PlaneChoice::Private => private,
@@ -353,7 +353,7 @@ mod tests {
     fn what_is_stated_is_contradicted_at_a_cost_and_what_is_assumed_is_not() {
         let mut site = crate::sites::site();
         let value = |path: &str| vec![(path.to_owned(), "9000".to_owned())];
-        let of = || Variant::new("mtu", "public: 1500", "", 2.5, Parts::PUBLIC_MTU, |_| {});
+        let of = || Variant::new("mtu", "public: 1500", "", 2.5, SiteParts::PUBLIC_MTU, |_| {});
         let stated = of().instead_of(&site, value("planes.public.mtu"));
         assert_eq!((stated.cost, stated.contradicts.as_slice()), (3.5, &["planes.public.mtu: 9000".to_owned()][..]));
         site.assumed.insert("planes.public".to_owned(), "usual".to_owned());

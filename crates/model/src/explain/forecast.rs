@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{NodeGroup, Site};
 
-use super::deviation::{Hold, Odd, Parts, Variant};
+use super::deviation::{Hold, Odd, SiteParts, Variant};
 use crate::ceilings::{ResourceLimit, limits, limits_by_itself};
 use crate::curve::course;
 use crate::layout::{Geometries, geometries};
@@ -29,7 +29,7 @@ pub(super) enum OperationQuery {
 
 /// A site under a hypothesis.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct HypotheticalSite {
     /// With its deviations.
     pub(super) site: Site,
     /// How objects are cut there.
@@ -99,11 +99,11 @@ pub(super) fn work(site: &Site, reads: bool) -> Work {
 }
 
 /// The site with deviations; nothing where the engine does not run so.
-pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> Option<World> {
+pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> Option<HypotheticalSite> {
     let mut changed = site.clone();
     let (of_one, of_all): (Vec<&Variant>, Vec<&Variant>) = variants.iter().partition(|variant| variant.odd.is_some());
     of_all.iter().for_each(|variant| (variant.change)(&mut changed));
-    let recut = of_all.iter().any(|variant| variant.parts.meet(Parts::LAYOUT.and(Parts::DRIVES)));
+    let recut = of_all.iter().any(|variant| variant.parts.meet(SiteParts::LAYOUT.and(SiteParts::DRIVES)));
     let geometries = if recut { geometries(&changed).ok()? } else { stated.clone() };
     // One node that differs is a group of its own, but no pool of its own: the layout is made before.
     let even = (!of_one.is_empty()).then(|| changed.clone());
@@ -111,11 +111,11 @@ pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> 
     let geometries = geometries.with_parts(&changed);
     let odd = of_one.iter().find_map(|variant| variant.odd.clone());
     let cpu_share = variants.iter().map(|variant| variant.cpu_share).product();
-    Some(World { site: changed, geometries, odd, cpu_share, even })
+    Some(HypotheticalSite { site: changed, geometries, odd, cpu_share, even })
 }
 
 /// What is predicted for reads, writes or both.
-pub(super) fn forecast(world: &World, get: OperationQuery, put: OperationQuery) -> Forecast {
+pub(super) fn forecast(world: &HypotheticalSite, get: OperationQuery, put: OperationQuery) -> Forecast {
     let unheld = Unheld::of(world);
     Forecast { get: ceiling(&unheld, true, get), put: ceiling(&unheld, false, put) }
 }
@@ -156,7 +156,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
     Some(ceiling)
 }
 
-fn reach(world: &World, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> f64 {
+fn reach(world: &HypotheticalSite, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> f64 {
     let OperationQuery::At(in_flight) = asked else { return 1.0 };
     let course = course(&world.site, &world.geometries, &work(&world.site, reads), limits);
     course.map_or(1.0, |course| course.share(in_flight as f64))
@@ -165,13 +165,13 @@ fn reach(world: &World, reads: bool, asked: OperationQuery, limits: &[ResourceLi
 /// Limits of a world's site before any of its nodes is held back, each operation's computed once: processors are held
 /// back by both.
 struct Unheld<'a> {
-    world: &'a World,
+    world: &'a HypotheticalSite,
     reads: OnceCell<Vec<ResourceLimit>>,
     writes: OnceCell<Vec<ResourceLimit>>,
 }
 
 impl Unheld<'_> {
-    fn of(world: &World) -> Unheld<'_> {
+    fn of(world: &HypotheticalSite) -> Unheld<'_> {
         Unheld { world, reads: OnceCell::new(), writes: OnceCell::new() }
     }
 
@@ -182,25 +182,25 @@ impl Unheld<'_> {
 }
 
 /// Every limit, the lowest first.
-pub(super) fn all_limits(world: &World, reads: bool) -> Vec<ResourceLimit> {
+pub(super) fn all_limits(world: &HypotheticalSite, reads: bool) -> Vec<ResourceLimit> {
     held(&Unheld::of(world), reads)
 }
 
 /// Limits of a site of a world, by what its processors do.
-fn limits_of(world: &World, site: &Site, reads: bool) -> Vec<ResourceLimit> {
+fn limits_of(world: &HypotheticalSite, site: &Site, reads: bool) -> Vec<ResourceLimit> {
     let mut all = limits(site, &world.geometries, &work(&world.site, reads));
     hold_processors(world, &mut all);
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
 }
 
-fn hold_processors(world: &World, all: &mut [ResourceLimit]) {
+fn hold_processors(world: &HypotheticalSite, all: &mut [ResourceLimit]) {
     let of_processors = all.iter_mut().filter(|limit| limit.resource == Resource::Cpu);
     of_processors.for_each(|limit| limit.limit_bytes_per_s *= world.cpu_share);
 }
 
 /// What a node of a group gives while only it serves: every limit of it, the lowest first.
-pub(super) fn limits_alone(world: &World, place: usize, reads: bool) -> Vec<ResourceLimit> {
+pub(super) fn limits_alone(world: &HypotheticalSite, place: usize, reads: bool) -> Vec<ResourceLimit> {
     alone(&Unheld::of(world), place, reads)
 }
 
@@ -216,7 +216,7 @@ fn alone(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
 }
 
 /// What the odd node gives while only it serves, relative to what any of the others does.
-pub(super) fn odd_share_alone(world: &World, reads: bool) -> f64 {
+pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
     let Some(odd) = world.odd.as_ref().map(|odd| odd.group) else { return 1.0 };
     let of = |place| limits_alone(world, place, reads).first().map(|limit| limit.limit_bytes_per_s);
     let is_other = |place: &usize| *place != odd && world.site.groups[*place].count > 0;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use linerate_record::site::Site;
 
 use super::deviation::Variant;
-use super::forecast::{Forecast, World, forecast, world};
-use super::score::{Evidence, Score, score};
+use super::forecast::{Forecast, HypotheticalSite, forecast, world};
+use super::score::{ObservedFigures, Score, score};
 use crate::layout::Geometries;
 
 /// The name of the hypothesis without a deviation.
@@ -51,7 +51,7 @@ pub(super) struct Candidate {
 /// What came of looking at all hypotheses.
 pub(super) struct Search {
     /// The site as described, and what is predicted of it.
-    pub(super) described: (World, Forecast),
+    pub(super) described: (HypotheticalSite, Forecast),
     /// What survives, the weightiest first.
     pub(super) survivors: Vec<Candidate>,
     /// The share of the weight that something has which was not enumerated.
@@ -107,7 +107,7 @@ impl Candidate {
 struct Question<'a> {
     site: &'a Site,
     geometries: &'a Geometries,
-    evidence: &'a Evidence,
+    evidence: &'a ObservedFigures,
     variants: &'a [Variant],
 }
 
@@ -127,7 +127,7 @@ impl Question<'_> {
 pub(super) fn search(
     site: &Site,
     geometries: &Geometries,
-    evidence: &Evidence,
+    evidence: &ObservedFigures,
     variants: &[Variant],
 ) -> Option<Search> {
     // Thousands of copies are made of it, and no ceiling asks what was assumed.
@@ -261,7 +261,7 @@ struct Nearest {
 }
 
 impl Nearest {
-    fn offer(&mut self, evidence: &Evidence, candidate: &Candidate) {
+    fn offer(&mut self, evidence: &ObservedFigures, candidate: &Candidate) {
         for &(reads, observed, _) in &evidence.totals {
             let Some(ceiling) = candidate.forecast.of(reads) else { continue };
             let highest = &mut self.highest[usize::from(!reads)];

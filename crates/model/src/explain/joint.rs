@@ -1,9 +1,9 @@
 //! A total and the figures of nodes of one load, taken together: at what figures show odd nodes, these leave the others
 //! so much.
 
-use super::forecast::{OddLoad, OperationCeiling, World};
-use super::nodes::{self, NodeFigures, OfOdd};
-use super::score::{Evidence, nodes_of};
+use super::forecast::{HypotheticalSite, OddLoad, OperationCeiling};
+use super::nodes::{self, OfOdd, OperationFigures};
+use super::score::{ObservedFigures, nodes_of};
 
 /// Density of a total: of its logarithm.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(odd: &[OfOdd], figures: &NodeFigures) -> Shown {
+    pub(super) fn of(odd: &[OfOdd], figures: &OperationFigures) -> Shown {
         Shown { ln_full: nodes::ln_density(figures, odd), ln_even: nodes::ln_density(figures, &[]) }
     }
 
@@ -70,8 +70,8 @@ pub(super) struct JointLoad<'a> {
 impl<'a> JointLoad<'a> {
     /// Nothing where a hypothesis names no nodes, or not all of their figures are there.
     pub(super) fn of(
-        evidence: &Evidence,
-        world: &World,
+        evidence: &ObservedFigures,
+        world: &HypotheticalSite,
         ceiling: &'a OperationCeiling,
         reads: bool,
     ) -> Option<JointLoad<'a>> {

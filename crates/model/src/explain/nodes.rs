@@ -45,7 +45,7 @@ const LEAST_SHARE: f64 = 0.05;
 
 /// Figures of the nodes for one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct NodeFigures {
+pub(super) struct OperationFigures {
     /// Of each node: its name, its figure relative to the median of its kind, and the relative standard error of that.
     pub(super) nodes: Vec<(String, f64, f64)>,
     /// The median.
@@ -78,7 +78,7 @@ pub(super) struct OfOdd<'a> {
     pub(super) own_bytes_per_s: f64,
 }
 
-impl NodeFigures {
+impl OperationFigures {
     /// A node's share of the median of its kind, its standard error, and what it gives.
     fn of(&self, node: &str) -> Option<(f64, f64, f64)> {
         let place = self.nodes.iter().position(|(name, ..)| name == node)?;
@@ -148,7 +148,7 @@ impl NodeFigures {
 }
 
 /// Figures of nodes for reads or writes, each beside those of its kind: nodes with faster links give more.
-pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> NodeFigures {
+pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> OperationFigures {
     let of = |what: &Quantity| match what {
         Quantity::NodeGet { node } if reads => Some(node.clone()),
         Quantity::NodePut { node } if !reads => Some(node.clone()),
@@ -163,7 +163,7 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
         })
         .collect();
     if raw.is_empty() {
-        return NodeFigures::default();
+        return OperationFigures::default();
     }
     let median = median(raw.iter().map(|(_, rate, _)| *rate).collect());
     // The median of n has π/2 times the variance of their mean.
@@ -182,7 +182,7 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
     let others: Vec<_> = nodes.iter().filter(|(node, ..)| !is_of_rack(node)).cloned().collect();
     let apart = apart(&others);
     nodes.iter_mut().for_each(|(.., sigma)| *sigma = apart.map_or(*sigma, |apart| sigma.max(apart)));
-    NodeFigures {
+    OperationFigures {
         rates: raw.iter().map(|(_, rate, _)| *rate).collect(),
         alone: observations.nodes_alone,
         rack,
@@ -215,7 +215,7 @@ fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
 }
 
 /// Log density of all figures, if some nodes differ.
-pub(super) fn ln_density(figures: &NodeFigures, odd: &[OfOdd]) -> f64 {
+pub(super) fn ln_density(figures: &OperationFigures, odd: &[OfOdd]) -> f64 {
     let of_one = |odd: &OfOdd| {
         let (share, sigma, rate) = figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0)?;
         let below = between(share, sigma, odd.least_ratio, figures.most_share(odd, share, rate));
@@ -274,11 +274,11 @@ pub(super) fn suspects(site: &Site, observations: &Observations) -> Vec<String> 
 }
 
 /// What figures of nodes say by themselves: those that are low, the furthest first.
-pub(super) fn reported(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
+pub(super) fn reported(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
     [("GET", get), ("PUT", put)].into_iter().flat_map(|(verb, figures)| reported_of(verb, figures)).collect()
 }
 
-fn reported_of(verb: &str, figures: &NodeFigures) -> Vec<String> {
+fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
     let mut low = slow(figures);
     low.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (Some(least), Some(most)) = (low.first(), low.last()) else { return Vec::new() };
@@ -314,7 +314,7 @@ fn reported_of(verb: &str, figures: &NodeFigures) -> Vec<String> {
 }
 
 /// Nodes that are low for certain.
-fn slow(figures: &NodeFigures) -> Vec<(String, f64, f64)> {
+fn slow(figures: &OperationFigures) -> Vec<(String, f64, f64)> {
     let is_low = |(_, share, sigma): &&(String, f64, f64)| *share < 1.0 - TOLD_SIGMAS * sigma;
     if figures.nodes.len() < LEAST_NODES {
         return Vec::new();
@@ -323,7 +323,7 @@ fn slow(figures: &NodeFigures) -> Vec<(String, f64, f64)> {
 }
 
 /// Nodes that are low for certain, and that a hypothesis does not name.
-pub(super) fn left_slow(get: &NodeFigures, put: &NodeFigures, named: &[String]) -> Vec<String> {
+pub(super) fn left_slow(get: &OperationFigures, put: &OperationFigures, named: &[String]) -> Vec<String> {
     let low: BTreeSet<String> = [get, put].into_iter().flat_map(slow).map(|(node, ..)| node).collect();
     low.into_iter().filter(|node| !named.contains(node)).collect()
 }
@@ -338,7 +338,7 @@ pub(super) fn joined(names: &[String]) -> String {
 }
 
 /// What to bear in mind of figures of nodes: too few, several that are low at once, or more apart than the error tells.
-pub(super) fn caveats(get: &NodeFigures, put: &NodeFigures) -> Vec<String> {
+pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
     let mut found = Vec::new();
     let most = get.nodes.len().max(put.nodes.len());
     if (1..LEAST_NODES).contains(&most) {
@@ -412,10 +412,10 @@ mod tests {
     #[test]
     fn a_node_that_is_far_below_is_told_of_first_and_by_its_name() {
         let low = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0]), true);
-        let reported = reported(&low, &NodeFigures::default());
+        let reported = reported(&low, &OperationFigures::default());
         assert!(reported.len() == 1 && reported[0].starts_with("n2 gives 50 % of the median"), "{reported:?}");
         let even = figures(&site(), &observed(&[100.0, 101.0, 96.0, 99.0]), true);
-        assert!(super::reported(&even, &NodeFigures::default()).is_empty());
+        assert!(super::reported(&even, &OperationFigures::default()).is_empty());
     }
 
     /// A node that has so much of what the others have, whose median is 100.
@@ -443,7 +443,7 @@ mod tests {
         assert!(ln_density(&low, &[odd("n2", 0.4)]) < ln_density(&low, &[]) - 4.0);
         assert!(ln_density(&low, &[odd("n2", 0.9)]) > ln_density(&low, &[]));
         // By itself it gives what its own ceiling allows so, and no more.
-        let alone = NodeFigures { alone: true, ..low.clone() };
+        let alone = OperationFigures { alone: true, ..low.clone() };
         assert!(alone.refutes(&odd("n2", 0.5)) && !alone.refutes(&odd("n2", 0.9)));
         // Where all nodes have room, the slow one may keep up with them.
         let idle = OfOdd { own_bytes_per_s: 95.0, ..odd("n2", 0.4) };
@@ -454,7 +454,7 @@ mod tests {
     fn figures_of_fewer_than_three_nodes_are_said_to_name_none() {
         for (rates, there) in [(&[16.0][..], "of one node alone"), (&[16.0, 8.2], "of 2 nodes")] {
             let few = figures(&site(), &observed(rates), true);
-            for reported in [caveats(&few, &NodeFigures::default()), caveats(&NodeFigures::default(), &few)] {
+            for reported in [caveats(&few, &OperationFigures::default()), caveats(&OperationFigures::default(), &few)] {
                 assert!(reported.len() == 1 && reported[0].contains(there), "{reported:?}");
                 assert!(
                     reported[0].contains("figures of three nodes or more for one operation are needed"),
@@ -465,7 +465,7 @@ mod tests {
         let (two, three) = ([16.0, 8.2], [16.0, 16.0, 8.2]);
         let [two, three] = [&two[..], &three].map(|rates| figures(&site(), &observed(rates), true));
         assert_eq!(caveats(&three, &two), Vec::<String>::new());
-        assert_eq!(caveats(&NodeFigures::default(), &NodeFigures::default()), Vec::<String>::new());
+        assert_eq!(caveats(&OperationFigures::default(), &OperationFigures::default()), Vec::<String>::new());
     }
 
     #[test]
@@ -473,11 +473,11 @@ mod tests {
         let spread = [100.0, 93.0, 106.0, 91.0, 108.0, 98.0, 88.0, 104.0];
         assert_eq!(suspects(&site(), &observed(&spread)), Vec::<String>::new());
         let apart = figures(&site(), &observed(&spread), true);
-        let reported = caveats(&apart, &NodeFigures::default());
+        let reported = caveats(&apart, &OperationFigures::default());
         assert!(reported.len() == 1 && reported[0].starts_with("GET of the nodes lies ± "), "{reported:?}");
         // Two slow ones do not make the others uneven, and are told as two.
         let two = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0, 100.0, 49.0, 101.0, 99.0]), true);
-        let reported = caveats(&two, &NodeFigures::default());
+        let reported = caveats(&two, &OperationFigures::default());
         assert!(
             reported.len() == 1 && reported[0].starts_with("2 nodes are slow at once (n2 and n5): "),
             "{reported:?}"

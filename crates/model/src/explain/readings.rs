@@ -5,7 +5,7 @@ mod loads;
 
 use linerate_record::site::Site;
 
-use super::forecast::World;
+use super::forecast::HypotheticalSite;
 
 /// A reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) enum ReadingId {
 
 /// What a hypothesis expects a reading to show.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expected {
+pub(super) struct ExpectedReading {
     /// Figures that are compared one by one; where there are none, the words are.
     pub(super) figures: Vec<f64>,
     /// For people.
@@ -61,106 +61,106 @@ pub(super) struct Moment {
 }
 
 /// A row: what is read, the file, counter or command, and what it shows.
-pub(super) struct Reading {
+pub(super) struct DiagnosticReading {
     id: ReadingId,
     /// What is read.
     pub(super) what: &'static str,
     /// The file, counter or command.
     pub(super) how: &'static str,
     /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
-    pub(super) expected: fn(&Site, &World, Moment) -> Option<Expected>,
+    pub(super) expected: fn(&Site, &HypotheticalSite, Moment) -> Option<ExpectedReading>,
 }
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
 /// first.
-pub(super) const READINGS: [Reading; 15] = [
-    Reading {
+pub(super) const READINGS: [DiagnosticReading; 15] = [
+    DiagnosticReading {
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
         how: "/sys/class/net/<member>/statistics/{tx,rx}_bytes twice, 10 s apart under load (ip -s link show)",
         expected: links::bond_members,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::PlaneBytes,
         what: "bytes per plane, per node",
         how: "/sys/class/net/<link>/statistics/{tx,rx}_bytes of each plane's link twice, 10 s apart under load",
         expected: links::plane_bytes,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::NodeSpread,
         what: "bytes per node",
         how: "bytes of each node's public link under load, or throughput per host of the load",
         expected: loads::node_spread,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::BondMode,
         what: "mode and live members of each bond",
         how: "/proc/net/bonding/<bond>: Bonding Mode, Transmit Hash Policy, MII Status of each member",
         expected: links::bond_mode,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::LinkSpeed,
         what: "negotiated speed of each port",
         how: "ethtool <port>: Speed (/sys/class/net/<port>/speed)",
         expected: links::link_speed,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::Mtu,
         what: "MTU of each plane's interface, on nodes and in the engine's pods",
         how: "ip link show, on the node and by nsenter in the engine's network namespace",
         expected: links::mtu,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::Timestamps,
         what: "TCP timestamps of the engine's connections",
         how: "ss -tin under load: ts among what a connection to the engine has; sysctl net.ipv4.tcp_timestamps in the \
               engine's network namespace",
         expected: links::timestamps,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::Encapsulation,
         what: "tunnels that carry the engine's traffic",
         how: "ip -d link show; cilium status --verbose: Routing, Encryption",
         expected: links::encapsulation,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::Layout,
         what: "shards of data and parity of an object",
         how: "mc admin info --json (MinIO, RustFS); ceph osd pool ls detail (Ceph); garage status (Garage)",
         expected: loads::layout,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::RackUplinks,
         what: "bytes of each rack's uplinks",
         how: "ifHCInOctets and ifHCOutOctets of the uplinks (IF-MIB), 10 s apart under load",
         expected: loads::rack_uplinks,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::ClientBytes,
         what: "bytes per client",
         how: "/sys/class/net/<port>/statistics/{tx,rx}_bytes on each client, 10 s apart under load",
         expected: loads::clients,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::DriveUse,
         what: "throughput and queue of each drive",
         how: "iostat -x 10 under load: rMB/s, wMB/s, aqu-sz of each drive",
         expected: loads::drives,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::CpuUse,
         what: "processor time per node",
         how: "/proc/stat twice, 10 s apart under load; cpu.stat of the engine's cgroup",
         expected: loads::processors,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::EachWay,
         what: "what a node's link carries, each way",
         how: "iperf3 -P 8 from the node to another, then with -R; or the most that its ports' tx_bytes and rx_bytes \
               (/sys/class/net/<port>/statistics) gain in 10 s",
         expected: links::each_way,
     },
-    Reading {
+    DiagnosticReading {
         id: ReadingId::Inventory,
         what: "what nodes are made of, and how large objects are",
         how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
@@ -176,10 +176,10 @@ impl ReadingId {
     }
 }
 
-impl Expected {
+impl ExpectedReading {
     /// What is told by words alone.
-    fn words(words: String) -> Expected {
-        Expected { figures: Vec::new(), words }
+    fn words(words: String) -> ExpectedReading {
+        ExpectedReading { figures: Vec::new(), words }
     }
 }
 

@@ -20,10 +20,10 @@ mod speed;
 use linerate_record::explanation::Observations;
 use linerate_record::site::Site;
 
-use super::deviation::{Row, Variant};
+use super::deviation::{DeviationRow, Variant};
 
 /// Every row.
-const ROWS: [Row; 16] = [
+const ROWS: [DeviationRow; 16] = [
     members::variants,
     mode::variants,
     speed::variants,

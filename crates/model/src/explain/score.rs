@@ -4,11 +4,12 @@ use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
 use linerate_record::site::{NodeGroup, Plane, Site};
 
 use super::forecast::{
-    Forecast, OddLoad, OperationCeiling, OperationQuery, World, all_limits, limits_alone, odd_share_alone, work,
+    Forecast, HypotheticalSite, OddLoad, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone,
+    work,
 };
 use super::joint::{Density, JointLoad, Shown, held_back};
 use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
-use super::nodes::{self, NodeFigures, OfOdd};
+use super::nodes::{self, OfOdd, OperationFigures};
 use super::words;
 use crate::bond::line_rate_bits_per_s;
 use crate::ceilings::ResourceLimit;
@@ -36,13 +37,13 @@ pub(super) fn curve_error(reach: f64) -> f64 {
 const SAME: f64 = 1e-6;
 
 /// The observations, taken apart.
-pub(super) struct Evidence {
+pub(super) struct ObservedFigures {
     /// Throughputs of the whole site: reads or writes, bytes per second, relative standard error.
     pub(super) totals: Vec<(bool, f64, f64)>,
     /// Figures of nodes for reads.
-    pub(super) get: NodeFigures,
+    pub(super) get: OperationFigures,
     /// The same for writes.
-    pub(super) put: NodeFigures,
+    pub(super) put: OperationFigures,
     /// Requests in flight of totals that are known, for reads and for writes.
     pub(super) in_flight: [Option<u64>; 2],
     /// The chance that something unknown holds a total back, for reads and for writes.
@@ -62,7 +63,7 @@ pub(super) struct Score {
 
 /// Takes observations apart. Where every node's figure of one load is there and the total is not, their
 /// sum is the total.
-pub(super) fn evidence(site: &Site, observations: &Observations) -> Evidence {
+pub(super) fn evidence(site: &Site, observations: &Observations) -> ObservedFigures {
     let (get, put) = (nodes::figures(site, observations, true), nodes::figures(site, observations, false));
     let mut totals: Vec<(bool, f64, f64)> = Vec::new();
     for figure in &observations.figures {
@@ -88,12 +89,12 @@ pub(super) fn evidence(site: &Site, observations: &Observations) -> Evidence {
         of_total.or_else(of_nodes)?.in_flight.map(|in_flight| in_flight.saturating_mul(each))
     };
     let unknown = [true, false].map(|reads| likelihood::unknown_cause(site.engine.product, reads));
-    Evidence { totals, get, put, in_flight: [flight(true), flight(false)], unknown }
+    ObservedFigures { totals, get, put, in_flight: [flight(true), flight(false)], unknown }
 }
 
-impl Evidence {
+impl ObservedFigures {
     /// Figures of nodes for reads or writes.
-    pub(super) fn nodes(&self, reads: bool) -> &NodeFigures {
+    pub(super) fn nodes(&self, reads: bool) -> &OperationFigures {
         if reads { &self.get } else { &self.put }
     }
 
@@ -123,7 +124,7 @@ impl Evidence {
             observed / described.of(reads).map_or(observed, |ceiling| ceiling.even_bytes_per_s * ceiling.reach)
         };
         let ratios: Vec<f64> = self.totals.iter().map(ratio).collect();
-        let nodes = [&self.get, &self.put].map(NodeFigures::ln_anything);
+        let nodes = [&self.get, &self.put].map(OperationFigures::ln_anything);
         let each: f64 = ratios.iter().map(|ratio| likelihood::ln_anywhere(*ratio)).sum();
         likelihood::ln_of_one_cause(&ratios, each) + nodes.iter().sum::<f64>()
     }
@@ -135,7 +136,7 @@ impl Evidence {
 }
 
 /// Marks a hypothesis.
-pub(super) fn score(evidence: &Evidence, world: &World, forecast: &Forecast) -> Score {
+pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> Score {
     let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
@@ -191,7 +192,7 @@ fn sigma(ceiling: &OperationCeiling, own: f64) -> f64 {
 }
 
 /// The nodes that a world names.
-pub(super) fn nodes_of(world: &World) -> &[String] {
+pub(super) fn nodes_of(world: &HypotheticalSite) -> &[String] {
     world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
@@ -211,7 +212,7 @@ fn racks_of(site: &Site) -> f64 {
 }
 
 /// Whether nodes give more than the ports of any of them carry of it.
-fn is_above_ports(figures: &NodeFigures, world: &World, reads: bool) -> bool {
+fn is_above_ports(figures: &OperationFigures, world: &HypotheticalSite, reads: bool) -> bool {
     let Some((.., sigma)) = figures.nodes.first() else { return false };
     let (site, object_bytes) = (&world.site, work(&world.site, reads).object_bytes);
     let links = [Some(&site.planes.public), site.planes.private.as_ref()];
@@ -228,7 +229,7 @@ fn is_above_ports(figures: &NodeFigures, world: &World, reads: bool) -> bool {
 }
 
 /// Whether a node would be slow that no figure shows, though those of all nodes are there.
-fn hides(evidence: &Evidence, world: &World, forecast: &Forecast) -> bool {
+fn hides(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> bool {
     let is_unnamed = world.odd.as_ref().is_some_and(|odd| odd.nodes.is_empty() && odd.is_seen_there);
     let would_show = |reads: bool| {
         let figures = &evidence.nodes(reads).nodes;
@@ -240,7 +241,12 @@ fn hides(evidence: &Evidence, world: &World, forecast: &Forecast) -> bool {
 }
 
 /// What is predicted of the odd nodes, where figures can tell of them.
-fn of_odd<'a>(world: &'a World, forecast: &Forecast, figures: &NodeFigures, reads: bool) -> Vec<OfOdd<'a>> {
+fn of_odd<'a>(
+    world: &'a HypotheticalSite,
+    forecast: &Forecast,
+    figures: &OperationFigures,
+    reads: bool,
+) -> Vec<OfOdd<'a>> {
     let Some(ceiling) = forecast.of(reads) else { return Vec::new() };
     let nodes = nodes_of(world);
     let (ratio, own_bytes_per_s) = (ceiling.odd_share, ceiling.odd_bytes_per_s);
@@ -253,8 +259,8 @@ fn of_odd<'a>(world: &'a World, forecast: &Forecast, figures: &NodeFigures, read
 /// Between what the total's ceiling lies. Figures of the odd nodes say how far these hold the others back; a slow node
 /// that can hide in the error of figures, or among them, leaves it open.
 fn range(
-    evidence: &Evidence,
-    world: &World,
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
     ceiling: &OperationCeiling,
     reads: bool,
     sigma: f64,
@@ -271,7 +277,13 @@ fn range(
 const SHARE_SIGMAS: f64 = 2.0;
 
 /// The highest ceiling that the total can have.
-fn most(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> f64 {
+fn most(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+    sigma: f64,
+) -> f64 {
     let named = !nodes_of(world).is_empty();
     let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
     let open = (named || hidden) && !evidence.nodes(reads).nodes.is_empty();
@@ -279,7 +291,12 @@ fn most(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: b
 }
 
 /// What a hypothesis gives of a total: what was measured, where that is explained, else what is nearest to it.
-pub(super) fn nearest(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool) -> f64 {
+pub(super) fn nearest(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+) -> f64 {
     let Some(&(_, observed, sigma)) = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads) else {
         return ceiling.even_bytes_per_s;
     };
@@ -340,12 +357,12 @@ impl Said {
 /// What a hypothesis says of each observation, in their order; then of totals that are the sums of figures of nodes.
 pub(super) fn residuals(
     observations: &Observations,
-    evidence: &Evidence,
-    world: &World,
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
     forecast: &Forecast,
 ) -> Vec<Residual> {
     let of_nodes = evidence.get.nodes.len() + evidence.put.nodes.len();
-    let levels = [true, false].map(|reads| Level::of(evidence, world, forecast, reads));
+    let levels = [true, false].map(|reads| NodeCeilings::of(evidence, world, forecast, reads));
     let of_figure = |figure: &Observed| {
         let sigma = figure.error_share.unwrap_or(observations.error_share);
         let reads = matches!(figure.what, Quantity::Get | Quantity::NodeGet { .. });
@@ -383,7 +400,13 @@ fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
     }
 }
 
-fn of_total(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, reads: bool, sigma: f64) -> Said {
+fn of_total(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+    sigma: f64,
+) -> Said {
     let (low, high) =
         range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
     let predicted = (low * ceiling.reach, high * ceiling.reach);
@@ -393,7 +416,7 @@ fn of_total(evidence: &Evidence, world: &World, ceiling: &OperationCeiling, read
 
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
 /// allow.
-pub(super) struct Level<'a> {
+pub(super) struct NodeCeilings<'a> {
     site: &'a Site,
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
@@ -406,9 +429,14 @@ pub(super) struct Level<'a> {
     alone: bool,
 }
 
-impl Level<'_> {
+impl NodeCeilings<'_> {
     /// Nothing where a total is known, or nothing of single nodes.
-    pub(super) fn of<'a>(evidence: &Evidence, world: &'a World, forecast: &Forecast, reads: bool) -> Option<Level<'a>> {
+    pub(super) fn of<'a>(
+        evidence: &ObservedFigures,
+        world: &'a HypotheticalSite,
+        forecast: &Forecast,
+        reads: bool,
+    ) -> Option<NodeCeilings<'a>> {
         let ceiling = forecast.of(reads)?;
         let is_known = evidence.totals.iter().any(|(of_reads, ..)| *of_reads == reads);
         let figures = evidence.nodes(reads);
@@ -420,7 +448,7 @@ impl Level<'_> {
             true => limits_alone(world, place, reads).first().copied(),
             false => all.iter().find(|limit| limit.group.is_none_or(|group| group == place)).copied(),
         };
-        Some(Level {
+        Some(NodeCeilings {
             site,
             figures: evidence.get.nodes.len() + evidence.put.nodes.len(),
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
@@ -447,7 +475,7 @@ impl Level<'_> {
 
 /// A node's figure against the median of its kind; the odd node's between its own ceiling's ratio to the others' and
 /// what that ceiling allows. Other nodes than the odd one have no ceiling in the median of them.
-fn of_node(figures: &NodeFigures, odd: &[OfOdd], node: &str, observed: f64, error: (f64, usize)) -> Said {
+fn of_node(figures: &OperationFigures, odd: &[OfOdd], node: &str, observed: f64, error: (f64, usize)) -> Said {
     let of = figures.nodes.iter().find(|(name, ..)| name == node);
     let (sigma, count) = error;
     // Where nodes lie apart by more than the error, that is their error.

@@ -4,8 +4,8 @@ use linerate_record::explanation::Separator;
 use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::forecast::{OperationQuery, World, forecast};
-use super::readings::{Expected, Moment, READINGS};
+use super::forecast::{HypotheticalSite, OperationQuery, forecast};
+use super::readings::{ExpectedReading, Moment, READINGS};
 
 /// How many hypotheses it is to tell apart.
 const LEADING: usize = 12;
@@ -26,7 +26,7 @@ pub(super) struct Leader<'a> {
     /// Its weight.
     pub(super) weight: f64,
     /// The site under it.
-    pub(super) world: &'a World,
+    pub(super) world: &'a HypotheticalSite,
 }
 
 /// The best reading, or the measurement of the operation that nobody observed; nothing where one hypothesis leads
@@ -42,7 +42,7 @@ pub(super) fn separator(
         return None;
     }
     let mut best: Option<(f64, Separator)> = None;
-    let mut offer = |reading: &str, how: String, expected: Vec<Option<Expected>>| {
+    let mut offer = |reading: &str, how: String, expected: Vec<Option<ExpectedReading>>| {
         let power = power(leaders, &expected);
         if power > best.as_ref().map_or(NOTHING, |(least, _)| least * 1.001) {
             let reported =
@@ -67,18 +67,18 @@ pub(super) fn separator(
     best.map(|(_, separator)| separator)
 }
 
-fn of_other_operation(world: &World, reads: bool) -> Option<Expected> {
+fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedReading> {
     let forecast = if reads {
         forecast(world, OperationQuery::Ceiling, OperationQuery::No)
     } else {
         forecast(world, OperationQuery::No, OperationQuery::Ceiling)
     };
     let limit = forecast.of(reads)?.even_bytes_per_s;
-    Some(Expected { figures: vec![limit], words: format!("up to {}", bytes_per_s_iec(limit)) })
+    Some(ExpectedReading { figures: vec![limit], words: format!("up to {}", bytes_per_s_iec(limit)) })
 }
 
 /// The chance that two hypotheses drawn by their weights are told apart.
-fn power(leaders: &[Leader], expected: &[Option<Expected>]) -> f64 {
+fn power(leaders: &[Leader], expected: &[Option<ExpectedReading>]) -> f64 {
     let sum: f64 = leaders.iter().map(|leader| leader.weight).sum();
     let mut power = 0.0;
     for i in 0..leaders.len() {
@@ -92,7 +92,7 @@ fn power(leaders: &[Leader], expected: &[Option<Expected>]) -> f64 {
 }
 
 /// From 0, the same, to 1, told apart by three errors or by other words.
-fn difference(a: &Expected, b: &Expected) -> f64 {
+fn difference(a: &ExpectedReading, b: &ExpectedReading) -> f64 {
     if a.figures.is_empty() || b.figures.is_empty() {
         return f64::from(u8::from(a.words != b.words));
     }

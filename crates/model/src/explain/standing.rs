@@ -9,12 +9,12 @@ use super::deviation::Variant;
 use super::forecast::{Forecast, all_limits, forecast};
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
-use super::score::{self, Evidence, Level};
+use super::score::{self, NodeCeilings, ObservedFigures};
 use super::words;
 use crate::ceilings::ResourceLimit;
 
 /// All figures of the whole site, and those of single nodes of what nothing says for the whole.
-pub(super) fn standings(evidence: &Evidence, search: &Search, variants: &[Variant]) -> Vec<FigureStanding> {
+pub(super) fn standings(evidence: &ObservedFigures, search: &Search, variants: &[Variant]) -> Vec<FigureStanding> {
     let of = |&(reads, observed, sigma): &(bool, f64, f64)| {
         let (world, forecast) = &search.described;
         let limits = all_limits(world, reads);
@@ -38,9 +38,9 @@ pub(super) fn standings(evidence: &Evidence, search: &Search, variants: &[Varian
 }
 
 /// Each node's figure against what one node can give.
-fn of_nodes(evidence: &Evidence, search: &Search, reads: bool) -> Vec<FigureStanding> {
+fn of_nodes(evidence: &ObservedFigures, search: &Search, reads: bool) -> Vec<FigureStanding> {
     let (world, forecast) = &search.described;
-    let Some(level) = Level::of(evidence, world, forecast, reads) else { return Vec::new() };
+    let Some(level) = NodeCeilings::of(evidence, world, forecast, reads) else { return Vec::new() };
     let figures = evidence.nodes(reads);
     let count = evidence.get.nodes.len() + evidence.put.nodes.len();
     let of = |(node, observed, sigma): (&str, f64, f64)| {
@@ -129,7 +129,7 @@ fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<(Most, Str
 
 /// Clients on the storage nodes as what may have been left out of the description: where a figure is above its ceiling,
 /// clients are described elsewhere or not at all, and every figure would be possible so.
-pub(super) fn of_clients_on_nodes(evidence: &Evidence, search: &Search) -> Option<String> {
+pub(super) fn of_clients_on_nodes(evidence: &ObservedFigures, search: &Search) -> Option<String> {
     let (world, described) = &search.described;
     let is_above = |forecast: &Forecast, &(reads, observed, sigma): &(bool, f64, f64)| {
         forecast.of(reads).is_none_or(|of| above_sigmas(observed / of.even_bytes_per_s, sigma, 1).is_some())

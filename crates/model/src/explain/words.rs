@@ -3,7 +3,7 @@
 use linerate_record::plan::Resource;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::forecast::{Forecast, OperationCeiling, World};
+use super::forecast::{Forecast, HypotheticalSite, OperationCeiling};
 use super::nodes::joined;
 
 /// So many nodes are named in a sentence.
@@ -32,7 +32,7 @@ pub(super) fn resource(resource: Resource) -> &'static str {
 }
 
 /// What binds, and where that is not everywhere.
-pub(super) fn binds(world: &World, ceiling: &OperationCeiling) -> String {
+pub(super) fn binds(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
     let what = resource(ceiling.binds);
     match (&world.odd, ceiling.group) {
         (Some(odd), Some(group)) if odd.group == group => {
@@ -48,7 +48,7 @@ pub(super) fn binds(world: &World, ceiling: &OperationCeiling) -> String {
 /// What the model gives for the site as described, where it differs from the hypothesis: from what this says of reads
 /// (`true`) and of writes, nearest to what was measured. Nodes that stay slow would go on holding the others back.
 pub(super) fn gives(
-    described: (&World, &Forecast),
+    described: (&HypotheticalSite, &Forecast),
     forecast: &Forecast,
     left_slow: &[String],
     nearest: impl Fn(bool, &OperationCeiling) -> f64,

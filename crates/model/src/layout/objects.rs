@@ -74,7 +74,7 @@ pub(crate) fn stored_bytes(engine: &Engine, geometry: &Geometry, object_bytes: u
 
 /// One shard or copy of an object on its drive, with metadata.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredShard {
     /// What it takes.
     pub(crate) bytes: f64,
     /// Accesses for reading it by itself, one after the other.
@@ -84,7 +84,7 @@ pub(crate) struct Kept {
 }
 
 /// What each drive keeps of an object.
-pub(crate) fn kept(engine: &Engine, geometry: &Geometry, object_bytes: u64) -> Kept {
+pub(crate) fn kept(engine: &Engine, geometry: &Geometry, object_bytes: u64) -> StoredShard {
     let inline = object_bytes <= inline_object_bytes(engine, geometry);
     let shard = match engine.product {
         Product::Minio | Product::Rustfs => set_shard(geometry, object_bytes, inline),
@@ -96,7 +96,7 @@ pub(crate) fn kept(engine: &Engine, geometry: &Geometry, object_bytes: u64) -> K
         Product::Garage if inline => object_bytes as f64,
         Product::CephRgw | Product::Garage => shard.drive_bytes,
     };
-    Kept { bytes, reads: shard.files + shard.metadata_reads, writes: shard.files + shard.metadata_writes }
+    StoredShard { bytes, reads: shard.files + shard.metadata_reads, writes: shard.files + shard.metadata_writes }
 }
 
 /// What one GET (`reads`) or PUT costs, per byte of the object. `object_bytes` and `geometry.data` are not 0.

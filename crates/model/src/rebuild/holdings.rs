@@ -12,7 +12,7 @@ pub(super) const FULLEST: f64 = 0.9;
 
 /// What one node of a kind has to do, as a share of all that is restored.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Share {
+pub(super) struct RebuildShare {
     /// Of what is read.
     pub(super) read: f64,
     /// Of what is written.
@@ -27,7 +27,7 @@ pub(super) struct Loss {
     /// The drives of its node.
     pub(super) drives: u32,
     /// A node of each of the pool's groups, where those that are left take all.
-    pub(super) shares: Vec<Share>,
+    pub(super) shares: Vec<RebuildShare>,
     /// How full the fullest of them is then, from 0 to 1 and above: more than 1 does not fit.
     pub(super) fullest: f64,
     /// How full drives are that are left in the node of a lost one, where they alone take it; infinite without such.
@@ -63,7 +63,8 @@ pub(super) fn loss(site: &Site, pool: &Pool, place: usize, lost: FailedPart, sto
     let sum = |of: &dyn Fn(usize) -> f64| (0..left.len()).map(|i| left[i].count * of(i)).sum::<f64>();
     let (read, written) = (sum(&|i| had[i]), sum(&|i| (after[i] - had[i]).max(0.0)));
     let part = |of: f64, all: f64| if all > 0.0 { of / all } else { 0.0 };
-    let share = |i: usize| Share { read: part(had[i], read), written: part((after[i] - had[i]).max(0.0), written) };
+    let share =
+        |i: usize| RebuildShare { read: part(had[i], read), written: part((after[i] - had[i]).max(0.0), written) };
     let full = |i: usize| if left[i].count > 0.0 { part(after[i], left[i].bytes) } else { 0.0 };
     Loss {
         bytes,

@@ -3,7 +3,7 @@
 use linerate_record::plan::FailedPart;
 use linerate_record::site::Product;
 
-use super::holdings::{FULLEST, Loss, Share};
+use super::holdings::{FULLEST, Loss, RebuildShare};
 use crate::layout::Pool;
 
 /// Bytes per byte restored, of one node. On drives: of one drive.
@@ -98,11 +98,11 @@ fn recovered(pool: &Pool, lost: FailedPart, placed: &Placed) -> Option<Way> {
     if pool.geometry.parity == 0 || others == 0 {
         return None;
     }
-    let of_all = |source: &dyn Fn(Share, f64) -> Node| -> Vec<Node> {
+    let of_all = |source: &dyn Fn(RebuildShare, f64) -> Node| -> Vec<Node> {
         loss.shares.iter().zip(&placed.busiest).map(|(share, busiest)| source(*share, *busiest)).collect()
     };
     let spread = |why: String| {
-        let source = |share: Share, busiest: f64| Node {
+        let source = |share: RebuildShare, busiest: f64| Node {
             ingress: (k - 1.0) * share.read + share.written,
             egress: k * share.read,
             drive_read: k * share.read * busiest,
@@ -112,7 +112,7 @@ fn recovered(pool: &Pool, lost: FailedPart, placed: &Placed) -> Option<Way> {
         Way { reads: k, sources: of_all(&source), target: Node::default(), why }
     };
     let onto_node = |written: u32, why: String| {
-        let source = |share: Share, busiest: f64| Node {
+        let source = |share: RebuildShare, busiest: f64| Node {
             ingress: (k - 1.0) * share.read,
             egress: k * share.read,
             drive_read: k * share.read * busiest,

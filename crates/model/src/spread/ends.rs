@@ -88,7 +88,7 @@ pub(crate) fn of_spines(site: &Site) -> Placement {
 }
 
 /// Members that no traffic of a link reaches, whatever its flows are.
-pub(crate) struct Reach {
+pub(crate) struct MemberReach {
     /// Members that are reached at the most.
     pub(crate) members: u32,
     /// Members.
@@ -100,19 +100,19 @@ pub(crate) struct Reach {
 }
 
 /// How many members of a link of a group traffic reaches at the most. A NIC's ports have no choice to make.
-pub(crate) fn reach(site: &Site, group: &NodeGroup, public: bool, direction: Direction) -> Reach {
+pub(crate) fn reach(site: &Site, group: &NodeGroup, public: bool, direction: Direction) -> MemberReach {
     let link = &plane(site, public).link;
     let Some(bond) = group.bonds.iter().find(|bond| bond.name == *link) else {
         let ports = ports(group, link);
-        return Reach { members: ports, of: ports, is_fixed: ports == 1, why: String::new() };
+        return MemberReach { members: ports, of: ports, is_fixed: ports == 1, why: String::new() };
     };
     let of = ports(group, link);
     if of < 2 {
-        return Reach { members: of, of, is_fixed: of == 1, why: String::new() };
+        return MemberReach { members: of, of, is_fixed: of == 1, why: String::new() };
     }
     let placement = of_bond(site, group, bond, public, direction);
     let members = placement.choosing.reach(of);
     let two = Peers { count: 2, ..peers_of(site, public) };
     let is_fixed = members == 1 && of_peers(site, group, bond, (public, direction), two).choosing.reach(of) == 1;
-    Reach { members, of, is_fixed, why: if members < of { placement.why } else { String::new() } }
+    MemberReach { members, of, is_fixed, why: if members < of { placement.why } else { String::new() } }
 }

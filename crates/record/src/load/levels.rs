@@ -37,7 +37,8 @@ pub enum Levels {
         slo: Option<Slo>,
     },
     /// An open loop at the rates that the search for the highest one asks for at which bounds hold.
-    HighestRate {
+    #[serde(rename = "highest-rate")]
+    RateSearch {
         /// Most requests in flight.
         concurrency: u32,
         /// How requests are spaced.
@@ -65,7 +66,7 @@ impl Levels {
         match self {
             Levels::Given(all) => all.last().copied().unwrap_or(1),
             Levels::Searched { highest } => *highest,
-            Levels::Rates { concurrency, .. } | Levels::HighestRate { concurrency, .. } => *concurrency,
+            Levels::Rates { concurrency, .. } | Levels::RateSearch { concurrency, .. } => *concurrency,
         }
     }
 
@@ -80,7 +81,7 @@ impl Levels {
                 let at = |&rate| Level { concurrency: *concurrency, rate_per_s: Some(rate) };
                 Some(per_s.iter().map(at).collect())
             }
-            Levels::Searched { .. } | Levels::HighestRate { .. } => None,
+            Levels::Searched { .. } | Levels::RateSearch { .. } => None,
         }
     }
 
@@ -89,7 +90,7 @@ impl Levels {
     pub const fn spacing(&self) -> Option<Spacing> {
         match self {
             Levels::Given(_) | Levels::Searched { .. } => None,
-            Levels::Rates { spacing, .. } | Levels::HighestRate { spacing, .. } => Some(*spacing),
+            Levels::Rates { spacing, .. } | Levels::RateSearch { spacing, .. } => Some(*spacing),
         }
     }
 
@@ -105,7 +106,7 @@ impl Levels {
         match self {
             Levels::Given(_) | Levels::Searched { .. } => None,
             Levels::Rates { slo, .. } => slo.as_ref(),
-            Levels::HighestRate { slo, .. } => Some(slo),
+            Levels::RateSearch { slo, .. } => Some(slo),
         }
     }
 
@@ -120,7 +121,7 @@ impl Levels {
             Levels::Rates { concurrency, per_s, .. } => {
                 is_concurrency(concurrency) && !per_s.is_empty() && per_s.iter().all(is_rate) && per_s.is_sorted()
             }
-            Levels::HighestRate { concurrency, highest_per_s, .. } => {
+            Levels::RateSearch { concurrency, highest_per_s, .. } => {
                 is_concurrency(concurrency) && is_rate(highest_per_s)
             }
         };
@@ -186,6 +187,15 @@ pub fn parse_rates(text: &str) -> Result<Vec<f64>, InvalidLoad> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_search_has_its_word_of_run_folders() {
+        let (spacing, slo) = (Spacing::Constant, "p99=50ms".parse().unwrap());
+        let levels = Levels::RateSearch { concurrency: 1024, spacing, highest_per_s: 100.0, slo };
+        let written = serde_json::to_value(&levels).unwrap();
+        assert_eq!(written["highest-rate"]["highest_per_s"], 100.0, "{written}");
+        assert_eq!(serde_json::from_value::<Levels>(written).unwrap(), levels);
+    }
 
     #[test]
     fn concurrency_reads_as_number_list_or_doubling() {

@@ -24,12 +24,12 @@ const BUCKETS_MAX: usize = 1024;
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes {
     text: String,
-    law: Law,
+    law: SizeDistribution,
 }
 
 /// What sizes are drawn by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Law {
+pub enum SizeDistribution {
     /// All alike.
     Fixed(u64),
     /// Evenly between two, both included.
@@ -111,7 +111,7 @@ fn weighted(text: &str, parts: &[&str]) -> Result<Sizes, SizesError> {
     if buckets.is_empty() || buckets.len() > BUCKETS_MAX {
         return Err(fail());
     }
-    Ok(Sizes { text: parts.join(","), law: Law::Weighted(buckets) })
+    Ok(Sizes { text: parts.join(","), law: SizeDistribution::Weighted(buckets) })
 }
 
 fn checked(bytes: Bytes) -> Result<u64, SizesError> {
@@ -119,13 +119,13 @@ fn checked(bytes: Bytes) -> Result<u64, SizesError> {
 }
 
 /// Reads `MEDIAN/SIGMA`.
-fn log_normal(law: &str) -> Option<Law> {
+fn log_normal(law: &str) -> Option<SizeDistribution> {
     let (median, sigma) = law.split_once('/')?;
     let median = median.parse::<Bytes>().ok()?.0;
     let sigma: f64 = sigma.trim().parse().ok()?;
     let sigma_e6 = (sigma * 1e6).round() as u32;
     let possible = (1..=PUT_BYTES_MAX).contains(&median) && sigma_e6 > 0 && sigma <= SIGMA_MAX;
-    possible.then_some(Law::LogNormal { median, sigma_e6 })
+    possible.then_some(SizeDistribution::LogNormal { median, sigma_e6 })
 }
 
 /// The size that lies so many standard deviations above the median.
@@ -145,14 +145,14 @@ impl FromStr for Sizes {
         }
         let Some(range) = text.strip_prefix("random:") else {
             let bytes = checked(text.parse::<Bytes>()?)?;
-            return Ok(Sizes { text: text.to_owned(), law: Law::Fixed(bytes) });
+            return Ok(Sizes { text: text.to_owned(), law: SizeDistribution::Fixed(bytes) });
         };
         let (min, max) = range.split_once('-').ok_or_else(|| SizesError::Range(text.to_owned()))?;
         let (min, max) = (checked(min.parse::<Bytes>()?)?, checked(max.parse::<Bytes>()?)?);
         if min >= max {
             return Err(SizesError::Range(text.to_owned()));
         }
-        Ok(Sizes { text: text.to_owned(), law: Law::Uniform { min, max } })
+        Ok(Sizes { text: text.to_owned(), law: SizeDistribution::Uniform { min, max } })
     }
 }
 
@@ -181,7 +181,7 @@ impl From<Sizes> for String {
 impl Sizes {
     /// What they are drawn by.
     #[must_use]
-    pub const fn law(&self) -> &Law {
+    pub const fn law(&self) -> &SizeDistribution {
         &self.law
     }
 
@@ -189,10 +189,10 @@ impl Sizes {
     #[must_use]
     pub fn max(&self) -> u64 {
         match &self.law {
-            Law::Fixed(size) => *size,
-            Law::Uniform { max, .. } => *max,
-            Law::LogNormal { .. } => PUT_BYTES_MAX,
-            Law::Weighted(buckets) => buckets.iter().map(|b| b.0).max().unwrap_or(0),
+            SizeDistribution::Fixed(size) => *size,
+            SizeDistribution::Uniform { max, .. } => *max,
+            SizeDistribution::LogNormal { .. } => PUT_BYTES_MAX,
+            SizeDistribution::Weighted(buckets) => buckets.iter().map(|b| b.0).max().unwrap_or(0),
         }
     }
 
@@ -200,7 +200,7 @@ impl Sizes {
     #[must_use]
     pub fn usual_max(&self) -> u64 {
         match &self.law {
-            Law::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, 3.09),
+            SizeDistribution::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, 3.09),
             _ => self.max(),
         }
     }
@@ -209,10 +209,10 @@ impl Sizes {
     #[must_use]
     pub fn mean(&self) -> f64 {
         match &self.law {
-            Law::Fixed(size) => *size as f64,
-            Law::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
+            SizeDistribution::Fixed(size) => *size as f64,
+            SizeDistribution::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
             // The density times the size, added up over slices: a closed form would leave out that sizes are cut.
-            Law::LogNormal { median, sigma_e6 } => {
+            SizeDistribution::LogNormal { median, sigma_e6 } => {
                 let slices = (-800..=800).map(|i| f64::from(i) / 100.0);
                 let weighed = slices.map(|z| {
                     let weight = (-z * z / 2.0).exp();
@@ -221,7 +221,7 @@ impl Sizes {
                 let (weights, sum) = weighed.fold((0.0, 0.0), |(w, s), (weight, part)| (w + weight, s + part));
                 sum / weights
             }
-            Law::Weighted(buckets) => {
+            SizeDistribution::Weighted(buckets) => {
                 let mut before = 0;
                 let weigh = |&(size, sum): &(u64, u64)| {
                     let weight = sum - std::mem::replace(&mut before, sum);
@@ -236,9 +236,9 @@ impl Sizes {
     #[must_use]
     pub fn each(&self) -> Vec<u64> {
         match &self.law {
-            Law::Fixed(size) => vec![*size],
-            Law::Uniform { .. } | Law::LogNormal { .. } => Vec::new(),
-            Law::Weighted(buckets) => buckets.iter().map(|b| b.0).collect(),
+            SizeDistribution::Fixed(size) => vec![*size],
+            SizeDistribution::Uniform { .. } | SizeDistribution::LogNormal { .. } => Vec::new(),
+            SizeDistribution::Weighted(buckets) => buckets.iter().map(|b| b.0).collect(),
         }
     }
 }

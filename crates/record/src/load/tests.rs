@@ -47,7 +47,7 @@ fn all_levels() -> impl Strategy<Value = Levels> {
         (1..9u32, one_of::<Spacing>(), prop::collection::vec(0.001..1e7, 1..4), option::of(slo()))
             .prop_map(|(concurrency, spacing, per_s, slo)| Levels::Rates { concurrency, spacing, per_s, slo }),
         (1..9u32, one_of::<Spacing>(), 0.001..1e7, slo()).prop_map(|(concurrency, spacing, highest_per_s, slo)| {
-            Levels::HighestRate { concurrency, spacing, highest_per_s, slo }
+            Levels::RateSearch { concurrency, spacing, highest_per_s, slo }
         }),
     ]
 }

@@ -6,7 +6,7 @@ use linerate_record::audit::{Audit, AuditFinding};
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, FindingRow, Row, Section, exact, named};
+use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
 use crate::words::{self, audit as reported};
 
 /// The page: findings, what never reaches an engine, every difference, what could not be read, what was assumed.
@@ -40,7 +40,7 @@ fn unreached(audit: &Audit) -> String {
     }
     let row = |row: reported::Alike<'_, linerate_record::audit::Unreached>| {
         let one = row.first;
-        Row::default()
+        HtmlRow::default()
             .name(&one.knob)
             .words(&reported::value(&one.host))
             .words(&reported::value(&one.engine_value))
@@ -73,7 +73,7 @@ fn differences(audit: &Audit) -> String {
     }
     let row = |(at, one): (usize, &linerate_record::audit::Difference)| {
         let weight = exact(&format!("differences.{at}.weight"), one.weight);
-        let mut html = Row::default()
+        let mut html = HtmlRow::default()
             .name(&reported::place(one, &reported::pids(one)))
             .words(&reported::value(&one.present))
             .words(&reported::value(&one.wanted))
@@ -104,7 +104,7 @@ fn unreadable(audit: &Audit) -> String {
         return String::new();
     }
     let row = |part: &linerate_record::audit::UnreadPart| {
-        Row::default().name(&part.why).sentence(&part.what.join(", ")).whole()
+        HtmlRow::default().name(&part.why).sentence(&part.what.join(", ")).whole()
     };
     table("Readings that are missing", &["Reason", "<What"], &audit.unreadable.iter().map(row).collect::<String>())
 }
@@ -113,7 +113,7 @@ fn assumed(audit: &Audit) -> String {
     if audit.assumed.is_empty() {
         return String::new();
     }
-    let row = |(path, reason): (&String, &String)| Row::default().name(path).sentence(reason).whole();
+    let row = |(path, reason): (&String, &String)| HtmlRow::default().name(path).sentence(reason).whole();
     let rows: String = audit.assumed.iter().map(row).collect();
     table("Values of the site that were filled in", &["Value", "<Reason"], &rows)
 }

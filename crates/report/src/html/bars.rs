@@ -23,7 +23,7 @@ pub(super) struct Bar {
 }
 
 /// A line across all bars: what is wanted, or what was measured.
-pub(super) struct Line {
+pub(super) struct ReferenceLine {
     /// `goal`, `measured`: also the class by which it is coloured.
     pub(super) name: &'static str,
     pub(super) bytes_per_s: f64,
@@ -31,7 +31,7 @@ pub(super) struct Line {
 }
 
 /// The picture; nothing where nothing limits. Bars are sorted, the lowest first.
-pub(super) fn picture(title: &str, bars: &[Bar], lines: &[Line]) -> String {
+pub(super) fn picture(title: &str, bars: &[Bar], lines: &[ReferenceLine]) -> String {
     let Some(lowest) = bars.first() else { return String::new() };
     let matters = lines.iter().map(|line| line.bytes_per_s).fold(lowest.limit_bytes_per_s, f64::max);
     let shown = &bars[..bars.len().min(BARS_MAX)];
@@ -88,8 +88,8 @@ mod tests {
         Bar { name: name.to_owned(), limit_bytes_per_s, field: format!("ceilings.{name}") }
     }
 
-    fn line(name: &'static str, bytes_per_s: f64) -> Line {
-        Line { name, bytes_per_s, field: name.to_owned() }
+    fn line(name: &'static str, bytes_per_s: f64) -> ReferenceLine {
+        ReferenceLine { name, bytes_per_s, field: name.to_owned() }
     }
 
     #[test]

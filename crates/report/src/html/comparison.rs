@@ -5,7 +5,7 @@ use linerate_record::units::count;
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, Row, Section, named};
+use super::sheet::{self, HtmlRow, Section, named};
 use crate::words;
 use crate::words::comparison::{interval, metric_word, noted, value, verdict};
 
@@ -23,7 +23,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     let setup: String = comparison
         .setup
         .iter()
-        .map(|one| Row::default().name(&one.field).words(&one.a.join(" | ")).words(&one.b.join(" | ")).whole())
+        .map(|one| HtmlRow::default().name(&one.field).words(&one.a.join(" | ")).words(&one.b.join(" | ")).whole())
         .collect();
     let setup =
         if setup.is_empty() { setup } else { table("Fields that are not the same", &["Field", "<A", "<B"], &setup) };
@@ -59,7 +59,7 @@ fn series(series: &SeriesComparison) -> String {
             let most = most(contrast.metric);
             let side = |side| value(side, contrast.metric, series.measure);
             rows.push_str(
-                &Row::default()
+                &HtmlRow::default()
                     .name(&at)
                     .words(metric_word(contrast.metric))
                     .bar(contrast.a.value / most, &side(&contrast.a))

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::EXPERIMENT_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, Row, Section, exact};
+use super::sheet::{self, HtmlRow, Section, exact};
 use crate::words::experiment as reported;
 use crate::words::{self, ABSENT, change};
 
@@ -124,11 +124,11 @@ fn effects(report: &ExperimentReport) -> String {
 
 fn effect_row(i: usize, effect: &Effect) -> String {
     let path = |field: &str| format!("report.effects.{i}.{field}");
-    let cell = |row: Row, field: &str, value: Option<f64>, text: &dyn Fn(f64) -> String| match value {
+    let cell = |row: HtmlRow, field: &str, value: Option<f64>, text: &dyn Fn(f64) -> String| match value {
         Some(value) => row.figure(&path(field), value, &text(value)),
         None => row.number(ABSENT),
     };
-    let mut row = Row::default().name(&effect.arm);
+    let mut row = HtmlRow::default().name(&effect.arm);
     for (field, value) in [("share", effect.share), ("low_share", effect.low_share), ("high_share", effect.high_share)]
     {
         row = cell(row, field, value, &change);
@@ -202,7 +202,7 @@ fn secondary(report: &ExperimentReport) -> String {
         let path = |field: &str| format!("report.secondary.{i}.{field}");
         let value = |value: f64| reported::figure_value(&one.figure, value);
         let opens = i == 0 || all[i - 1].arm != one.arm;
-        let row = Row::default()
+        let row = HtmlRow::default()
             .name(if opens { &one.arm } else { "" })
             .words(&reported::figure(&one.figure))
             .figure(&path("baseline"), one.baseline, &value(one.baseline))

@@ -8,9 +8,9 @@ use linerate_record::explanation::{
 use linerate_record::units::bytes_per_s_iec;
 
 use super::PLAN_SCRIPT;
-use super::bars::{self, Bar, Line};
+use super::bars::{self, Bar, ReferenceLine};
 use super::markup::{escaped, table};
-use super::sheet::{self, Row, Section, exact, named};
+use super::sheet::{self, HtmlRow, Section, exact, named};
 use crate::words::{self, explained, model};
 
 /// The page: ceilings as bars with what was measured across them, what fits, with what it predicts of each figure, what
@@ -109,10 +109,10 @@ fn described_bars(standings: &[FigureStanding]) -> String {
             field: path(&format!("ceilings.{k}.limit_bytes_per_s")),
         };
         let bars: Vec<Bar> = standing.ceilings.iter().enumerate().map(bar).collect();
-        let line = |name, bytes_per_s, field| Line { name, bytes_per_s, field: path(field) };
+        let line = |name, bytes_per_s, field| ReferenceLine { name, bytes_per_s, field: path(field) };
         let goal = standing.goal_bytes_per_s.map(|goal| line("goal", goal, "goal_bytes_per_s"));
         let measured = line("measured", standing.observed_bytes_per_s, "observed_bytes_per_s");
-        let lines: Vec<Line> = goal.into_iter().chain([measured]).collect();
+        let lines: Vec<ReferenceLine> = goal.into_iter().chain([measured]).collect();
         bars::picture(&model::quantity(&standing.what), &bars, &lines)
     };
     standings.iter().enumerate().map(of).collect()
@@ -123,7 +123,7 @@ fn described(standings: &[FigureStanding]) -> String {
     let rows = standings.iter().enumerate().map(|(i, standing)| {
         let path = |field: &str| format!("described.{i}.{field}");
         let (observed, ceiling) = (standing.observed_bytes_per_s, standing.ceiling_bytes_per_s);
-        Row::default()
+        HtmlRow::default()
             .name(&model::quantity(&standing.what))
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
             .figure(&path("ceiling_bytes_per_s"), ceiling, &bytes_per_s_iec(ceiling))
@@ -157,7 +157,7 @@ fn unexplained(residuals: &[Residual], survivors: &[Hypothesis]) -> String {
 fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String {
     let Some(separator) = separator else { return String::new() };
     let expectations = model::expectations(separator, survivors, |_| true);
-    let rows = expectations.iter().map(|(names, reported)| Row::default().name(names).sentence(reported).whole());
+    let rows = expectations.iter().map(|(names, reported)| HtmlRow::default().name(names).sentence(reported).whole());
     format!(
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
         escaped(&separator.reading),
@@ -170,7 +170,7 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
     let rows = hypothesis.residuals.iter().enumerate().map(|(k, residual)| {
         let path = |field: &str| format!("survivors.{i}.residuals.{k}.{field}");
         let (observed, predicted) = (residual.observed_bytes_per_s, residual.predicted_bytes_per_s);
-        Row::default()
+        HtmlRow::default()
             .name(&model::quantity(&residual.what))
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
             .figure(&path("predicted_bytes_per_s"), predicted, &explained::predicted(residual))
@@ -186,7 +186,7 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
 /// All of them in one table, the weightiest first.
 fn every(survivors: &[Hypothesis]) -> String {
     let rows = survivors.iter().enumerate().map(|(i, hypothesis)| {
-        Row::default()
+        HtmlRow::default()
             .name(&(i + 1).to_string())
             .figure(&format!("survivors.{i}.weight"), hypothesis.weight, &words::percent(hypothesis.weight))
             .sentence(&explained::row(hypothesis))

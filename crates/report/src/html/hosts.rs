@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_analysis::view::{HostFigures, Point, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-use super::markup::{Cells, Exact, escaped, table};
+use super::markup::{Exact, PointCells, escaped, table};
 use super::point_label;
 use crate::words;
 
@@ -66,7 +66,7 @@ fn host_table(label: &str, point: &Point, exact: Exact) -> String {
     let p99_largest = largest(|host| host.total_p99_ns as f64);
     let rows = point.hosts.iter().enumerate().map(|(i, host)| {
         let path = |field: &str| format!("hosts.{i}.{field}");
-        let mut cells = Cells::of(point.point, exact);
+        let mut cells = PointCells::of(point.point, exact);
         // Of a host that answered nothing, no latency is known.
         let latency = |ns: u64| if host.requests == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) };
         let (requests, bytes, p99) = (host.requests_per_s, host.bytes_per_s, host.total_p99_ns);

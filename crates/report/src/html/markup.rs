@@ -35,14 +35,14 @@ pub(super) enum Exact {
 }
 
 /// The figures of one point, as cells of a row.
-pub(super) struct Cells {
+pub(super) struct PointCells {
     point: u32,
     exact: Exact,
     opens_series: bool,
     html: String,
 }
 
-impl Cells {
+impl PointCells {
     pub(super) const fn of(point: u32, exact: Exact) -> Self {
         Self { point, exact, opens_series: false, html: String::new() }
     }
@@ -167,20 +167,20 @@ mod tests {
 
     #[test]
     fn a_cell_carries_its_exact_figure_unless_told_not_to() {
-        let mut carried = Cells::of(3, Exact::Carried);
+        let mut carried = PointCells::of(3, Exact::Carried);
         carried.figure("bytes_per_s.mean", 123.45, "123 B/s");
         assert_eq!(
             carried.into_row(),
             "<tr><td data-point=\"3\" data-field=\"bytes_per_s.mean\" data-value=\"123.45\">123 B/s\n"
         );
-        let mut left = Cells::of(3, Exact::Left);
+        let mut left = PointCells::of(3, Exact::Left);
         left.figure("bytes_per_s.mean", 123.45, "123 B/s");
         assert_eq!(left.into_row(), "<tr><td>123 B/s\n");
     }
 
     #[test]
     fn what_json_cannot_hold_is_not_claimed() {
-        let mut cells = Cells::of(0, Exact::Carried);
+        let mut cells = PointCells::of(0, Exact::Carried);
         cells.figure("x", f64::NAN, "NaN").figure_or_absent("y", None::<f64>, |_| "never".to_owned());
         assert_eq!(cells.into_row(), "<tr><td>NaN<td>–\n");
     }

@@ -8,9 +8,9 @@ use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns
 use serde_json::json;
 
 use super::PLAN_SCRIPT;
-use super::bars::{self, Bar, Line};
+use super::bars::{self, Bar, ReferenceLine};
 use super::markup::{self, escaped, table};
-use super::sheet::{self, ASSUMED, FindingRow, Row, Section, exact, named};
+use super::sheet::{self, ASSUMED, FindingRow, HtmlRow, Section, exact, named};
 use crate::words::{self, model};
 
 /// The page: a verdict per work, its ceilings as bars, findings, every ceiling with its formula, the curves over
@@ -146,7 +146,7 @@ fn bars(site: &Site, i: usize, work: &WorkPlan) -> String {
         limit_bytes_per_s: ceiling.limit_bytes_per_s,
         field: format!("works.{i}.ceilings.{k}.limit_bytes_per_s"),
     };
-    let goal = work.goal.map(|goal| Line {
+    let goal = work.goal.map(|goal| ReferenceLine {
         name: "goal",
         bytes_per_s: goal.bytes_per_s,
         field: format!("works.{i}.goal.bytes_per_s"),
@@ -170,7 +170,7 @@ fn ceilings(site: &Site, i: usize, work: &WorkPlan) -> String {
         let path = |field: &str| format!("works.{i}.ceilings.{k}.{field}");
         let limit = ceiling.limit_bytes_per_s;
         let (headroom, utilisation) = (ceiling.headroom_bytes_per_s, ceiling.utilisation_share);
-        Row::default()
+        HtmlRow::default()
             .name(&model::ceiling(ceiling, site))
             .marked(&path("limit_bytes_per_s"), limit, &bytes_per_s_iec(limit), model::rests_on_assumed(ceiling))
             .number(&bits_per_s(8.0 * limit))
@@ -226,7 +226,7 @@ fn curve(site: &Site, i: usize, work: &WorkPlan) -> Option<String> {
     let curve = work.curve.as_ref()?;
     let rows = curve.points.iter().enumerate().map(|(k, point)| {
         let path = |field: &str| format!("works.{i}.curve.points.{k}.{field}");
-        Row::default()
+        HtmlRow::default()
             .name_figure(&path("in_flight"), point.in_flight, &words::grouped(point.in_flight))
             .figure(&path("bytes_per_s"), point.bytes_per_s, &bytes_per_s_iec(point.bytes_per_s))
             .figure(&path("share"), point.share, &words::percent(point.share))
@@ -249,7 +249,7 @@ fn scaling(plan: &Plan) -> String {
         .map(|(point, bends)| {
             let k = scaling.points.iter().position(|p| p.nodes == point.nodes).unwrap_or(0);
             let path = |field: &str| format!("scaling.points.{k}.{field}");
-            let mut row = Row::default().name_figure(&path("nodes"), point.nodes, &point.nodes.to_string());
+            let mut row = HtmlRow::default().name_figure(&path("nodes"), point.nodes, &point.nodes.to_string());
             for i in 0..works.len() {
                 row = match point.limits_bytes_per_s.get(i) {
                     Some(limit) => {
@@ -319,7 +319,7 @@ fn choices(layout: &LayoutPlan) -> String {
         let path = |field: &str| format!("layout.alternatives.{k}.{field}");
         let drives = choice.set_drives.to_string();
         let drives = if choice.chosen { format!("{drives} (this site)") } else { drives };
-        Row::default()
+        HtmlRow::default()
             .name_figure(&path("set_drives"), choice.set_drives, &drives)
             .figure(&path("parity_shards"), choice.parity_shards, &choice.parity_shards.to_string())
             .figure(&path("usable_share"), choice.usable_share, &words::percent(choice.usable_share))
@@ -336,7 +336,7 @@ fn assumed(site: &Site) -> String {
     if site.assumed.is_empty() {
         return String::new();
     }
-    let row = |(path, reason): (&String, &String)| Row::default().name(path).sentence(reason).whole();
+    let row = |(path, reason): (&String, &String)| HtmlRow::default().name(path).sentence(reason).whole();
     table(
         "Values of the site that were filled in",
         &["Value", "<Reason"],

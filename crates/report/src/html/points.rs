@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use linerate_analysis::view::{BoundFigures, CpuCost, Estimate, Latency, Point, View};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
-use super::markup::{Cells, Exact, escaped, table};
+use super::markup::{Exact, PointCells, escaped, table};
 use crate::words;
 
 /// A point under the name of its series.
@@ -56,9 +56,9 @@ fn named(view: &View) -> Vec<Named<'_>> {
     points
 }
 
-fn begun(named: &Named<'_>, exact: Exact) -> Cells {
+fn begun(named: &Named<'_>, exact: Exact) -> PointCells {
     let Named { label, opens_series, point } = named;
-    let mut cells = Cells::of(point.point, exact).opening_series(*opens_series);
+    let mut cells = PointCells::of(point.point, exact).opening_series(*opens_series);
     cells.name(label);
     match &point.open {
         // The concurrency of an open loop is a bound, not a load.
@@ -110,11 +110,11 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
         .figure("warmup_ms", point.warmup_ms, &warmup(point.warmup_ms))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
         .words(words::ended(point.ended))
-        .markup(&kinds(&Cells::of(point.point, exact), "errors", &point.errors))
-        .markup_or_none(&kinds(&Cells::of(point.point, exact), "warmup_errors", &point.warmup_errors))
-        .markup(&kinds(&Cells::of(point.point, exact), "retries", &point.retries))
+        .markup(&kinds(&PointCells::of(point.point, exact), "errors", &point.errors))
+        .markup_or_none(&kinds(&PointCells::of(point.point, exact), "warmup_errors", &point.warmup_errors))
+        .markup(&kinds(&PointCells::of(point.point, exact), "retries", &point.retries))
         .figure("throttled", point.throttled, &words::grouped(point.throttled))
-        .markup_or_none(&rests(&Cells::of(point.point, exact), point));
+        .markup_or_none(&rests(&PointCells::of(point.point, exact), point));
     cells.into_row()
 }
 
@@ -123,12 +123,12 @@ fn warmup(ms: u64) -> String {
     if ms == 0 { "none".to_owned() } else { duration_ns(ms as f64 * 1e6) }
 }
 
-fn half_width(cells: &mut Cells, field: &str, estimate: &Estimate) {
+fn half_width(cells: &mut PointCells, field: &str, estimate: &Estimate) {
     cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
 }
 
 /// Rests, of which there are none as a rule.
-fn rests(cells: &Cells, point: &Point) -> String {
+fn rests(cells: &PointCells, point: &Point) -> String {
     let shares = [("rested_share", point.rested_share, ""), ("paused_share", point.paused_share, " as asked")];
     let shares = shares
         .into_iter()
@@ -139,7 +139,7 @@ fn rests(cells: &Cells, point: &Point) -> String {
 }
 
 /// Failures by kind: `12 timeout, 3 http 503`.
-fn kinds(cells: &Cells, field: &str, counts: &BTreeMap<String, u64>) -> String {
+fn kinds(cells: &PointCells, field: &str, counts: &BTreeMap<String, u64>) -> String {
     let kinds = counts.iter().map(|(kind, n)| {
         let attributes = cells.attributes(&format!("{field}.{kind}"), n);
         format!("<span class=\"failed\"><span{attributes}>{}</span> {}</span>", words::grouped(*n), escaped(kind))
@@ -169,13 +169,13 @@ fn ttfb_row(named: &Named<'_>, exact: Exact) -> String {
     latency_row(begun(named, exact), "ttfb", &named.point.ttfb)
 }
 
-fn latency_row(mut cells: Cells, path: &str, latency: &Latency) -> String {
+fn latency_row(mut cells: PointCells, path: &str, latency: &Latency) -> String {
     cells.figure(&format!("{path}.count"), latency.count, &words::grouped(latency.count));
     latency_cells(&mut cells, path, latency);
     cells.into_row()
 }
 
-fn latency_cells(cells: &mut Cells, path: &str, latency: &Latency) {
+fn latency_cells(cells: &mut PointCells, path: &str, latency: &Latency) {
     let ns = |value: u64| words::latency(latency, value);
     let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
     // A table of thousands of rows goes without intervals too.
@@ -291,7 +291,7 @@ fn cpu_row(named: &Named<'_>, exact: Exact) -> String {
     cells.into_row()
 }
 
-fn cpu_cells(cells: &mut Cells, path: &str, cost: Option<&CpuCost>) {
+fn cpu_cells(cells: &mut PointCells, path: &str, cost: Option<&CpuCost>) {
     cells
         .figure_or_absent(&format!("{path}.cores"), cost.map(|c| c.cores), words::decimal)
         .figure_or_absent(&format!("{path}.us_per_request"), cost.map(|c| c.us_per_request), words::decimal)

@@ -12,7 +12,7 @@ use crate::words;
 const FRAME: &str = include_str!("../../assets/frame.html");
 
 /// What a page is made of. Texts are escaped here; `nav`, `header` and `main` are markup already.
-pub(super) struct Page<'a> {
+pub(super) struct HtmlPage<'a> {
     pub(super) title: &'a str,
     /// Links to the sections.
     pub(super) nav: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Page<'a> {
 }
 
 /// The whole page.
-pub(super) fn framed(page: &Page<'_>) -> String {
+pub(super) fn framed(page: &HtmlPage<'_>) -> String {
     filled(FRAME, |name| match name {
         "title" => escaped(&format!("{} · linerate", page.title)),
         "style" => [UPLOT_STYLE, "\n", STYLE].concat(),
@@ -55,7 +55,7 @@ pub(super) fn sheet(title: &str, header: &str, sections: &[Section], view: &str,
     let link = |s: &Section| format!("<a href=\"#{}\">{}</a>", s.id, escaped(s.title));
     let part =
         |s: &Section| format!("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n\n", s.id, escaped(s.title), s.html);
-    framed(&Page {
+    framed(&HtmlPage {
         title,
         nav: &reported().map(link).collect::<String>(),
         header,
@@ -116,11 +116,11 @@ pub(super) fn exact(field: &str, value: impl Display) -> String {
 
 /// A row of a table.
 #[derive(Default)]
-pub(super) struct Row {
+pub(super) struct HtmlRow {
     html: String,
 }
 
-impl Row {
+impl HtmlRow {
     /// The cell that names the row.
     pub(super) fn name(mut self, text: &str) -> Self {
         let _ = write!(self.html, "<th scope=\"row\">{}", escaped(text));

@@ -8,7 +8,7 @@ use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::LoadRequest;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-use super::markup::{Cells, Exact, escaped};
+use super::markup::{Exact, PointCells, escaped};
 use super::sheet::{self, FindingRow};
 use crate::words;
 
@@ -108,7 +108,7 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
         Measure::Bytes => (number.to_owned(), unit),
         Measure::Requests => (count(estimate.mean), "req/s"),
     };
-    let cells = Cells::of(point.point, exact);
+    let cells = PointCells::of(point.point, exact);
     let (path, latency) =
         (if point.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(point));
     let visits = best.visits;
@@ -140,7 +140,7 @@ fn reported(measure: Measure, point: &Point) -> (&'static str, String) {
 /// How far the best stands from what linerate drives where nothing but itself can bind.
 fn client_ceiling_line(measure: Measure, share: f64, ceiling: &ClientCeiling, note: &str, exact: Exact) -> String {
     let (field, text) = reported(measure, &ceiling.point);
-    let cells = Cells::of(ceiling.point.point, exact);
+    let cells = PointCells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
          <b{}>{}</b> that linerate alone drives here{}{note}</p>\n",

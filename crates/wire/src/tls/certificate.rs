@@ -59,12 +59,12 @@ pub(super) struct Certificate<'a> {
     /// Whether it may issue others: marked as that of an authority, whose key may sign certificates (RFC 5280, section
     /// 6.1.4, k and n).
     pub(super) is_authority: bool,
-    pub(super) key: Key<'a>,
+    pub(super) key: CertificateKey<'a>,
 }
 
 /// The key of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key<'a> {
+pub(super) struct CertificateKey<'a> {
     /// All of it, as DER.
     whole: &'a [u8],
     /// Which algorithm it is for, without its frame.
@@ -72,7 +72,7 @@ pub(super) struct Key<'a> {
     pub(super) bits: &'a [u8],
 }
 
-impl<'a> Key<'a> {
+impl<'a> CertificateKey<'a> {
     pub(super) fn whole(&self) -> SubjectPublicKeyInfoDer<'a> {
         SubjectPublicKeyInfoDer::from(self.whole)
     }
@@ -187,14 +187,14 @@ fn time(input: &mut &[u8]) -> Option<UnixTime> {
     Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds.max(0).unsigned_abs())))
 }
 
-fn key<'a>(input: &mut &'a [u8]) -> Option<Key<'a>> {
+fn key<'a>(input: &mut &'a [u8]) -> Option<CertificateKey<'a>> {
     let before = *input;
     let mut inside = next(input, SEQUENCE)?;
     let whole = &before[..before.len() - input.len()];
     let algorithm = next(&mut inside, SEQUENCE)?;
     // The first byte says how many bits of the last go unused: none, of any key.
     let [0, bits @ ..] = next(&mut inside, BIT_STRING)? else { return None };
-    Some(Key { whole, algorithm, bits })
+    Some(CertificateKey { whole, algorithm, bits })
 }
 
 fn common_name(mut subject: &[u8]) -> Option<&str> {

@@ -13,7 +13,7 @@ use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
 
 use super::work::too_many;
-use crate::bench::flags::{BenchFlags, Given};
+use crate::bench::flags::{BenchFlags, FlagSource};
 use crate::bounded;
 use crate::endpoint::flags::TargetChoice;
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ pub(super) fn of_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
             (keys.anonymous, "--anonymous"),
         ];
         let is_typed = |flag: &str| flags.given.get(&flag.trim_start_matches('-').replace('-', "_"));
-        for (_, flag) in own.iter().filter(|(is_set, flag)| *is_set && is_typed(flag) == Some(Given::Typed)) {
+        for (_, flag) in own.iter().filter(|(is_set, flag)| *is_set && is_typed(flag) == Some(FlagSource::Typed)) {
             wrong.push(format!("{flag} is for --host: linerate's own target gets keys made for the run; drop it"));
         }
         if target.insecure && !target.tls {

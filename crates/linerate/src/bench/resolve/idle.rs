@@ -3,7 +3,7 @@
 use linerate_record::load::{Levels, Load, Server, Write};
 use linerate_record::run::Op;
 
-use crate::bench::flags::{BenchFlags, Given};
+use crate::bench::flags::{BenchFlags, FlagSource};
 
 /// A flag that does nothing in some runs.
 pub(super) struct Idle {
@@ -141,7 +141,10 @@ const IDLE: &[Idle] = &[
 ];
 
 /// The flags given that do nothing, and who gave each.
-pub(super) fn idle<'a>(flags: &'a BenchFlags, load: &'a Load) -> impl Iterator<Item = (&'static Idle, Given)> + 'a {
+pub(super) fn idle<'a>(
+    flags: &'a BenchFlags,
+    load: &'a Load,
+) -> impl Iterator<Item = (&'static Idle, FlagSource)> + 'a {
     IDLE.iter().filter_map(move |idle| {
         let given = flags.given.get(idle.id)?;
         (idle.is_idle)(load).then_some((idle, given))

@@ -104,9 +104,9 @@ fn levels(flags: &WorkFlags) -> Result<Levels, Failure> {
     let (spacing, slo) = (flags.arrivals.unwrap_or(Spacing::Constant), flags.slo.clone());
     match (given, slo, flags.max_rate) {
         (Some(per_s), slo, _) => Ok(Levels::Rates { concurrency, spacing, per_s, slo }),
-        (None, Some(slo), None) => Ok(Levels::HighestRate { concurrency, spacing, highest_per_s: RATE_MAX, slo }),
+        (None, Some(slo), None) => Ok(Levels::RateSearch { concurrency, spacing, highest_per_s: RATE_MAX, slo }),
         (None, Some(slo), Some(Rate::Requests(highest_per_s))) => {
-            Ok(Levels::HighestRate { concurrency, spacing, highest_per_s, slo })
+            Ok(Levels::RateSearch { concurrency, spacing, highest_per_s, slo })
         }
         (None, _, rate) => {
             let why = "--slo searches in requests per second, such as 500/s";
@@ -209,7 +209,7 @@ pub(crate) mod tests {
         assert_eq!(levels("--rate 200/s,0.1k/s,200"), rates(1024, &[100.0, 200.0], None));
         assert_eq!(levels("--rate 5 --concurrent 8"), rates(8, &[5.0], None));
         assert_eq!(levels("--rate 5 --slo p99=1s"), rates(1024, &[5.0], Some(slo())));
-        let search = |highest_per_s| Ok(Levels::HighestRate { concurrency: 1024, spacing, highest_per_s, slo: slo() });
+        let search = |highest_per_s| Ok(Levels::RateSearch { concurrency: 1024, spacing, highest_per_s, slo: slo() });
         assert_eq!(levels("--slo p99=1s"), search(RATE_MAX));
         assert_eq!(levels("--slo p99=1s --max-rate 700/s"), search(700.0));
         for (words, part) in [

@@ -4,14 +4,14 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{Encapsulation, NodeGroup, Plane, Site};
 use linerate_record::units::bits_per_s;
 
-use super::{Expected, Moment};
+use super::{ExpectedReading, Moment};
 use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
 use crate::explain::deviation::{Hold, links};
-use crate::explain::forecast::{World, work};
+use crate::explain::forecast::{HypotheticalSite, work};
 use crate::traffic::traffic;
 
 /// Where a reading is taken: an ordinary node, and the odd one where there is one.
-fn places(world: &World) -> Vec<(usize, String)> {
+fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
     let odd = world.odd.as_ref().map(|odd| odd.group);
     let ordinary = (0..world.site.groups.len()).find(|&group| world.site.groups[group].count > 0 && Some(group) != odd);
     let mut places: Vec<(usize, String)> = ordinary.into_iter().map(|group| (group, String::new())).collect();
@@ -22,7 +22,7 @@ fn places(world: &World) -> Vec<(usize, String)> {
 }
 
 /// Bits per second that a node of a group sends or receives on a link.
-fn load(world: &World, group: usize, link: &str, moment: Moment, direction: Direction) -> f64 {
+fn load(world: &HypotheticalSite, group: usize, link: &str, moment: Moment, direction: Direction) -> f64 {
     let traffic = traffic(&world.site, &world.geometries, &work(&world.site, moment.reads));
     let Some(node) = traffic.nodes.get(group) else { return 0.0 };
     let planes = &world.site.planes;
@@ -65,9 +65,9 @@ fn each_direction(of: impl Fn(Direction) -> (f64, Vec<f64>, String), link: &str)
 /// Figures of all links at all places; the ordinary node stands in where no node is odd, so that worlds compare.
 fn over_links(
     stated: &Site,
-    world: &World,
+    world: &HypotheticalSite,
     of: impl Fn(usize, &str) -> Option<(Vec<f64>, String)>,
-) -> Option<Expected> {
+) -> Option<ExpectedReading> {
     let places = places(world);
     let (mut figures, mut words) = (Vec::new(), Vec::new());
     for i in 0..2 {
@@ -80,10 +80,10 @@ fn over_links(
             }
         }
     }
-    (!words.is_empty()).then(|| Expected { figures, words: words.join("; ") })
+    (!words.is_empty()).then(|| ExpectedReading { figures, words: words.join("; ") })
 }
 
-pub(super) fn bond_members(stated: &Site, world: &World, moment: Moment) -> Option<Expected> {
+pub(super) fn bond_members(stated: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
     over_links(stated, world, |group, link| {
         let bond = world.site.groups[group].bonds.iter().find(|bond| bond.name == link)?;
         let whole = ports(stated.groups.get(group).or(stated.groups.first())?, link);
@@ -105,7 +105,7 @@ pub(super) fn bond_members(stated: &Site, world: &World, moment: Moment) -> Opti
     })
 }
 
-pub(super) fn plane_bytes(stated: &Site, world: &World, moment: Moment) -> Option<Expected> {
+pub(super) fn plane_bytes(stated: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
     over_links(stated, world, |group, link| {
         let of = |direction: Direction| {
             let all = load(world, group, link, moment, direction);
@@ -115,7 +115,7 @@ pub(super) fn plane_bytes(stated: &Site, world: &World, moment: Moment) -> Optio
     })
 }
 
-pub(super) fn link_speed(stated: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn link_speed(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     over_links(stated, world, |group, link| {
         let nodes = &world.site.groups[group];
         // Ports that carry nothing still have their speed.
@@ -127,7 +127,7 @@ pub(super) fn link_speed(stated: &Site, world: &World, _: Moment) -> Option<Expe
 
 /// Whether streams that fill a link reach as much in one direction as in the other: a policer or losses on the way
 /// leave less of one. How much that is in all, other readings tell without loading the link.
-pub(super) fn each_way(stated: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn each_way(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let planes = &world.site.planes;
     let private = planes.private.as_ref().unwrap_or(&planes.public);
     let hold = world.odd.as_ref().and_then(|odd| Some((odd.group, odd.hold?)));
@@ -153,7 +153,7 @@ pub(super) fn each_way(stated: &Site, world: &World, _: Moment) -> Option<Expect
     })
 }
 
-pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn bond_mode(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let of = |nodes: &NodeGroup, link: &str| {
         let bond = nodes.bonds.iter().find(|bond| bond.name == link)?;
         Some(format!("{link} is {}", mode_name(bond.mode)))
@@ -173,28 +173,28 @@ pub(super) fn bond_mode(stated: &Site, world: &World, _: Moment) -> Option<Expec
             }
         }
     }
-    (!words.is_empty()).then(|| Expected::words(words.join("; ")))
+    (!words.is_empty()).then(|| ExpectedReading::words(words.join("; ")))
 }
 
-pub(super) fn mtu(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn mtu(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     Some(of_planes(world, |plane| plane.mtu_bytes.to_string()))
 }
 
-pub(super) fn timestamps(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn timestamps(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     Some(of_planes(world, |plane| if plane.timestamps { "with timestamps" } else { "without timestamps" }.to_owned()))
 }
 
-pub(super) fn encapsulation(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn encapsulation(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     Some(of_planes(world, |plane| tunnel(plane.encapsulation).to_owned()))
 }
 
-fn of_planes(world: &World, of: impl Fn(&Plane) -> String) -> Expected {
+fn of_planes(world: &HypotheticalSite, of: impl Fn(&Plane) -> String) -> ExpectedReading {
     let planes = &world.site.planes;
     let mut words = format!("public {}", of(&planes.public));
     if let Some(private) = &planes.private {
         words += &format!("; private {}", of(private));
     }
-    Expected::words(words)
+    ExpectedReading::words(words)
 }
 
 fn tunnel(kind: Encapsulation) -> &'static str {

@@ -4,13 +4,13 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{Entry, Site, copies_name};
 use linerate_record::units::bytes_iec;
 
-use super::{Expected, Moment};
+use super::{ExpectedReading, Moment};
 use crate::explain::deviation::Odd;
-use crate::explain::forecast::{World, all_limits};
+use crate::explain::forecast::{HypotheticalSite, all_limits};
 use crate::layout::{Geometry, GeometryKind};
 
 /// How full the fullest of some resources is.
-fn use_of(world: &World, moment: Moment, resources: &[Resource], what: &str) -> Option<Expected> {
+fn use_of(world: &HypotheticalSite, moment: Moment, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
     let all = all_limits(world, moment.reads);
     let lowest = all.iter().find(|limit| resources.contains(&limit.resource))?;
     // Within the error of a measurement a figure may be above a ceiling, and nothing is more than busy.
@@ -19,50 +19,50 @@ fn use_of(world: &World, moment: Moment, resources: &[Resource], what: &str) -> 
     let whose = odd.map(Odd::who).unwrap_or_default();
     let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
     let words = format!("{what}{of} {:.0} % busy", share * 100.0);
-    Some(Expected { figures: vec![share], words })
+    Some(ExpectedReading { figures: vec![share], words })
 }
 
-pub(super) fn drives(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+pub(super) fn drives(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
     use_of(world, moment, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
 }
 
-pub(super) fn processors(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+pub(super) fn processors(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
     use_of(world, moment, &[Resource::Cpu], "processors")
 }
 
-pub(super) fn clients(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
+pub(super) fn clients(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
     let seen = use_of(world, moment, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
     let clients = &world.site.clients;
     let words = format!("{} of {} clients at {} of a port", seen.words, clients.count, clients.ports);
-    Some(Expected { words, ..seen })
+    Some(ExpectedReading { words, ..seen })
 }
 
-pub(super) fn rack_uplinks(_: &Site, world: &World, moment: Moment) -> Option<Expected> {
-    let idle = Expected { figures: vec![0.0], words: "rack uplinks not full".to_owned() };
+pub(super) fn rack_uplinks(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
+    let idle = ExpectedReading { figures: vec![0.0], words: "rack uplinks not full".to_owned() };
     Some(use_of(world, moment, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
 }
 
-pub(super) fn layout(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn layout(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let of = |cut: &Geometry| match cut.kind {
         GeometryKind::Replicas => copies_name(cut.shards),
         _ => format!("{}+{} shards", cut.data, cut.parity),
     };
     let mut pools: Vec<String> = world.geometries.pools().iter().map(of).collect();
     pools.dedup();
-    Some(Expected::words(pools.join(" and ")))
+    Some(ExpectedReading::words(pools.join(" and ")))
 }
 
-pub(super) fn node_spread(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn node_spread(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
     let words = match &world.odd {
         Some(odd) => format!("{} lower than the others", odd.who()),
         None if through_one => "one node carries what the others do together".to_owned(),
         None => "every node alike".to_owned(),
     };
-    Some(Expected::words(words))
+    Some(ExpectedReading::words(words))
 }
 
-pub(super) fn inventory(_: &Site, world: &World, _: Moment) -> Option<Expected> {
+pub(super) fn inventory(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let of_group = |group: &linerate_record::site::NodeGroup| {
         let lanes: Vec<String> =
             group.nics.iter().map(|nic| format!("Gen{} × {}", nic.generation, nic.lanes)).collect();
@@ -83,5 +83,5 @@ pub(super) fn inventory(_: &Site, world: &World, _: Moment) -> Option<Expected> 
     let groups = world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != odd);
     let mut words: Vec<String> = groups.map(|(_, group)| of_group(group)).collect();
     words.push(format!("objects of {}", bytes_iec(world.site.data.object_bytes as f64)));
-    Some(Expected::words(words.join("; ")))
+    Some(ExpectedReading::words(words.join("; ")))
 }

@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bytes_iec;
 
 use super::cpu::scaled;
-use crate::explain::deviation::{CORRECTION, Parts, Variant};
+use crate::explain::deviation::{CORRECTION, SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// What another value of something that nobody stated costs.
@@ -47,16 +47,16 @@ pub(super) fn is_varied(site: &Site, path: &str) -> bool {
 fn of_path(site: &Site, path: &str) -> Vec<Variant> {
     let steps: Vec<&str> = path.split('.').collect();
     match steps.as_slice() {
-        ["nodes", name, "cores"] => scale(path, name, "cores", Parts::CPU, &[2.0], |group, factor| {
+        ["nodes", name, "cores"] => scale(path, name, "cores", SiteParts::CPU, &[2.0], |group, factor| {
             group.cores = scaled(group.cores, factor);
         }),
         ["nodes", name, "memory_bandwidth"] => {
-            scale(path, name, "memory bandwidth", Parts::MEMORY, &[0.5, 2.0], |group, factor| {
+            scale(path, name, "memory bandwidth", SiteParts::MEMORY, &[0.5, 2.0], |group, factor| {
                 group.memory_bytes_per_s *= factor;
             })
         }
         ["nodes", name, "pcie", "lanes"] => {
-            scale(path, name, "PCIe lanes of a socket", Parts::PCIE, &[0.5, 2.0], |group, factor| {
+            scale(path, name, "PCIe lanes of a socket", SiteParts::PCIE, &[0.5, 2.0], |group, factor| {
                 group.pcie.lanes_per_socket = scaled(group.pcie.lanes_per_socket, factor);
             })
         }
@@ -65,16 +65,16 @@ fn of_path(site: &Site, path: &str) -> Vec<Variant> {
         }
         ["nodes", name, "nics", place, "lanes"] => {
             let place = place.parse().unwrap_or(usize::MAX);
-            scale(path, name, "PCIe lanes of a NIC", Parts::PCIE, &[0.5, 2.0], move |group, factor| {
+            scale(path, name, "PCIe lanes of a NIC", SiteParts::PCIE, &[0.5, 2.0], move |group, factor| {
                 group.nics.get_mut(place).into_iter().for_each(|nic| nic.lanes = scaled(nic.lanes, factor));
             })
         }
-        ["nodes", name, "sockets"] => scale(path, name, "sockets", Parts::PCIE, &[0.5, 2.0], |group, factor| {
+        ["nodes", name, "sockets"] => scale(path, name, "sockets", SiteParts::PCIE, &[0.5, 2.0], |group, factor| {
             group.sockets = scaled(group.sockets, factor);
         }),
         ["nodes", name, "drives", place, "count"] => {
             let place = place.parse().unwrap_or(usize::MAX);
-            scale(path, name, "drives of a node", Parts::DRIVES, &[0.5, 2.0], move |group, factor| {
+            scale(path, name, "drives of a node", SiteParts::DRIVES, &[0.5, 2.0], move |group, factor| {
                 group.drives.get_mut(place).into_iter().for_each(|drives| drives.count = scaled(drives.count, factor));
             })
         }
@@ -88,7 +88,7 @@ fn scale(
     path: &str,
     group: &str,
     what: &str,
-    parts: Parts,
+    parts: SiteParts,
     factors: &[f64],
     set: impl Fn(&mut NodeGroup, f64) + Copy + 'static,
 ) -> Vec<Variant> {
@@ -120,7 +120,7 @@ fn generations(site: &Site, path: &str, group: &str) -> Vec<Variant> {
         let (name, nics, drives) = (group.to_owned(), nics.clone(), drives.clone());
         let word = if up { "one higher" } else { "one lower" };
         let claim = format!("PCIe of {group} ({own}) is {word} in generation than was assumed");
-        Variant::new("assumed", format!("{path}: {word}"), claim, COST, Parts::PCIE, move |site| {
+        Variant::new("assumed", format!("{path}: {word}"), claim, COST, SiteParts::PCIE, move |site| {
             let of = |generation: u32| if up { (generation + 1).min(6) } else { generation.saturating_sub(1).max(3) };
             for group in site.groups.iter_mut().filter(|group| group.name == name) {
                 if of_sockets {
@@ -142,7 +142,7 @@ fn objects(site: &Site) -> Vec<Variant> {
     let of = |size: u64| {
         let claim = format!("objects are of {}", bytes_iec(size as f64));
         let value = bytes_iec(size as f64);
-        Variant::new("object-size", value, claim, COST, Parts::OBJECTS, move |site| site.data.object_bytes = size)
+        Variant::new("object-size", value, claim, COST, SiteParts::OBJECTS, move |site| site.data.object_bytes = size)
             .shown_by(ReadingId::Inventory)
             .cured_by("state the size of the objects that were measured", CORRECTION)
     };
@@ -156,7 +156,7 @@ fn timestamps(site: &Site, which: &str) -> Variant {
         _ => site.planes.public.timestamps,
     };
     let word = if on { "off" } else { "on" };
-    let parts = if public { Parts::PUBLIC_MTU } else { Parts::PRIVATE_MTU };
+    let parts = if public { SiteParts::PUBLIC_MTU } else { SiteParts::PRIVATE_MTU };
     let claim = format!("TCP timestamps are {word} on the {which} plane");
     let variant = Variant::new("timestamps", format!("{which}: {word}"), claim, COST, parts, move |site| {
         if public {

@@ -5,7 +5,7 @@ use linerate_record::site::Site;
 use linerate_record::units::bits_per_s;
 
 use super::speed::lower;
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{SiteParts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
@@ -37,7 +37,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 }
 
 fn of(id: &'static str, value: String, claim: String, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
-    Variant::new(id, value, claim, cost, Parts::CLIENTS, change).shown_by(ReadingId::ClientBytes).cured_by(
+    Variant::new(id, value, claim, cost, SiteParts::CLIENTS, change).shown_by(ReadingId::ClientBytes).cured_by(
         "let every client carry an even share over all of its ports, or add clients",
         "more clients load the cluster more: other users of it feel that",
     )

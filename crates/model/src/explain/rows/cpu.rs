@@ -4,7 +4,7 @@ use linerate_record::explanation::Observations;
 use linerate_record::site::{Engine, Site};
 
 use super::{FACTORS, of_factors, percent};
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{SiteParts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
 
 /// What is encrypted, whether the site says so, where it says it, and how to say otherwise.
@@ -25,7 +25,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             format!("{what}: {word}"),
             format!("{what} is {word}"),
             4.0,
-            Parts::CPU,
+            SiteParts::CPU,
             move |site| set(&mut site.engine, !on),
         );
         let variant = variant.instead_of(site, vec![(path.to_owned(), on.to_string())]);
@@ -44,7 +44,7 @@ fn slower(site: &Site, factor: f64) -> Variant {
     let cost = of_factors(cost_of(site, 3.5, &["nodes.*.cores"]));
     let claim = format!("processors do {} of what the model takes", percent(factor));
     let variant =
-        Variant::new("cpu", percent(factor), claim, cost, Parts::CPU, |_| {}).shown_by(ReadingId::CpuUse).cured_by(
+        Variant::new("cpu", percent(factor), claim, cost, SiteParts::CPU, |_| {}).shown_by(ReadingId::CpuUse).cured_by(
             "give the engine all cores, the performance governor and no limit of its pod",
             "power and heat; neighbours on the node lose their share",
         );

@@ -4,7 +4,7 @@ use linerate_record::explanation::Observations;
 use linerate_record::site::{Drives, Site};
 
 use super::{FACTORS, of_factors, percent};
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{SiteParts, Variant, cost_of};
 use crate::explain::nodes;
 use crate::explain::readings::ReadingId;
 
@@ -68,7 +68,8 @@ pub(super) fn scale(drives: &mut Drives, factor: f64) {
 
 fn of(id: &'static str, verb: &str, factor: f64, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
     let claim = format!("drives {verb} at {} of what is stated", percent(factor));
-    let variant = Variant::new(id, percent(factor), claim, cost, Parts::DRIVES, change).shown_by(ReadingId::DriveUse);
+    let variant =
+        Variant::new(id, percent(factor), claim, cost, SiteParts::DRIVES, change).shown_by(ReadingId::DriveUse);
     let variant = if factor > 1.0 {
         variant.corrected(&[(format!("nodes.*.drives.*.{verb}"), format!("{} of what was taken", percent(factor)))])
     } else {

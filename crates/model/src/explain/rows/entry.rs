@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
-use crate::explain::deviation::{CORRECTION, Parts, Variant};
+use crate::explain::deviation::{CORRECTION, SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 
 /// Ways in that differ in what nodes carry, with what they cost.
@@ -85,7 +85,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             } else {
                 claim.to_owned()
             };
-            Variant::new("entry", value, reported, cost, Parts::ENTRY, move |site| site.entry = entry)
+            Variant::new("entry", value, reported, cost, SiteParts::ENTRY, move |site| site.entry = entry)
                 .instead_of(site, instead)
                 .shown_by(if on_nodes { ReadingId::PlaneBytes } else { ReadingId::NodeSpread })
                 .cured_by(change, risks)

@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Protection, Site};
 
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 use crate::layout::{Geometry, largest, pools};
 
@@ -53,7 +53,7 @@ fn sets(site: &Site, stated: &Geometry) -> Vec<Variant> {
 fn of(site: &Site, value: String, cost: f64, protection: Protection) -> Variant {
     let claim = format!("objects are cut as {value}");
     let link = if site.planes.private.is_some() { "the private plane" } else { "the network" };
-    Variant::new("layout", value, claim, cost, Parts::LAYOUT, move |site| site.engine.protection = protection)
+    Variant::new("layout", value, claim, cost, SiteParts::LAYOUT, move |site| site.engine.protection = protection)
         .against(stated(site))
         .shown_by(ReadingId::Layout)
         .cured_by(

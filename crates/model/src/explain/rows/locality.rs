@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Product, Site};
 
-use crate::explain::deviation::{Parts, Variant};
+use crate::explain::deviation::{SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
@@ -18,7 +18,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         ("ignored", "reads take shards wherever they lie")
     };
     let stated = vec![("engine.local_shards".to_owned(), site.engine.local_shards.to_string())];
-    let variant = Variant::new("local-shards", value, claim, 3.0, Parts::LOCALITY, move |site| {
+    let variant = Variant::new("local-shards", value, claim, 3.0, SiteParts::LOCALITY, move |site| {
         site.engine.local_shards = local;
     });
     let variant = variant.instead_of(site, stated).shown_by(ReadingId::PlaneBytes);

@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::Site;
 
-use crate::explain::deviation::{Parts, PlaneChoice, Variant, plane_choices};
+use crate::explain::deviation::{PlaneChoice, SiteParts, Variant, plane_choices};
 use crate::explain::readings::ReadingId;
 
 /// Sizes that interfaces are set to: the default, and jumbo frames.
@@ -23,7 +23,7 @@ fn differs(stated: u32, size: u32) -> bool {
 }
 
 fn of(site: &Site, which: PlaneChoice, size: u32) -> Variant {
-    let (planes, parts) = (which.reported(), which.parts(Parts::PUBLIC_MTU, Parts::PRIVATE_MTU));
+    let (planes, parts) = (which.reported(), which.parts(SiteParts::PUBLIC_MTU, SiteParts::PRIVATE_MTU));
     let claim = format!("packets of {planes} are up to {size} bytes");
     let change = move |site: &mut Site| which.change(site, |plane| plane.mtu_bytes = size);
     let described = which.stated(site, "mtu", |plane| plane.mtu_bytes.to_string());

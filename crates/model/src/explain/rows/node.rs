@@ -11,7 +11,7 @@ use super::members::keep_members_of;
 use super::speed::{lower, run_group_at};
 use super::{FACTORS, of_factors, percent};
 use crate::bond::{nics_of, ports};
-use crate::explain::deviation::{Hold, Odd, Parts, Variant, links};
+use crate::explain::deviation::{Hold, Odd, SiteParts, Variant, links};
 use crate::explain::nodes;
 use crate::explain::readings::ReadingId;
 
@@ -33,7 +33,7 @@ struct Fault {
     id: &'static str,
     what: String,
     cost: f64,
-    parts: Parts,
+    parts: SiteParts,
     shown_by: ReadingId,
     befall: fn(&mut NodeGroup, &Wound),
     wound: Wound,
@@ -89,7 +89,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
                 id: "slow-node-link",
                 what: format!("{} of {most} members of {name} {} up", most - 1, if most == 2 { "is" } else { "are" }),
                 cost: 3.0,
-                parts: Parts::NODE.and(link),
+                parts: SiteParts::NODE.and(link),
                 shown_by: ReadingId::BondMode,
                 befall: |group, wound| keep_members_of(group, &wound.link, wound.members),
                 wound: Wound { link: name.clone(), members: most - 1, ..Wound::default() },
@@ -106,7 +106,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
             id: "slow-node-link",
             what: format!("ports of {name} run at {}", bits_per_s(speed_bits_per_s)),
             cost: 3.0,
-            parts: Parts::NODE.and(link),
+            parts: SiteParts::NODE.and(link),
             shown_by: ReadingId::LinkSpeed,
             befall: |group, wound| run_group_at(group, &wound.link, wound.speed_bits_per_s),
             wound: Wound { link: name.clone(), speed_bits_per_s, ..Wound::default() },
@@ -118,7 +118,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
         id: SLOW_DRIVE,
         what: format!("one drive runs at {}", percent(factor)),
         cost: of_factors(2.5),
-        parts: Parts::NODE,
+        parts: SiteParts::NODE,
         shown_by: ReadingId::DriveUse,
         befall: |group, wound| slow_drive(group, wound.factor),
         wound: Wound { factor, ..Wound::default() },
@@ -140,7 +140,7 @@ fn processors(share: f64) -> Fault {
         id: "slow-node-cpu",
         what: format!("processors leave {} of what the rest of the node could do", percent(share)),
         cost: 4.0,
-        parts: Parts::NODE,
+        parts: SiteParts::NODE,
         shown_by: ReadingId::CpuUse,
         befall: |_, _| {},
         wound: Wound::default(),
@@ -152,8 +152,8 @@ fn processors(share: f64) -> Fault {
 fn finer(site: &Site) -> Vec<Fault> {
     let links = links(site).into_iter().flat_map(|(name, _, link)| {
         let resources = match link {
-            Parts::PUBLIC_LINK => &[Resource::PublicEgress, Resource::PublicIngress][..],
-            Parts::PRIVATE_LINK => &[Resource::PrivateEgress, Resource::PrivateIngress],
+            SiteParts::PUBLIC_LINK => &[Resource::PublicEgress, Resource::PublicIngress][..],
+            SiteParts::PRIVATE_LINK => &[Resource::PrivateEgress, Resource::PrivateIngress],
             _ => &EVERY_LINK,
         };
         FACTORS.map(|share| Fault {
@@ -170,12 +170,12 @@ const EVERY_LINK: [Resource; 4] =
     [Resource::PublicEgress, Resource::PublicIngress, Resource::PrivateEgress, Resource::PrivateIngress];
 
 /// A link that is slow in one direction: a policer, or losses, on the way.
-fn one_way(name: &str, link: Parts) -> impl Iterator<Item = Fault> {
+fn one_way(name: &str, link: SiteParts) -> impl Iterator<Item = Fault> {
     let sending = ("sends", &[Resource::PublicEgress, Resource::PrivateEgress][..]);
     let receiving = ("receives", &[Resource::PublicIngress, Resource::PrivateIngress][..]);
     let ways = [sending, receiving].map(|(way, both)| match link {
-        Parts::PUBLIC_LINK => (way, &both[..1]),
-        Parts::PRIVATE_LINK => (way, &both[1..]),
+        SiteParts::PUBLIC_LINK => (way, &both[..1]),
+        SiteParts::PRIVATE_LINK => (way, &both[1..]),
         _ => (way, both),
     });
     let name = name.to_owned();
@@ -185,12 +185,12 @@ fn one_way(name: &str, link: Parts) -> impl Iterator<Item = Fault> {
 }
 
 /// Links of a node of which a share is left.
-fn slow_link(what: String, link: Parts, resources: &'static [Resource], share: f64) -> Fault {
+fn slow_link(what: String, link: SiteParts, resources: &'static [Resource], share: f64) -> Fault {
     Fault {
         id: "slow-node-link",
         what,
         cost: 3.5,
-        parts: Parts::NODE.and(link),
+        parts: SiteParts::NODE.and(link),
         shown_by: ReadingId::EachWay,
         befall: |_, _| {},
         wound: Wound::default(),

@@ -4,10 +4,11 @@ use linerate_record::explanation::Observations;
 use linerate_record::site::{NodeGroup, Site};
 
 use crate::bond::ports;
-use crate::explain::deviation::{Parts, Variant, cost_of};
+use crate::explain::deviation::{SiteParts, Variant, cost_of};
 use crate::explain::readings::ReadingId;
 
-const PRIVATE: Parts = Parts::PLANES.and(Parts::PRIVATE_LINK).and(Parts::PRIVATE_MTU).and(Parts::PRIVATE_WRAP);
+const PRIVATE: SiteParts =
+    SiteParts::PLANES.and(SiteParts::PRIVATE_LINK).and(SiteParts::PRIVATE_MTU).and(SiteParts::PRIVATE_WRAP);
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     if site.planes.private.is_some() { vec![shared(site)] } else { separate(site).into_iter().collect() }

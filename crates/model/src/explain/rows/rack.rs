@@ -5,7 +5,7 @@ use linerate_record::plan::Resource;
 use linerate_record::site::Site;
 
 use super::{FACTORS, percent};
-use crate::explain::deviation::{Hold, Odd, Parts, Variant};
+use crate::explain::deviation::{Hold, Odd, SiteParts, Variant};
 use crate::explain::nodes::{self, joined};
 use crate::explain::readings::ReadingId;
 
@@ -28,12 +28,13 @@ pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant>
         let value = format!("{name}: links carry {} of what they should", percent(share));
         let claim =
             format!("{name} is slow ({}): its links carry {} of what they should", joined(&rack.nodes), percent(share));
-        let variant = Variant::new("slow-rack", value, claim, cost, Parts::NODE.and(Parts::FABRIC), move |site| {
-            let mut slow = site.groups[group].clone();
-            site.groups[group].count -= count;
-            slow.count = count;
-            site.groups.push(slow);
-        });
+        let variant =
+            Variant::new("slow-rack", value, claim, cost, SiteParts::NODE.and(SiteParts::FABRIC), move |site| {
+                let mut slow = site.groups[group].clone();
+                site.groups[group].count -= count;
+                slow.count = count;
+                site.groups.push(slow);
+            });
         let variant = variant.shown_by(ReadingId::EachWay).cured_by(
             format!("look at what the nodes of {name} share, and repair that: the switch, its uplinks, power, cooling"),
             "while its switch is out, the whole rack is: see first that reads and writes go on without it",

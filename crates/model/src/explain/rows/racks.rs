@@ -5,7 +5,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::bits_per_s;
 
 use crate::bond::line_rate_bits_per_s;
-use crate::explain::deviation::{Parts, Variant, cost_of, links};
+use crate::explain::deviation::{SiteParts, Variant, cost_of, links};
 use crate::explain::readings::ReadingId;
 
 /// Ratios by which fabrics are oversubscribed.
@@ -43,7 +43,7 @@ fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
     } else {
         format!("racks are oversubscribed {word}: {} of uplinks each", bits_per_s(uplink))
     };
-    Variant::new("rack-uplinks", word, claim, cost, Parts::FABRIC, move |site| {
+    Variant::new("rack-uplinks", word, claim, cost, SiteParts::FABRIC, move |site| {
         site.fabric.rack_uplink_bits_per_s = Some(uplink);
     })
     .shown_by(ReadingId::RackUplinks)

@@ -4,7 +4,7 @@ use linerate_record::experiment::{Arm, Design, Experiment, ExperimentReport, Loo
 use linerate_record::knob::{Change, Space};
 use linerate_record::units::{bits_per_s, duration_ns};
 
-use super::{Row, escaped, exact, reported, table, words};
+use super::{HtmlRow, escaped, exact, reported, table, words};
 use crate::html::markup;
 
 /// The changes that were shown to help, and how to make them.
@@ -13,7 +13,7 @@ pub(super) fn profile(report: &ExperimentReport) -> String {
         return String::new();
     }
     let row = |change: &Change| {
-        Row::default()
+        HtmlRow::default()
             .name(&change.place.to_string())
             .words(&change.prior)
             .words(&change.new)
@@ -41,7 +41,7 @@ pub(super) fn looks(report: &Report) -> String {
             format!("{arm}: {}", reported::decided(*decision))
         });
         let spent = format!("{:.2} %", 100.0 * look.alpha_spent);
-        Row::default()
+        HtmlRow::default()
             .name_figure(&format!("report.looks.{i}.blocks"), look.blocks, &look.blocks.to_string())
             .figure(&format!("report.looks.{i}.alpha_spent"), look.alpha_spent, &spent)
             .sentence(&decided.collect::<Vec<_>>().join("; "))
@@ -59,7 +59,7 @@ pub(super) fn looks(report: &Report) -> String {
 pub(super) fn spoiled(report: &Report) -> String {
     let spoiled = (1..).zip(&report.blocks).filter(|(_, block)| !block.spoiled.is_empty());
     let row = |(number, block): (usize, &linerate_record::experiment::Block)| {
-        Row::default().name(&number.to_string()).sentence(&block.spoiled.join("; ")).whole()
+        HtmlRow::default().name(&number.to_string()).sentence(&block.spoiled.join("; ")).whole()
     };
     let rows: String = spoiled.map(row).collect();
     if rows.is_empty() { rows } else { table("Excluded blocks", &["Block", "<Why"], &rows) }
@@ -70,7 +70,8 @@ pub(super) fn not_tested(experiment: &Experiment) -> String {
     if experiment.not_tested.is_empty() {
         return String::new();
     }
-    let row = |one: &linerate_record::experiment::NotTested| Row::default().name(&one.arm).sentence(&one.why).whole();
+    let row =
+        |one: &linerate_record::experiment::NotTested| HtmlRow::default().name(&one.arm).sentence(&one.why).whole();
     table("Arms left out", &["Arm", "<Why"], &experiment.not_tested.iter().map(row).collect::<String>())
 }
 
@@ -86,7 +87,7 @@ pub(super) fn design(report: &ExperimentReport) -> String {
             Role::Same => "the baseline once more: the mean of both is what arms are held against",
             Role::Trial => "tried",
         };
-        let row = Row::default().name(&arm.name).words(role).whole();
+        let row = HtmlRow::default().name(&arm.name).words(role).whole();
         format!("{}<td class=\"l wide\">{}\n", row.trim_end(), means.join("<br>"))
     };
     let rows: String = report.report.design.arms.iter().enumerate().map(row).collect();
