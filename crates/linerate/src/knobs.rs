@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
         for (entry, row) in entries.iter_mut().zip(&rows) {
             entry.advised = advice.of(row);
         }
-        shown::whole(&entries)
+        shown::whole(&entries, crate::printing::look().width)
     } else {
         let columns = std::io::stdout().is_terminal().then(|| printing::look().width);
         shown::table(&entries, profile.map(|profile| (profile.name, profile.summary)), columns)

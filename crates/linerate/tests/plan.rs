@@ -84,7 +84,7 @@ fn a_plan_answers_in_about_ten_lines_and_says_how_much_is_left() {
         "90 % at 216 in flight",
         "▸ PUT 24 MiB: at most 5.67 GiB/s (48.7 Gb/s); bottleneck: the one entry node",
         "failures tolerated: any 4 drives, 4 nodes, 1 rack",
-        "goals    out of reach: GET 60.0 GiB/s, PUT 20.0 GiB/s, p99 100 ms of GET and PUT",
+        "goals    out of reach: GET 60.0 GiB/s, PUT 20.0 GiB/s, p99 100 ms (GET, PUT)",
         "--why    4 more findings, ",
     ] {
         assert!(text.contains(part), "{part:?} in {text}");

@@ -24,6 +24,33 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     lines.join(&format!("\n{:indent$}", ""))
 }
 
+/// Each line that is longer than `columns` parted at blanks, what follows four columns further in than it begins.
+/// Nothing else of it changes: what is quoted keeps its blanks.
+#[must_use]
+pub fn folded(text: &str, columns: usize) -> String {
+    text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()
+}
+
+fn folded_line(line: &str, columns: usize) -> String {
+    let inner = line.trim_start();
+    let begins = line.len() - inner.len();
+    let mut text = line[..begins].to_owned();
+    let mut column = begins;
+    for (i, word) in inner.split(' ').enumerate() {
+        let length = word.trim_end_matches('\n').chars().count();
+        if i > 0 && length > 0 && column + 1 + length > columns {
+            text.push_str(&format!("\n{:1$}", "", begins + 4));
+            column = begins + 4;
+        } else if i > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text
+}
+
 /// Words, those that Markdown would mistake glued to the one before.
 fn pieces(text: &str) -> Vec<String> {
     let is_mistaken = |word: &str| {
@@ -47,6 +74,18 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_goes_on_further_in_and_others_are_as_they_were() {
+        for (text, expected) in [
+            ("  short \"a  b\"\n", "  short \"a  b\"\n"),
+            ("  a: \"12345\" → \"67890\" (now)\n", "  a: \"12345\" →\n      \"67890\"\n      (now)\n"),
+            ("word-that-is-longer-than-it\nnext", "word-that-is-longer-than-it\nnext"),
+            ("", ""),
+        ] {
+            assert_eq!(folded(text, 16), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn lines_fit_and_none_begins_a_list() {

@@ -4,7 +4,7 @@ use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadP
 use linerate_record::finding::Severity;
 
 use crate::ink::Ink;
-use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, wrapped};
 use crate::words::{self, audit as reported};
 
 /// Differences that are told unless all are asked for: those that weigh most.
@@ -74,8 +74,8 @@ fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
     }
     let rows = reported::unreached_alike(all_found);
     let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
-    let title = " Settings of the host that do not reach an engine: its network namespace has its own";
-    let mut text = format!("\n{}\n", paint(Ink::Yellow, title, look));
+    let title = "Settings of the host that do not reach an engine: its network namespace has its own";
+    let mut text = format!("\n{}", titled(Ink::Yellow, title, look));
     for one in &rows[..shown] {
         text.push_str(&hanging("   ", 3, &reported::unreached(one), look));
     }
@@ -85,12 +85,18 @@ fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
     text
 }
 
+/// A title in lines that fit, in one colour.
+fn titled(ink: Ink, title: &str, look: TextStyle) -> String {
+    let lines = wrapped(title, look.width.saturating_sub(1));
+    lines.iter().map(|line| format!("{}\n", paint(ink, &format!(" {line}"), look))).collect()
+}
+
 fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String {
     if differences.is_empty() {
         return String::new();
     }
-    let title = " Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
-    let mut text = format!("\n{}\n", paint(Ink::Dim, title, look));
+    let title = "Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
+    let mut text = format!("\n{}", titled(Ink::Dim, title, look));
     let rows = reported::differences_alike(differences);
     let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
     for row in &rows[..shown] {

@@ -38,7 +38,9 @@ pub struct Advised {
 pub fn table(entries: &[KnobEntry], profile: Option<(&str, &str)>, columns: Option<usize>) -> String {
     let mut text = String::new();
     if let Some((name, summary)) = profile {
-        let _ = writeln!(text, "{name}: {summary}\n");
+        let heading = format!("{name}: {summary}");
+        let _ =
+            writeln!(text, "{}\n", columns.map_or_else(|| heading.clone(), |columns| wrapped(&heading, columns, 0)));
     }
     let width = entries.iter().map(|entry| entry.knob.id.len()).max().unwrap_or(0);
     let mut layer = None;
@@ -66,20 +68,17 @@ fn cut(line: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// Columns of a knob in full.
-const WIDTH: usize = 100;
-
-/// Knobs in full, with an empty line between.
+/// Knobs in full in so many columns, with an empty line between.
 #[must_use]
-pub fn whole(entries: &[KnobEntry]) -> String {
-    entries.iter().map(in_full).collect::<Vec<_>>().join("\n")
+pub fn whole(entries: &[KnobEntry], columns: usize) -> String {
+    entries.iter().map(|entry| in_full(entry, columns)).collect::<Vec<_>>().join("\n")
 }
 
-fn in_full(entry: &KnobEntry) -> String {
+fn in_full(entry: &KnobEntry, columns: usize) -> String {
     let knob = entry.knob;
-    let mut text = format!("{}\n{}\n\n", knob.id, wrapped(knob.summary, WIDTH, 0));
+    let mut text = format!("{}\n{}\n\n", knob.id, wrapped(knob.summary, columns, 0));
     let mut line = |what: &str, value: &str| {
-        let _ = writeln!(text, "{what:<13} {}", wrapped(value, WIDTH, 14));
+        let _ = writeln!(text, "{what:<13} {}", wrapped(value, columns, 14));
     };
     line("where", &knob.locator.to_string());
     line("scope", &knob.scope.to_string());
@@ -213,15 +212,17 @@ mod tests {
         for (columns, expected) in [(Some(6), "a lon…"), (Some(11), "a long line"), (None, "a long line")] {
             assert_eq!(cut("a long line", columns), expected);
         }
-        let text = table(&[entry()], Some(("mine", "a profile")), Some(40));
+        let text = table(&[entry()], Some(("mine", "a profile that is told in full")), Some(40));
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
-        assert!(text.starts_with("mine: a profile\n\nMemory\n  vm.swappiness  host"), "{text}");
+        assert!(text.starts_with("mine: a profile that is told in full\n\nMemory\n  vm.swappiness  host"), "{text}");
         assert!(text.ends_with("\n1 knobs\n"), "{text}");
     }
 
     #[test]
     fn a_knob_in_full_says_what_it_takes_who_sets_it_and_what_is_advised() {
-        let text = whole(&[entry()]);
+        let narrow = whole(&[entry()], 60);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+        let text = whole(&[entry()], 100);
         for line in [
             "takes         0 to 200\n",
             "advised here  nothing for this machine: leave it as it is\n",
@@ -232,7 +233,7 @@ mod tests {
         }
         let advice = Advice { value: "1".to_owned(), why: "it serves".to_owned() };
         let advised = vec![Advised { advice, devices: vec!["a".to_owned(), "b".to_owned()] }];
-        let text = whole(&[KnobEntry { advised, ..entry() }]);
+        let text = whole(&[KnobEntry { advised, ..entry() }], 100);
         assert!(text.contains("advised here  1 for a, b: it serves\n"), "{text}");
     }
 

@@ -87,7 +87,7 @@ fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
         return format!(" {label}  nothing of the site limits it\n");
     };
     let head = ["ceiling", "", "in bits", "headroom", "utilisation", "each has", "amplification"];
-    let mut text = format!("{}\n", paint(Ink::Dim, &row("", &label, &head), look));
+    let mut text = format!("{}\n", paint(Ink::Dim, &row("", &label, &head, look), look));
     for (i, ceiling) in work.ceilings.iter().enumerate() {
         text.push_str(&ceiling_line(plan, ceiling, i == 0, look));
         text.push_str(&formula(ceiling, &plan.site, look));
@@ -155,17 +155,20 @@ fn ceiling_line(plan: &Plan, ceiling: &Ceiling, first: bool, look: TextStyle) ->
             &model::capacity(ceiling),
             &model::amplification(ceiling),
         ],
+        look,
     );
     format!("{}\n", if first { paint(Ink::Yellow, &line, look) } else { line })
 }
 
-fn row(mark: &str, name: &str, cells: &[&str; 7]) -> String {
+/// Columns below which a table leaves its last two columns out: a formula's inputs have both.
+const WIDE: usize = 100;
+
+fn row(mark: &str, name: &str, cells: &[&str; 7], look: TextStyle) -> String {
     let [limit, assumed, bits, headroom, share, each, demand] = cells;
     let name = clean(name);
-    format!(
-        " {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>11} {each:>11} \
-         {demand:>13}"
-    )
+    let row =
+        format!(" {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>11}");
+    if look.width < WIDE { row } else { format!("{row} {each:>11} {demand:>13}") }
 }
 
 /// A ceiling's formula, and what went in.
@@ -179,6 +182,9 @@ fn formula(ceiling: &Ceiling, site: &Site, look: TextStyle) -> String {
         let lead = format!("       {:<names$}  {:<values$} {mark}", clean(&input.name), clean(&input.value));
         if from.is_empty() {
             text.push_str(&format!("{}\n", lead.trim_end()));
+        } else if width(&lead) + 1 + width(&from) > look.width {
+            // A line of its own, where it would stand in a column of a few signs.
+            text.push_str(&format!("{}\n{}", lead.trim_end(), hanging("", 9, &from, look)));
         } else {
             text.push_str(&hanging(&lead, width(&lead) + 1, &from, look));
         }

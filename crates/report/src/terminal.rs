@@ -251,9 +251,17 @@ fn series_table(series: &Series, look: TextStyle) -> String {
         let row = row.trim_end();
         let errors = errors(point);
         let marker = knee_marker(series, point);
-        let fits = width(row) + width(&errors) + width(&marker) <= look.width;
-        let gap = if fits || marker.is_empty() { String::new() } else { format!("\n{:1$}", "", LABEL_COLUMNS + 7) };
-        text.push_str(&format!("{row}{}{gap}{}\n", paint(Ink::Red, &errors, look), paint(Ink::Yellow, &marker, look)));
+        text.push_str(&format!("{row}{}", paint(Ink::Red, &errors, look)));
+        if width(row) + width(&errors) + width(&marker) <= look.width {
+            text.push_str(&format!("{}\n", paint(Ink::Yellow, &marker, look)));
+        } else {
+            // Below the figures, from where their first column begins.
+            let at = LABEL_COLUMNS + 10;
+            for line in wrapped(marker.trim_start(), look.width.saturating_sub(at)) {
+                text.push_str(&format!("\n{:at$}{}", "", paint(Ink::Yellow, &line, look)));
+            }
+            text.push('\n');
+        }
         text.push_str(&op_lines(point, series.measure, look));
         text.push_str(&client_lines(point, series.measure));
         text.push_str(&open_line(point, look));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{ChangeSet, SettingPlace};
-use linerate_record::lines::wrapped;
+use linerate_record::lines::{folded, wrapped};
 
 pub use untaken::{Untaken, untaken};
 
@@ -397,7 +397,8 @@ pub fn planned(
     let mut text = format!("{} for {}\n", counted(set.changes.len(), "change"), set.profile);
     for (n, change) in set.changes.iter().enumerate() {
         let (place, prior, new) = (&change.place, &change.prior, &change.new);
-        let _ = writeln!(text, "  {place}: {prior:?} → {new:?} ({}, {})", change.scope, change.takes_effect);
+        let head = format!("  {place}: {prior:?} → {new:?} ({}, {})\n", change.scope, change.takes_effect);
+        text.push_str(&columns.map_or_else(|| head.clone(), |columns| folded(&head, columns)));
         for (name, own, then) in followers.get(n).into_iter().flatten() {
             let _ = writeln!(text, "      moves with it: the MTU of {name}, {own} → {then}");
         }

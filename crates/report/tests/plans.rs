@@ -184,6 +184,12 @@ fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
     let narrow = TextStyle { color: false, width: 80 };
+    // Tables over nodes have a row for each, as long as its works are many.
+    let mut made = planned::plan();
+    (made.scaling, made.sizing) = (None, None);
+    for line in plan::text(&made, true, narrow).lines().chain(plan::text(&made, false, narrow).lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
     let texts = [plan::text(&planned::plan(), false, narrow), explanation::text(&planned::explanation(), narrow)];
     for line in texts.iter().flat_map(|text| text.lines()) {
         let row = line.contains("iB/s  ") || line.contains("iB/s*") || line.contains("bottleneck  ");

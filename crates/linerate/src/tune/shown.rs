@@ -6,6 +6,7 @@ use linerate_host::apply::{self, Ground, can_be_confirmed, has_booted, since_boo
 use linerate_host::journal::{JournalFolder, Made, Told};
 use linerate_host::{Root, setting, watch};
 use linerate_record::knob::same;
+use linerate_record::lines::folded;
 use linerate_report::tune::{self as report, Application, Changed, Moved, Now, Standing};
 
 use super::acting::unknown;
@@ -49,11 +50,16 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
     if text.is_empty() {
         text.push_str(report::NOTHING_IS);
     }
-    printing::print(&text)?;
+    print(&text)?;
     if amiss.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     Err(Failure::Tune { why: amiss.join("; "), code: code::UNCHANGED })
+}
+
+/// Prints, on a terminal in lines that fit it.
+fn print(text: &str) -> Result<(), Failure> {
+    printing::print(&printing::columns().map_or_else(|| text.to_owned(), |columns| folded(text, columns)))
 }
 
 /// What was applied last, and what somebody is to look at.
@@ -93,7 +99,7 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
             text.push_str(report::NOTHING_WAS);
         }
     }
-    printing::print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,7 +7,7 @@ use linerate_record::units::bytes_per_s_iec;
 
 use super::{ink, scaling, sizing_lines};
 use crate::ink::Ink;
-use crate::terminal::{TextStyle, hanging, hanging_in};
+use crate::terminal::{TextStyle, hanging, hanging_in, width};
 use crate::words::{self, model};
 
 /// Warnings in a line each, less those that are serious, all of which are shown; the others are counted.
@@ -51,8 +51,12 @@ fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
         return hanging_in(Ink::Yellow, " ▸", 3, &format!("{label}: nothing of the site limits it"), look);
     };
     let star = if model::rests_on_assumed(binds) { "*" } else { "" };
-    let most = model::limit(binds);
-    let reported = format!("{label}: at most {most}{star}; bottleneck: {}", model::ceiling(binds, &plan.site));
+    let with = |most: &str| format!("{label}: at most {most}{star}; bottleneck: {}", model::ceiling(binds, &plan.site));
+    let mut reported = with(&model::limit(binds));
+    if 3 + width(&reported) > look.width {
+        // The same without the bits.
+        reported = with(&model::limit_in_brief(binds));
+    }
     let mut text = hanging_in(Ink::Yellow, " ▸", 3, &reported, look);
     let mut facts = Vec::new();
     if let Some(curve) = &work.curve {
@@ -97,11 +101,11 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
     text
 }
 
-/// The goal of a latency that some works miss: `100 ms of GET and PUT`.
+/// The goal of a latency that some works miss: `100 ms (GET, PUT)`.
 fn slow(plan: &Plan) -> Option<String> {
     let all: Vec<(&str, &str)> = plan.findings.iter().filter_map(p99_out_of_reach).collect();
     let (goal, _) = all.first()?;
-    Some(format!("{goal} of {}", all.iter().map(|(_, work)| *work).collect::<Vec<_>>().join(" and ")))
+    Some(format!("{goal} ({})", all.iter().map(|(_, work)| *work).collect::<Vec<_>>().join(", ")))
 }
 
 /// The latency and the work, where a finding says that this goal is out of reach.

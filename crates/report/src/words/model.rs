@@ -97,6 +97,12 @@ pub(crate) fn limit(ceiling: &Ceiling) -> String {
     format!("{bytes} ({bits}, {} requests/s)", count(requests_per_s))
 }
 
+/// The same without bits.
+pub(crate) fn limit_in_brief(ceiling: &Ceiling) -> String {
+    let requests = ceiling.limit_requests_per_s.map(|per_s| format!(" ({} requests/s)", count(per_s)));
+    format!("{}{}", bytes_per_s_iec(ceiling.limit_bytes_per_s), requests.unwrap_or_default())
+}
+
 /// How far a ceiling is above the lowest: `+ 5.51 GiB/s`, and of the lowest that it binds.
 pub(crate) fn headroom(ceiling: &Ceiling, is_lowest: bool) -> String {
     if is_lowest { "bottleneck".to_owned() } else { format!("+ {}", bytes_per_s_iec(ceiling.headroom_bytes_per_s)) }

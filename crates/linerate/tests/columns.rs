@@ -1,0 +1,135 @@
+//! What a terminal of 80 columns gets fits it.
+
+mod running;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use running::{bench_view, linerate, words};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use tempfile::tempdir;
+
+const COLUMNS: u16 = 80;
+
+/// What a command prints where its output and its errors are a terminal, and how it ended.
+fn on_a_terminal(mut command: Command) -> (String, Option<i32>) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let size = Winsize { ws_row: 50, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&ours, size).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let open = || -> Stdio {
+        let file = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        Stdio::from(OwnedFd::from(file))
+    };
+    command.env("NO_COLOR", "1").stdout(open()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // Without this the terminal has a writer for as long as the test runs.
+    drop(command);
+    let mut text = Vec::new();
+    let mut ours = File::from(ours);
+    let mut buffer = [0; 65_536];
+    // EIO when the last writer is gone.
+    while let Ok(n @ 1..) = ours.read(&mut buffer) {
+        text.extend_from_slice(&buffer[..n]);
+    }
+    let code = child.wait().unwrap().code();
+    (String::from_utf8(text).unwrap().replace("\r\n", "\n"), code)
+}
+
+/// Whether a line may be longer: a command to copy, or one word, which cannot be broken, with its label.
+fn may_be_longer(line: &str) -> bool {
+    let line = line.trim_start();
+    let copied = ["linerate ", "sysctl ", "echo ", "ethtool ", "ip ", "printf ", "sudo ", "$ "];
+    let labelled = line.split_once("  ").map_or(line, |(_, value)| value.trim_start());
+    copied.iter().any(|command| line.starts_with(command)) || !labelled.contains(' ')
+}
+
+fn assert_fits(args: &[&str], code: i32) {
+    let mut command = linerate();
+    command.args(args).current_dir(repository());
+    let (text, ended) = on_a_terminal(command);
+    assert_eq!(ended, Some(code), "{args:?}: {text}");
+    assert!(!text.trim().is_empty(), "{args:?} prints nothing");
+    let long = |line: &&str| line.chars().count() > usize::from(COLUMNS) && !may_be_longer(line);
+    let long: Vec<&str> = text.lines().filter(long).collect();
+    assert!(long.is_empty(), "{args:?}: {long:#?}");
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn plans_and_explanations_fit_a_terminal() {
+    let sites = std::fs::read_dir(repository().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let sites: Vec<PathBuf> = sites.filter(|path| path.extension().is_some_and(|e| e == "yaml")).collect();
+    assert!(sites.len() > 10, "{sites:?}");
+    for site in &sites {
+        let site = site.to_str().unwrap();
+        assert_fits(&["plan", site], 0);
+        assert_fits(&["plan", site, "--why"], 0);
+        assert_fits(&["explain", "--site", site, "--observed", "get=1GiB/s,put=500MiB/s"], 0);
+    }
+}
+
+#[test]
+fn audits_and_changes_of_settings_fit_a_terminal() {
+    let captures = std::fs::read_dir(repository().join("captures")).unwrap().map(|entry| entry.unwrap().path());
+    let captures: Vec<PathBuf> = captures.filter(|path| path.is_dir()).collect();
+    assert!(!captures.is_empty());
+    for capture in &captures {
+        for all in [&[][..], &["--all"]] {
+            let root = ["audit", "--profile", "s3-storage-node", "--root", capture.to_str().unwrap()];
+            assert_fits(&[&root, all].concat(), 0);
+        }
+    }
+    assert_fits(&["tune", "diff", "--profile", "s3-storage-node"], 0);
+    assert_fits(&["tune", "status"], 0);
+}
+
+#[test]
+fn knobs_fit_a_terminal_as_a_list_and_each_in_full() {
+    assert_fits(&["knobs"], 0);
+    assert_fits(&["knobs", "--profile", "s3-storage-node"], 0);
+    let json = linerate().args(["knobs", "--json"]).output().unwrap().stdout;
+    let knobs: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+    assert!(knobs.len() > 50);
+    for knob in &knobs {
+        assert_fits(&["knobs", knob["id"].as_str().unwrap()], 0);
+    }
+}
+
+#[test]
+fn runs_their_reports_and_comparisons_fit_a_terminal() {
+    let recorded = repository().join("crates/linerate/tests/recorded");
+    assert_fits(&["runs", recorded.to_str().unwrap()], 0);
+    for run in ["bench-schema-1", "bench-schema-2", "bench-schema-3-two-clients"] {
+        assert_fits(&["report", recorded.join(run).to_str().unwrap()], 0);
+    }
+    assert_fits(&["experiment", "report", recorded.join("experiment-schema-1").to_str().unwrap()], 0);
+    let folder = tempdir().unwrap();
+    let run = |name: &str| {
+        let run = folder.path().join(name);
+        let load = "--target null --op get,put --obj.size 1000,1MiB --concurrent 1,2 --duration 400ms --warmup 100ms";
+        bench_view(&run, load);
+        run.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (run("a"), run("b"));
+    assert_fits(&["report", &a], 0);
+    assert_fits(&["compare", &a, &b], 0);
+    assert_fits(&["runs", folder.path().to_str().unwrap()], 0);
+}
+
+#[test]
+fn what_a_dry_run_says_fits_a_terminal() {
+    let sweep = "bench --dry-run --op get,put,mixed --obj.size 4KiB,64KiB,4MiB,24MiB --concurrent 1,2,4,8,16,32,64";
+    for load in ["bench --dry-run", sweep, "bench --dry-run --target null --rate 100,200 --op put"] {
+        assert_fits(&words(load).collect::<Vec<_>>(), 0);
+    }
+}
