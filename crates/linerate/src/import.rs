@@ -159,6 +159,7 @@ fn manifest(id: String, layout: &Layout, call: &Call, spec: &PointSpec) -> Manif
         started_unix_ms: layout.zero_unix_ms,
         seed: 0,
         load: None,
+        resolved: None,
         site: None,
         asked,
         target,
