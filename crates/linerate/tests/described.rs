@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use linerate_record::load::{Levels, Load, Lookup, Server};
+use linerate_record::load::{Levels, Lookup, Server};
 use linerate_record::run::{Manifest, SCHEMA};
 use running::{ACCESS_KEY, SECRET_KEY, Served, bench, files_below, linerate, shown, view};
 use serde_json::{Value, json};
