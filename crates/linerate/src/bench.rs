@@ -11,6 +11,7 @@ mod needs;
 mod objects;
 mod points;
 pub(crate) mod resolve;
+mod resolved;
 mod setup;
 mod steps;
 mod stored;

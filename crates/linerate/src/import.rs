@@ -159,6 +159,7 @@ fn manifest(id: String, layout: &ImportLayout, call: &WarpFlags, spec: &PointSpe
         started_unix_ms: layout.zero_unix_ms,
         seed: 0,
         load: None,
+        resolved: None,
         site: None,
         asked,
         target,

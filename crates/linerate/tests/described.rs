@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use linerate_record::load::{Levels, Load, Lookup, Server};
+use linerate_record::load::{Levels, Lookup, Server};
 use linerate_record::run::{Manifest, SCHEMA};
 use running::{ACCESS_KEY, SECRET_KEY, Served, bench, files_below, linerate, shown, view};
 use serde_json::{Value, json};
@@ -120,16 +120,18 @@ fn folders_of_before_are_read_though_they_do_not_describe_their_load() {
     }
 }
 
-/// A folder of a version that says more of its load than this one knows.
+/// A folder of a version that says more of its load than this one knows: its figures are those of another load.
 #[test]
-fn a_load_that_says_more_than_is_known_costs_a_folder_nothing_else() {
+fn a_folder_whose_load_says_more_than_is_known_is_refused_by_that() {
     let out = tempdir().unwrap();
     let folder = out.path().join("run");
     let output = bench(&folder, &format!("--op put --target null {SHORT}"));
     assert!(output.status.success(), "{}", shown(&output));
     let mut newer = serde_json::to_value(manifest(&folder)).unwrap();
+    assert!(newer.get("asked").is_none() && newer["resolved"]["prefix"].is_string(), "{newer}");
     newer["load"]["machines"] = json!(["a", "b"]);
     fs::write(folder.join("run.json"), newer.to_string()).unwrap();
-    assert_eq!(manifest(&folder).load, None::<Load>);
-    assert_eq!(view(&folder).series.len(), 1);
+    let output = linerate().arg("report").arg(&folder).output().unwrap();
+    let said = shown(&output);
+    assert!(!output.status.success() && said.contains("unknown field `machines`"), "{said}");
 }

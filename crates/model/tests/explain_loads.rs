@@ -1,5 +1,5 @@
-//! Clusters with a slow node, moved piece by piece by a simulation that knows nothing of the model: what `explain` makes
-//! of the total and the figures of nodes of one load, whichever way clients spread it.
+//! Clusters with a slow node, moved piece by piece by a simulation that knows nothing of the model: what `explain`
+//! makes of the total and the figures of nodes of one load, whichever way clients spread it.
 
 #[expect(dead_code, reason = "totals without figures of nodes are of other tests")]
 mod explained_sites;
@@ -68,8 +68,8 @@ fn leaders(explanation: &Explanation) -> String {
     format!("{}none of these {:.3}", of.collect::<String>(), explanation.none_of_these)
 }
 
-/// Reads show a slow node where as many are kept at each; writes do not, for all nodes send their shards there, nor does
-/// a load over any node, which waits for the slowest.
+/// Reads show a slow node where as many are kept at each. Writes do not, for all nodes send their shards there, nor
+/// does a load over any node, which waits for the slowest.
 const SHOWN: [(Operation, ClientPlacement, bool); 4] = [
     (Operation::Get, ClientPlacement::Elsewhere, false),
     (Operation::Get, ClientPlacement::ElsewhereAtEach, true),

@@ -231,8 +231,8 @@ impl InvalidLoad {
     }
 }
 
-/// Reads the load of a run folder: none where it is of a version that says more of one than is known here, which is no
-/// reason not to read the folder.
+/// Reads the load of an experiment's folder: none where it is of a version that says more of one than is known here,
+/// which is no reason not to read the folder.
 ///
 /// # Errors
 /// Where it is no JSON.

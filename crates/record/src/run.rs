@@ -18,6 +18,7 @@ use std::fmt;
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
 pub use kind::is_answer;
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
+pub use resolved::{EXISTING_SIZE, Resolved, SearchLimits, series};
 use serde::{Deserialize, Serialize};
 
 use crate::canary::AbortRules;
@@ -31,6 +32,7 @@ pub use crate::worded::Worded;
 mod interval;
 mod kind;
 mod manifest;
+mod resolved;
 
 /// Version of the folder's schema. Readers refuse a larger one.
 pub const SCHEMA: u32 = 3;
@@ -41,7 +43,8 @@ pub const POINTS_MAX: usize = 4096;
 /// Bytes of `intervals.jsonl` that a run aims to stay below, by lengthening its intervals.
 pub const INTERVALS_BYTES_MAX: u64 = 256 << 20;
 
-/// What the user asked for, defaults filled in. Holds no credential.
+/// What the user asked for, defaults filled in, as readers are told it: [`LoadRequest::of`] makes it of a load, and it
+/// is written alone where nothing else is known of one. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadRequest {
     /// The points to measure, in order; empty where the search chooses them.

@@ -162,7 +162,7 @@ impl Soak {
     /// The objects to read, which are in no figure. Their names end in their sizes; theirs is the first set of the run.
     fn beforehand(&self, minio: &MinIo) -> Result<Beforehand, Failure> {
         let manifest: Value = serde_json::from_str(&fs::read_to_string(self.run_folder().join("run.json"))?)?;
-        let prefix = manifest["asked"]["prefix"].as_str().ok_or("run.json names no prefix")?;
+        let prefix = manifest["resolved"]["prefix"].as_str().ok_or("run.json names no prefix")?;
         let drive = minio.drives.first().ok_or("MinIO has no drive")?;
         let mut sum = Beforehand::default();
         for object in fs::read_dir(drive.join(SCRATCH_BUCKET).join(prefix).join("000"))? {

@@ -83,6 +83,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             started_unix_ms: 1_800_000_000_000,
             seed: 1,
             load: None,
+            resolved: None,
             site: None,
             asked: asked(concurrencies.iter().map(|&c| spec(c)).collect()),
             target: Target {

@@ -123,10 +123,10 @@ fn of_manifest(manifest: &Manifest) -> Option<&'static str> {
     let series = series.chain(asked.rate_search.iter().map(|search| search.series_ms));
     let times = [asked.duration_ms, asked.warmup_ms.unwrap_or(0), manifest.interval_ms];
     if series.chain(times).any(|ms| ms > TIME_MS_MAX) {
-        return Some("asked.duration_ms, asked.warmup_ms, series_ms or interval_ms is longer than decades");
+        return Some("duration_ms, warmup_ms, series_ms or interval_ms is longer than decades");
     }
     let is_idle = asked.points.iter().any(|point| point.concurrency == 0);
-    is_idle.then_some("asked.points has a concurrency of 0: a point has one request in flight at least")
+    is_idle.then_some("a point has a concurrency of 0: it has one request in flight at least")
 }
 
 fn of_interval(interval: &Interval) -> Option<&'static str> {
@@ -284,7 +284,7 @@ mod tests {
                 "intervals.jsonl, line 8: with the lines before it, it counts more",
             ),
             (changed(&|r| r.manifest.started_unix_ms = u64::MAX), "run.json: started_unix_ms"),
-            (changed(&|r| r.manifest.asked.points[0].concurrency = 0), "run.json: asked.points has a concurrency"),
+            (changed(&|r| r.manifest.asked.points[0].concurrency = 0), "run.json: a point has a concurrency"),
         ] {
             assert!(got.starts_with(expected), "{expected}: {got}");
         }

@@ -301,7 +301,7 @@ fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(String, Sizes)> {
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
     let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
     let sizes = mean.to_string().parse().ok();
-    sizes.map(|sizes| vec![(super::setup::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
+    sizes.map(|sizes| vec![(linerate_record::run::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
 }
 
 fn plan(

@@ -1,12 +1,10 @@
 //! Before the load: who is loaded, with whose consent, under which keys, and what the run folder says of it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_analysis::slo::RateSearchLimits;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -14,11 +12,8 @@ use linerate_load::hosts::{Host, labels};
 use linerate_load::session::{Existing, Session};
 use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
-use linerate_record::load::{Level, Levels, Load, OwnTarget, Server, Sizes, TlsTrust, WorkloadSizes, Write};
-use linerate_record::run::{
-    Client, LoadRequest, Manifest, Op, PointSpec, RateSearchSpec, SCHEMA, SearchSpec, SeriesSpec, Target, TargetKind,
-    TlsUsed, Worded,
-};
+use linerate_record::load::{Load, OwnTarget, Server, TlsTrust};
+use linerate_record::run::{Client, LoadRequest, Manifest, Op, SCHEMA, Target, TargetKind, TlsUsed, series};
 use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 use linerate_report::foretold::in_words;
@@ -32,6 +27,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::flags::Output;
 use super::needs::Needs;
 use super::objects::{cleaning, place};
+use super::resolved::resolved;
 use super::{beforehand, bodies, kept};
 use crate::child::{self, TargetProcess};
 use crate::cleaning::aim::bucket_note;
@@ -45,9 +41,6 @@ use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
 use crate::{consent, credentials, endpoint, masks, sources, trust};
-
-/// How the size of objects that were there before is called in points.
-pub(super) const EXISTING_SIZE: &str = "existing";
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
@@ -306,7 +299,7 @@ impl<'a> Setup<'a> {
 
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let series = self.series().len() as u64;
+        let series = series(&self.load).len() as u64;
         // Over TLS, the ceiling without it is measured too.
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
         let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
@@ -329,53 +322,6 @@ impl<'a> Setup<'a> {
         !self.output.no_ceiling && !self.load.endpoint.server.is_null()
     }
 
-    /// The series, as the folder names them.
-    pub(crate) fn series(&self) -> Vec<SeriesSpec> {
-        let of = |work: &WorkloadSizes| {
-            let workload = Worded::Known(work.workload.clone());
-            let spec = |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
-            work.sizes.iter().map(spec).collect::<Vec<_>>()
-        };
-        let mut series: Vec<SeriesSpec> = self.load.work.iter().flat_map(of).collect();
-        if self.load.objects.list_existing {
-            // What is there has the sizes that it has: --obj.size makes no series of its own.
-            let mut seen = BTreeSet::new();
-            series.retain(|s| seen.insert(s.workload.clone()));
-            series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
-        }
-        series
-    }
-
-    /// The points where concurrencies were given, else the search.
-    fn points(&self) -> (Vec<PointSpec>, Option<SearchSpec>) {
-        if let Some(given) = self.load.levels.given() {
-            let at = |s: SeriesSpec| {
-                let point = move |&Level { concurrency, rate_per_s }: &Level| {
-                    let SeriesSpec { workload, size } = s.clone();
-                    PointSpec { workload, size, concurrency, rate_per_s }
-                };
-                given.iter().map(point)
-            };
-            return (self.series().into_iter().flat_map(at).collect(), None);
-        }
-        let Levels::Searched { highest } = self.load.levels else { return (Vec::new(), None) };
-        let series_ms = self.timing.series_ms(&self.load.levels);
-        (Vec::new(), Some(SearchSpec { lowest: 1, highest, series_ms, series: self.series() }))
-    }
-
-    /// The search for the highest rate, where that is asked for.
-    fn rate_search(&self) -> Option<RateSearchSpec> {
-        let Levels::RateSearch { highest_per_s, .. } = self.load.levels else { return None };
-        let defaults = RateSearchLimits::new(Vec::new());
-        Some(RateSearchSpec {
-            lowest_per_s: defaults.lowest_per_s.min(highest_per_s),
-            highest_per_s,
-            precision: defaults.precision,
-            series_ms: self.timing.series_ms(&self.load.levels),
-            series: self.series(),
-        })
-    }
-
     /// The schedule of a point of an open loop.
     pub(crate) fn arrivals(&self, rate_per_s: Option<f64>, point: u32) -> Option<Arrivals> {
         let scheduled = rate_per_s.zip(self.load.levels.spacing());
@@ -388,6 +334,9 @@ impl<'a> Setup<'a> {
         let (machine, unreadable) = linerate_host::machine(&Root::live());
         let endpoint = &self.load.endpoint;
         let is_unverified = endpoint.tls.as_ref().is_some_and(|trust| trust.insecure);
+        let resolved = resolved(&self.load, &self.timing, &self.session.run_prefix, &self.session.sources);
+        // A path that is no UTF-8 cannot be described: the folder tells of the load what its readers need.
+        let load = Some(self.load.clone()).filter(|load| serde_json::to_value(load).is_ok());
         let manifest = Manifest {
             schema: SCHEMA,
             id: self.id.clone(),
@@ -395,10 +344,10 @@ impl<'a> Setup<'a> {
             linerate_version: env!("CARGO_PKG_VERSION").into(),
             started_unix_ms: unix_ms(),
             seed: self.session.seed,
-            // A path that is no UTF-8 cannot be described, and costs the folder nothing else.
-            load: Some(self.load.clone()).filter(|load| serde_json::to_value(load).is_ok()),
+            asked: LoadRequest::of(&self.load, &resolved, self.threads),
+            resolved: load.is_some().then_some(resolved),
+            load,
             site: self.site.clone(),
-            asked: self.asked(),
             target: Target {
                 kind: match &endpoint.server {
                     Server::Hosts { .. } => TargetKind::S3.into(),
@@ -428,47 +377,6 @@ impl<'a> Setup<'a> {
             folder.findings.push(&trust::unverified())?;
         }
         Ok((folder, manifest))
-    }
-
-    /// The load as reports tell it, with what came of it here.
-    fn asked(&self) -> LoadRequest {
-        let Load { endpoint, objects, bodies, levels, stops, .. } = &self.load;
-        let (points, search) = self.points();
-        let uploads = self.load.has_parts();
-        LoadRequest {
-            points,
-            search,
-            rate_search: self.rate_search(),
-            slo: levels.slo().cloned(),
-            duration_ms: self.timing.point_ms() - self.timing.warmup_ms.unwrap_or(0),
-            warmup_ms: self.timing.warmup_ms,
-            precision: self.timing.precision,
-            threads: self.threads,
-            objects: objects.count.unwrap_or_else(|| {
-                let first = self.load.work.first().and_then(|work| work.sizes.first());
-                first.map_or(0, |sizes| beforehand::read_set_objects(&self.load, sizes))
-            }),
-            bucket: self.session.bucket.clone(),
-            prefix: self.session.run_prefix.clone(),
-            payload: bodies.payload.into(),
-            part_bytes: uploads.then_some(bodies.part_bytes),
-            part_concurrent: uploads.then_some(bodies.part_concurrent),
-            write: (objects.write != Write::Put).then(|| objects.write.into()),
-            unique: bodies.unique.into(),
-            verify: bodies.verify,
-            range_bytes: bodies.range_bytes,
-            max_rate: self.load.max_rate.map(Worded::Known),
-            arrivals: levels.spacing().map(Worded::Known),
-            abort_if: stops.canary.as_ref().map(|canary| canary.abort_if.clone()),
-            canary_per_s: stops.canary.as_ref().map(|canary| canary.per_s),
-            retries: stops.retries,
-            error_limit: stops.error_limit.map(Worded::Known),
-            host_select: endpoint.host_select.into(),
-            sources: self.session.sources.iter().map(ToString::to_string).collect(),
-            noclear: objects.noclear,
-            list_existing: objects.list_existing,
-            target_memory_bytes: endpoint.memory_bytes,
-        }
     }
 }
 

@@ -112,16 +112,27 @@ def client(name, cpus, threads, clock):
 
 
 def manifest():
-    points = [{"workload": "get", "size": "1MiB", "concurrency": concurrency} for concurrency in (8, 32)]
+    load = {
+        "endpoint": {
+            "server": {"hosts": {"authorities": ["store1:9000", "store2:9000"], "every_address": False}},
+            "anonymous": False, "region": "us-east-1", "bucket": "b", "prefix": "", "lookup": "path",
+            "host_select": "round-robin", "memory_bytes": 1 << 20,
+        },
+        "work": [{"workload": "get", "sizes": ["1MiB"]}],
+        "objects": {"count": 100, "write": "put", "list_existing": False, "noclear": False},
+        "bodies": {
+            "payload": "signed", "unique": "tail", "part_bytes": 16 << 20, "part_concurrent": 1, "verify": False,
+        },
+        "levels": {"given": [8, 32]},
+        "threads": 2,
+        "time": {"duration_ns": 2_000_000_000, "warmup_ns": 200_000_000, "precision": None},
+        "stops": {"timeout_ns": 60_000_000_000, "retries": 0},
+    }
     return {
         "schema": 3, "id": "two-clients", "title": "Two clients", "linerate_version": "0.1.0",
         "started_unix_ms": 1_795_400_000_000, "seed": 12_153_973_149_029_439_066,
-        "asked": {
-            "points": points, "duration_ms": 2000, "warmup_ms": 200, "threads": 2, "objects": 100, "bucket": "b",
-            "prefix": "linerate-two-clients/", "payload": "signed", "unique": "tail", "verify": False,
-            "range_bytes": None, "max_rate": None, "retries": 0, "host_select": "round-robin", "noclear": False,
-            "list_existing": False, "target_memory_bytes": 1 << 20,
-        },
+        "load": load,
+        "resolved": {"prefix": "linerate-two-clients/", "duration_ms": 2000, "warmup_ms": 200},
         "target": {
             "kind": "s3", "hosts": ["store1:9000", "store2:9000"], "server": "Store", "lookup": "path",
             "region": "us-east-1", "on_this_machine": False, "bucket_made": False,

@@ -92,7 +92,7 @@ pub(crate) fn versions_and_uploads() -> Result<(), Failed> {
     minio.bench(out.path(), &format!("{flags} --noclear"))?;
     assert!(!minio.objects("versions").is_empty(), "they were to stay");
     let manifest: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out.path().join("run.json"))?)?;
-    let prefix = manifest["asked"]["prefix"].as_str().ok_or("a prefix")?;
+    let prefix = manifest["resolved"]["prefix"].as_str().ok_or("a prefix")?;
     minio.begin_upload(&format!("versions/{prefix}large"));
     minio.begin_upload("versions/a/foreign");
     minio.put("versions/a/foreign", "not the run's");

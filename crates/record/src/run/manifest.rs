@@ -1,10 +1,11 @@
 //! `run.json`: what was asked, of what, and from where. Schemas 1 and 2 had one client and no name for it; they are
-//! read as runs of one.
+//! read as runs of one. They, and folders that were imported, tell a load as readers are told it (`asked`); others
+//! describe it (`load`) and say what it became (`resolved`), and `asked` is made of both.
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRequest, Target};
-use crate::load::{self, Load};
+use super::{LoadRequest, POINTS_MAX, Resolved, Target};
+use crate::load::Load;
 use crate::machine::Machine;
 use crate::site::Site;
 
@@ -16,14 +17,13 @@ pub const LOCAL: &str = "local";
 
 /// `run.json`: what was asked, of what, from which machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "AsWritten")]
+#[serde(try_from = "AsWritten", into = "AsWritten")]
 pub struct Manifest {
     /// [`super::SCHEMA`] of the writer.
     pub schema: u32,
     /// Name of the run; also part of every object key that the run writes.
     pub id: String,
     /// What the run is about, where somebody said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Version of linerate that wrote the folder.
     pub linerate_version: String,
@@ -31,14 +31,14 @@ pub struct Manifest {
     pub started_unix_ms: u64,
     /// Seed of object bodies, sizes and choices: with it, any body can be made again.
     pub seed: u64,
-    /// The load as it was described; absent in folders of versions that did not record it, and of those that say more
-    /// of a load than is known here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The load as it was described; absent in folders of versions that did not record it, and in imported ones.
     pub load: Option<Load>,
+    /// What it became when the run began; absent where it was not described.
+    pub resolved: Option<Resolved>,
     /// The site that was loaded, where it was described (`--site`): reports hold the run against what it can do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
-    /// What the user asked for, defaults filled in, and what came of it on the clients.
+    /// What the user asked for, defaults filled in, and what came of it on the clients: of `load` and `resolved`, and
+    /// written only where there are not both.
     pub asked: LoadRequest,
     /// What the load was driven at.
     pub target: Target,
@@ -101,22 +101,29 @@ pub struct ClientClock {
     pub bound_ns: u64,
 }
 
-/// The manifest as any version wrote it.
-#[derive(Deserialize)]
+/// The manifest as any version wrote it, and as this one does.
+#[derive(Serialize, Deserialize)]
 struct AsWritten {
     schema: u32,
     id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     linerate_version: String,
     started_unix_ms: u64,
     seed: u64,
-    #[serde(default, deserialize_with = "load::recorded")]
-    load: Option<Load>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    load: Option<LoadAsWritten>,
+    /// Since schema 3, with `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resolved: Option<Resolved>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     site: Option<Site>,
-    asked: LoadRequest,
+    /// Schemas 1 and 2, and where the load is not described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<LoadRequest>,
     target: Target,
     /// Schemas 1 and 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<Machine>,
     /// Since schema 3.
     #[serde(default)]
@@ -125,37 +132,42 @@ struct AsWritten {
     intervals_bytes_max: u64,
 }
 
-/// Why a manifest names no clients that a run can have.
+/// A load, or what is none that is known here.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum LoadAsWritten {
+    Known(Box<Load>),
+    Other(serde_json::Value),
+}
+
+/// Why a manifest is none of a run.
 #[derive(Debug, thiserror::Error)]
-enum WrongClients {
+enum WrongManifest {
     #[error("it names neither clients nor, as schemas 1 and 2 do, a machine")]
-    None,
+    NoClients,
     #[error("it has {0} clients: a run has {CLIENTS_MAX} at most")]
-    TooMany(usize),
+    TooManyClients(usize),
     #[error("two clients are named {0:?}")]
     SameName(String),
+    #[error("it has neither load and resolved nor, as schemas 1 and 2 do, asked")]
+    NoLoad,
+    #[error("its load is none that this version knows ({0}): read it with the version that wrote it, {1}")]
+    UnknownLoad(String, String),
+    #[error("its load has {0} points: a run has {POINTS_MAX} at most")]
+    TooManyPoints(usize),
 }
 
 impl TryFrom<AsWritten> for Manifest {
-    type Error = WrongClients;
+    type Error = WrongManifest;
 
-    fn try_from(written: AsWritten) -> Result<Self, WrongClients> {
-        let threads = written.asked.threads;
-        let clients = match written.machine {
+    fn try_from(mut written: AsWritten) -> Result<Self, WrongManifest> {
+        let threads = written.asked.as_ref().map_or(0, |asked| asked.threads);
+        let clients = match written.machine.take() {
             Some(machine) if written.clients.is_empty() => vec![Client::local(machine, threads)],
-            _ => written.clients,
+            _ => std::mem::take(&mut written.clients),
         };
-        if clients.is_empty() {
-            return Err(WrongClients::None);
-        }
-        if clients.len() > CLIENTS_MAX {
-            return Err(WrongClients::TooMany(clients.len()));
-        }
-        let mut names: Vec<&String> = clients.iter().map(|client| &client.name).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(WrongClients::SameName(pair[0].clone()));
-        }
+        check(&clients)?;
+        let (load, resolved, asked) = loads(&mut written, clients[0].threads)?;
         Ok(Manifest {
             schema: written.schema,
             id: written.id,
@@ -163,15 +175,79 @@ impl TryFrom<AsWritten> for Manifest {
             linerate_version: written.linerate_version,
             started_unix_ms: written.started_unix_ms,
             seed: written.seed,
-            load: written.load,
+            load,
+            resolved,
             site: written.site,
-            asked: written.asked,
+            asked,
             target: written.target,
             clients,
             interval_ms: written.interval_ms,
             intervals_bytes_max: written.intervals_bytes_max,
         })
     }
+}
+
+impl From<Manifest> for AsWritten {
+    fn from(manifest: Manifest) -> Self {
+        let is_described = manifest.load.is_some() && manifest.resolved.is_some();
+        AsWritten {
+            schema: manifest.schema,
+            id: manifest.id,
+            title: manifest.title,
+            linerate_version: manifest.linerate_version,
+            started_unix_ms: manifest.started_unix_ms,
+            seed: manifest.seed,
+            load: manifest.load.map(|load| LoadAsWritten::Known(Box::new(load))),
+            resolved: manifest.resolved,
+            site: manifest.site,
+            asked: (!is_described).then_some(manifest.asked),
+            target: manifest.target,
+            machine: None,
+            clients: manifest.clients,
+            interval_ms: manifest.interval_ms,
+            intervals_bytes_max: manifest.intervals_bytes_max,
+        }
+    }
+}
+
+/// Whether a run can have these clients.
+fn check(clients: &[Client]) -> Result<(), WrongManifest> {
+    if clients.is_empty() {
+        return Err(WrongManifest::NoClients);
+    }
+    if clients.len() > CLIENTS_MAX {
+        return Err(WrongManifest::TooManyClients(clients.len()));
+    }
+    let mut names: Vec<&String> = clients.iter().map(|client| &client.name).collect();
+    names.sort_unstable();
+    let same = names.windows(2).find(|pair| pair[0] == pair[1]);
+    same.map_or(Ok(()), |pair| Err(WrongManifest::SameName(pair[0].clone())))
+}
+
+/// What a manifest says of its load, in whichever form: its description goes before `asked`.
+fn loads(
+    written: &mut AsWritten,
+    threads: u32,
+) -> Result<(Option<Load>, Option<Resolved>, LoadRequest), WrongManifest> {
+    let (load, asked) = (written.load.take(), written.asked.take());
+    let load = match (load, &asked) {
+        (Some(LoadAsWritten::Known(load)), _) => load,
+        (Some(LoadAsWritten::Other(value)), None) => {
+            let why = serde_json::from_value::<Load>(value).err().map(|error| error.to_string());
+            return Err(WrongManifest::UnknownLoad(why.unwrap_or_default(), written.linerate_version.clone()));
+        }
+        (Some(LoadAsWritten::Other(_)) | None, _) => {
+            return asked.map(|asked| (None, None, asked)).ok_or(WrongManifest::NoLoad);
+        }
+    };
+    let points = load.series().saturating_mul(load.levels.given().map_or(1, |given| given.len()));
+    if points > POINTS_MAX {
+        return Err(WrongManifest::TooManyPoints(points));
+    }
+    let recorded = || asked.as_ref().map(|asked| Resolved::recorded(&load, asked));
+    let resolved = written.resolved.take().or_else(recorded).ok_or(WrongManifest::NoLoad)?;
+    let asked = LoadRequest::of(&load, &resolved, threads);
+    Ok((Some(*load), Some(resolved), asked))
 }
 
 #[cfg(test)]
@@ -226,5 +302,73 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(read(&written(3, &[])).is_err());
+    }
+
+    /// A folder that describes its load, at these levels, in place of `asked`.
+    fn described(levels: &Value) -> Value {
+        let mut all = written(3, &[("clients", json!([{ "name": "a", "machine": Machine::default(), "threads": 5 }]))]);
+        all.as_object_mut().unwrap().remove("asked");
+        all["load"] = json!({
+            "endpoint": {
+                "server": { "own": { "kind": "null" } }, "anonymous": false, "region": "r", "bucket": "of-load",
+                "prefix": "", "lookup": "path", "host_select": "round-robin",
+            },
+            "work": [{ "workload": "put", "sizes": ["1KiB", "2KiB"] }],
+            "objects": { "write": "put", "list_existing": false, "noclear": false },
+            "bodies": {
+                "payload": "signed", "unique": "tail", "part_bytes": 5, "part_concurrent": 1, "verify": false,
+            },
+            "levels": levels,
+            "time": { "duration_ns": 1, "warmup_ns": null, "precision": null },
+            "stops": { "timeout_ns": 1, "retries": 0 },
+        });
+        all["resolved"] = json!({ "prefix": "of-resolved/", "objects": 6, "duration_ms": 100 });
+        all
+    }
+
+    fn told(asked: &LoadRequest) -> (&str, &str, u32, u64, u64, usize) {
+        (&asked.bucket, &asked.prefix, asked.threads, asked.objects, asked.duration_ms, asked.points.len())
+    }
+
+    #[test]
+    fn what_was_asked_is_made_of_the_load_and_of_what_it_became() {
+        let whole = described(&json!({ "given": [1, 2, 3] }));
+        let manifest = read(&whole).unwrap();
+        assert_eq!(told(&manifest.asked), ("of-load", "of-resolved/", 5, 6, 100, 6));
+        let again = serde_json::to_value(&manifest).unwrap();
+        assert!(again.get("asked").is_none() && read(&again).unwrap() == manifest, "{again}");
+
+        // Folders with both forms: the load goes before what was asked, which says the rest.
+        let mut both = whole.clone();
+        both.as_object_mut().unwrap().remove("resolved");
+        both["asked"] = written(3, &[])["asked"].clone();
+        both["asked"]["objects"] = 8.into();
+        let manifest = read(&both).unwrap();
+        assert_eq!(told(&manifest.asked), ("of-load", "p/", 5, 8, 1, 6));
+        assert!(serde_json::to_value(&manifest).unwrap().get("asked").is_none());
+
+        // A load that says more than is known here is left out where the folder says what was asked.
+        both["load"]["machines"] = 2.into();
+        let manifest = read(&both).unwrap();
+        assert_eq!((told(&manifest.asked), manifest.load, manifest.resolved), (("b", "p/", 3, 8, 1, 0), None, None));
+    }
+
+    #[test]
+    fn folders_whose_load_cannot_be_told_are_refused_by_what_they_lack() {
+        let changed = |change: &dyn Fn(&mut Value)| {
+            let mut whole = described(&json!({ "given": [1] }));
+            change(&mut whole);
+            read(&whole).unwrap_err()
+        };
+        let without = |name: &'static str| changed(&|all| drop(all.as_object_mut().unwrap().remove(name)));
+        let levels: Vec<u32> = (1..=2_049).collect();
+        for (error, part) in [
+            (without("load"), "neither load and resolved nor"),
+            (without("resolved"), "neither load and resolved nor"),
+            (changed(&|all| all["load"]["machines"] = 2.into()), "(unknown field `machines`"),
+            (changed(&|all| all["load"]["levels"] = json!({ "given": levels })), "4098 points: a run has 4096 at most"),
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
     }
 }

@@ -1,0 +1,166 @@
+//! What readers know of a load: its description, and what it became when the run began.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LoadRequest, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec, Worded};
+use crate::load::{Level, Levels, Load, Sizes, WorkloadSizes, Write};
+
+/// How the size of objects that were there before is called in points.
+pub const EXISTING_SIZE: &str = "existing";
+
+/// What a load became when its run began: what its description leaves open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolved {
+    /// Key prefix below which the run writes: that of the load, and the run's own.
+    pub prefix: String,
+    /// Local addresses that connections are made from in turn; empty where the routes give one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// Objects written beforehand for operations that read; absent where the load says how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
+    /// Longest time for which a point is measured, in milliseconds: whole intervals.
+    pub duration_ms: u64,
+    /// Time before it, in milliseconds: whole intervals; absent where it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
+    /// Limits of a search; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchLimits>,
+}
+
+/// Limits of a search that its load does not state.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchLimits {
+    /// For the knee.
+    Concurrency {
+        /// Least concurrency that may be tried.
+        lowest: u32,
+        /// Longest time of all points of one series, in milliseconds.
+        series_ms: u64,
+    },
+    /// For the highest rate.
+    Rate {
+        /// Lowest rate that may be tried, in requests per second.
+        lowest_per_s: f64,
+        /// Share within which the rate is sought.
+        precision: f64,
+        /// Longest time of all points of one series, in milliseconds.
+        series_ms: u64,
+    },
+}
+
+impl Resolved {
+    /// What was recorded of it in folders that have the load in both forms.
+    #[must_use]
+    pub(super) fn recorded(load: &Load, asked: &LoadRequest) -> Self {
+        let of_knee = asked
+            .search
+            .as_ref()
+            .map(|search| SearchLimits::Concurrency { lowest: search.lowest, series_ms: search.series_ms });
+        let of_rate = asked.rate_search.as_ref().map(|search| SearchLimits::Rate {
+            lowest_per_s: search.lowest_per_s,
+            precision: search.precision,
+            series_ms: search.series_ms,
+        });
+        Resolved {
+            prefix: asked.prefix.clone(),
+            sources: asked.sources.clone(),
+            objects: load.objects.count.is_none().then_some(asked.objects),
+            duration_ms: asked.duration_ms,
+            warmup_ms: asked.warmup_ms,
+            search: of_knee.or(of_rate),
+        }
+    }
+}
+
+impl LoadRequest {
+    /// A load as readers are told it, with what it became. `threads` are the event-loop threads of a client, for a load
+    /// that leaves them to the machine.
+    #[must_use]
+    pub fn of(load: &Load, resolved: &Resolved, threads: u32) -> Self {
+        let Load { endpoint, objects, bodies, levels, stops, .. } = load;
+        let uploads = load.has_parts();
+        let (search, rate_search) = searches(load, resolved.search);
+        LoadRequest {
+            points: points(load),
+            search,
+            rate_search,
+            slo: levels.slo().cloned(),
+            duration_ms: resolved.duration_ms,
+            warmup_ms: resolved.warmup_ms,
+            // Throughput of an open loop is the schedule's.
+            precision: load.time.precision.0.filter(|_| !levels.is_open()),
+            threads: load.threads.unwrap_or(threads),
+            objects: objects.count.or(resolved.objects).unwrap_or(0),
+            bucket: endpoint.bucket.clone(),
+            prefix: resolved.prefix.clone(),
+            payload: bodies.payload.into(),
+            part_bytes: uploads.then_some(bodies.part_bytes),
+            part_concurrent: uploads.then_some(bodies.part_concurrent),
+            write: (objects.write != Write::Put).then(|| objects.write.into()),
+            unique: bodies.unique.into(),
+            verify: bodies.verify,
+            range_bytes: bodies.range_bytes,
+            max_rate: load.max_rate.map(Worded::Known),
+            arrivals: levels.spacing().map(Worded::Known),
+            abort_if: stops.canary.as_ref().map(|canary| canary.abort_if.clone()),
+            canary_per_s: stops.canary.as_ref().map(|canary| canary.per_s),
+            retries: stops.retries,
+            error_limit: stops.error_limit.map(Worded::Known),
+            host_select: endpoint.host_select.into(),
+            sources: resolved.sources.clone(),
+            noclear: objects.noclear,
+            list_existing: objects.list_existing,
+            target_memory_bytes: endpoint.memory_bytes,
+        }
+    }
+}
+
+/// The series of a load, in order, as folders name them.
+#[must_use]
+pub fn series(load: &Load) -> Vec<SeriesSpec> {
+    let of = |work: &WorkloadSizes| {
+        let workload = Worded::Known(work.workload.clone());
+        let spec = |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
+        work.sizes.iter().map(spec).collect::<Vec<_>>()
+    };
+    let mut series: Vec<SeriesSpec> = load.work.iter().flat_map(of).collect();
+    if load.objects.list_existing {
+        // What is there has the sizes that it has: --obj.size makes no series of its own.
+        let mut seen = BTreeSet::new();
+        series.retain(|s| seen.insert(s.workload.clone()));
+        series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
+    }
+    series
+}
+
+/// The points of a load, where they are known beforehand.
+fn points(load: &Load) -> Vec<PointSpec> {
+    let given = load.levels.given().unwrap_or_default();
+    let at = |s: SeriesSpec| {
+        let point = move |&Level { concurrency, rate_per_s }: &Level| {
+            let SeriesSpec { workload, size } = s.clone();
+            PointSpec { workload, size, concurrency, rate_per_s }
+        };
+        given.iter().map(point)
+    };
+    series(load).into_iter().flat_map(at).collect()
+}
+
+/// The search of a load, of either kind.
+fn searches(load: &Load, limits: Option<SearchLimits>) -> (Option<SearchSpec>, Option<RateSearchSpec>) {
+    match (&load.levels, limits) {
+        (Levels::Searched { highest }, Some(SearchLimits::Concurrency { lowest, series_ms })) => {
+            (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series(load) }), None)
+        }
+        (Levels::RateSearch { highest_per_s, .. }, Some(SearchLimits::Rate { lowest_per_s, precision, series_ms })) => {
+            let (highest_per_s, series) = (*highest_per_s, series(load));
+            (None, Some(RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms, series }))
+        }
+        _ => (None, None),
+    }
+}
