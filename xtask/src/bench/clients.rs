@@ -149,7 +149,7 @@ pub(super) fn measure(client: Client, run: &Run<'_>) -> Result<Measure, Failure>
 }
 
 /// The program of a client that is linerate.
-fn linerate<'a>(client: Client, programs: &'a Programs) -> &'a Path {
+fn linerate(client: Client, programs: &Programs) -> &Path {
     let before = programs.before.as_deref().filter(|_| client == Client::Before);
     before.unwrap_or(&programs.linerate)
 }
