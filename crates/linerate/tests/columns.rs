@@ -17,18 +17,19 @@ const COLUMNS: u16 = 80;
 
 /// What a command prints where its output and its errors are a terminal, and how it ended.
 fn on_a_terminal(mut command: Command) -> (String, Option<i32>) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&ours).expect("it is ours");
+    unlockpt(&ours).expect("it is ours");
     let size = Winsize { ws_row: 50, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&ours, size).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
+    tcsetwinsize(&ours, size).expect("a terminal has a size");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name");
     let open = || -> Stdio {
-        let file = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let file =
+            File::options().read(true).write(true).open(name.to_str().expect("a path of ASCII")).expect("it is there");
         Stdio::from(OwnedFd::from(file))
     };
     command.env("NO_COLOR", "1").stdout(open()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let mut child = command.spawn().expect("linerate starts");
     // Without this the terminal has a writer for as long as the test runs.
     drop(command);
     let mut text = Vec::new();
@@ -38,8 +39,8 @@ fn on_a_terminal(mut command: Command) -> (String, Option<i32>) {
     while let Ok(n @ 1..) = ours.read(&mut buffer) {
         text.extend_from_slice(&buffer[..n]);
     }
-    let code = child.wait().unwrap().code();
-    (String::from_utf8(text).unwrap().replace("\r\n", "\n"), code)
+    let code = child.wait().expect("it ends").code();
+    (String::from_utf8(text).expect("text").replace("\r\n", "\n"), code)
 }
 
 /// Whether a line may be longer: a command to copy, or one word, which cannot be broken, with its label.
