@@ -20,7 +20,7 @@ const HIDDEN_SIGMAS: f64 = 4.0;
 
 /// The chance that figures of all nodes show nothing of one that is slower than that: a load that asks nodes in turn is
 /// held by the slowest, and all show the same.
-const UNSEEN: f64 = 0.1;
+const UNSEEN: f64 = 0.5;
 
 /// What the curve is wrong by at the most, relative: the mean over those that were measured, from one request in flight
 /// on (`docs/method/ceilings.md`).
