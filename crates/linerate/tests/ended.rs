@@ -300,7 +300,8 @@ fn mistakes_of_clean_are_quoted_and_name_the_fix() {
         std::fs::write(folder.path().join("run.json"), manifest.to_string()).unwrap();
         folder
     };
-    let (outside, everything) = (changed("/asked/prefix", "linerate-", "backup-"), changed("/asked/prefix", "/", ""));
+    let (outside, everything) =
+        (changed("/resolved/prefix", "linerate-", "backup-"), changed("/resolved/prefix", "/", ""));
     // A host called "file" is no list of hosts in a file.
     let file = changed("/target/hosts/0", &target_address, "file:80");
     for (folder, code, part) in [

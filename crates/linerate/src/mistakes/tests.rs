@@ -96,7 +96,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
         &[
             "unexpected argument '--formt'",
             "invalid value 'x' for '--obj.size <SIZE>'",
-            "the following required arguments were not provided: --site <SITE>",
+            "the following required arguments were not provided: <SITE>",
         ],
     ),
     (
