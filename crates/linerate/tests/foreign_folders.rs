@@ -74,24 +74,24 @@ fn a_forged_manifest_leads_to_no_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let host = listener.local_addr().unwrap().to_string();
-    let prefix = left.said("/asked/prefix");
+    let prefix = left.said("/resolved/prefix");
     let long = "x".repeat(1 << 20);
     let cases: Vec<(&str, Value, &str)> = vec![
-        ("/asked/bucket", json!("data/backup/thesis.txt"), "invalid bucket name"),
-        ("/asked/bucket", json!("data\r\nX-Injected: 1"), "invalid bucket name"),
-        ("/asked/bucket", json!("data?delete"), "invalid bucket name"),
-        ("/asked/bucket", json!(".."), "invalid bucket name"),
-        ("/asked/bucket", json!(""), "invalid bucket name"),
-        ("/asked/bucket", json!("192.0.2.1"), "invalid bucket name"),
-        ("/asked/bucket", json!(long), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!("data/backup/thesis.txt"), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!("data\r\nX-Injected: 1"), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!("data?delete"), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!(".."), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!(""), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!("192.0.2.1"), "invalid bucket name"),
+        ("/load/endpoint/bucket", json!(long), "invalid bucket name"),
         ("/target/region", json!("us-east-1\r\nX-Injected: 1"), "invalid region"),
         ("/target/region", json!("us-east-1/s3"), "invalid region"),
         ("/target/region", json!(""), "invalid region"),
-        ("/asked/prefix", json!(format!("../other/{prefix}")), "invalid prefix"),
-        ("/asked/prefix", json!(format!("a\r\n{prefix}")), "invalid prefix"),
-        ("/asked/prefix", json!(format!("/{prefix}")), "invalid prefix"),
-        ("/asked/prefix", json!(format!("{prefix}backup/")), "not this run's own"),
-        ("/asked/prefix", json!(""), "not this run's own"),
+        ("/resolved/prefix", json!(format!("../other/{prefix}")), "invalid prefix"),
+        ("/resolved/prefix", json!(format!("a\r\n{prefix}")), "invalid prefix"),
+        ("/resolved/prefix", json!(format!("/{prefix}")), "invalid prefix"),
+        ("/resolved/prefix", json!(format!("{prefix}backup/")), "not this run's own"),
+        ("/resolved/prefix", json!(""), "not this run's own"),
         ("/id", json!("../backup"), "invalid id"),
         ("/id", json!(""), "invalid id"),
         ("/target/hosts", json!([]), "no host"),
@@ -126,7 +126,7 @@ fn hosts_that_are_not_this_machine_are_asked_about_before_a_key_goes_there() {
         for flags in [&[][..], &["--dry-run"], &["--remove-bucket"]] {
             let output = clean(forged.path(), flags, None);
             assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-            for part in [part, "--yes-load", &left.said("/asked/prefix")] {
+            for part in [part, "--yes-load", &left.said("/resolved/prefix")] {
                 assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
             }
         }
@@ -192,7 +192,7 @@ fn a_bucket_goes_only_where_this_machine_noted_that_the_run_made_it() {
     let (bucket, elsewhere) = (left.bucket("linerate-bench"), tempdir().unwrap());
     // Somebody's bucket that happens to be empty.
     fs::create_dir(left.bucket("theirs")).unwrap();
-    let forged = left.forged(&[("/asked/bucket", json!("theirs")), ("/target/bucket_made", json!(true))]);
+    let forged = left.forged(&[("/load/endpoint/bucket", json!("theirs")), ("/target/bucket_made", json!(true))]);
     let kept = clean(forged.path(), &[], None);
     assert!(kept.status.success() && shown(&kept).contains("--remove-bucket"), "{}", shown(&kept));
     assert!(left.bucket("theirs").exists());
@@ -251,7 +251,7 @@ fn runs_are_cleaned_by_the_addresses_that_they_loaded_from_and_to() {
         assert!(!left.bucket("linerate-bench").exists(), "{flags}: {}", shown(&cleaned));
     }
     let left = Left::by("--host TARGET --source 127.0.0.2");
-    let forged = left.forged(&[("/asked/sources", json!(["192.0.2.7"]))]);
+    let forged = left.forged(&[("/resolved/sources", json!(["192.0.2.7"]))]);
     let reported = clean(forged.path(), &["--dry-run"], None);
     assert!(
         reported.status.success() && shown(&reported).contains("warning: connections come from"),
