@@ -32,7 +32,7 @@ use deviation::{CORRECTION, Variant};
 use forecast::{HypotheticalSite, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{CURVE_ERROR, ObservedFigures, evidence, nearest, residuals};
+use score::{CURVE_ERROR, ObservedFigures, evidence, now_given, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
@@ -140,7 +140,7 @@ fn reported(
                 healthy(world, candidate, residuals.iter().all(|residual| residual.explained))
             } else {
                 let left = nodes::left_slow(&evidence.get, &evidence.put, nodes_of(world));
-                remedy(&chosen, described, candidate, &left, |reads, of| nearest(evidence, world, of, reads))
+                remedy(&chosen, described, candidate, &left, |reads, of| now_given(evidence, world, of, reads))
             },
             residuals,
         }
@@ -173,14 +173,14 @@ fn remedy(
     described: (&HypotheticalSite, &forecast::Forecast),
     candidate: &Candidate,
     left_slow: &[String],
-    nearest: impl Fn(bool, &forecast::OperationCeiling) -> f64,
+    now_given: impl Fn(bool, &forecast::OperationCeiling) -> Option<f64>,
 ) -> Remedy {
     let changes: Vec<&str> = chosen.iter().map(|variant| variant.cure.change.as_str()).collect();
     // A correction of the description risks nothing, which is not worth a word beside what is risked.
     let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
     Remedy {
         change: changes.join("; "),
-        gives: words::gives(described, &candidate.forecast, left_slow, nearest),
+        gives: words::gives(described, &candidate.forecast, left_slow, now_given),
         risks: if risked.is_empty() { CORRECTION.to_owned() } else { risked.join("; ") },
     }
 }

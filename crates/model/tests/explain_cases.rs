@@ -85,7 +85,8 @@ fn of_56_nodes_put_stays_unexplained_where_the_curve_is_flat() {
         let member = survivor(&explanation, "bond-members-in-use(bond1: 1 of 2)");
         let put = residual(member, &Quantity::Put);
         assert!(!put.explained && put.residual_share < -0.25, "{in_flight}: {put:?}");
-        let reach = put.predicted_bytes_per_s / (111.6 * GIB);
+        // By the curve; nodes that are asked in turn give more.
+        let reach = put.least_bytes_per_s.unwrap_or(put.predicted_bytes_per_s) / (111.6 * GIB);
         assert!(reached.contains(&reach), "{in_flight}: {reach}");
         let unexplained: Vec<&Quantity> = explanation.unexplained.iter().map(|residual| &residual.what).collect();
         assert_eq!(unexplained, [&Quantity::Put], "{in_flight}:\n{}", reported(&explanation));

@@ -17,6 +17,8 @@ pub enum ClientPlacement {
     Elsewhere,
     /// The same, with as many requests at each node, as far as that can be.
     ElsewhereAtEach,
+    /// The same, which ask the nodes in turn.
+    ElsewhereInTurn,
     /// On the nodes, each of which asks any node, itself too.
     OnNodes,
     /// On the nodes, each of which asks itself alone.
@@ -80,6 +82,7 @@ pub fn objects_of_nodes(
         cluster,
         slow,
         served: vec![0; cluster.nodes],
+        begun: 0,
         asked,
         dice: Dice::new(seed, 7),
         links: vec![VecDeque::new(); 3 * cluster.nodes],
@@ -156,6 +159,8 @@ struct Run {
     slow: Option<SlowNode>,
     /// Requests that each node has ended.
     served: Vec<u32>,
+    /// Requests that were begun.
+    begun: usize,
     asked: Operation,
     dice: Dice,
     /// Links out of each node, then those in, then what each node moves to itself in no time: what is on them, the
@@ -178,7 +183,12 @@ impl Run {
         }
         let any = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
         let is_fixed = matches!(clients, ClientPlacement::AtHome | ClientPlacement::ElsewhereAtEach);
-        let at = if is_fixed { place % nodes } else { any };
+        let at = match clients {
+            _ if is_fixed => place % nodes,
+            ClientPlacement::ElsewhereInTurn => self.begun % nodes,
+            _ => any,
+        };
+        self.begun += 1;
         order.truncate(if self.asked == Operation::Get { data } else { shards });
         let missing = vec![order.len(); pieces + rounds];
         self.flights[place] = Flight { at, holders: order, missing, arrived: 0 };
@@ -215,12 +225,13 @@ impl Run {
         let reads = self.asked == Operation::Get;
         let (out, into) = if reads { (at, nodes + from) } else { (from, nodes + at) };
         let takes = 1.0 / pieces as f64;
-        let (link, then, takes) = match clients {
-            ClientPlacement::Elsewhere | ClientPlacement::ElsewhereAtEach => {
-                (if reads { out } else { into }, None, takes)
-            }
-            _ if at == from => (2 * nodes + at, None, 0.0),
-            _ => (out, Some(into), takes),
+        let are_elsewhere = !matches!(clients, ClientPlacement::OnNodes | ClientPlacement::AtHome);
+        let (link, then, takes) = if are_elsewhere {
+            (if reads { out } else { into }, None, takes)
+        } else if at == from {
+            (2 * nodes + at, None, 0.0)
+        } else {
+            (out, Some(into), takes)
         };
         self.put_on(link, Part { flight: place, piece, takes, whole: true, then });
     }

@@ -51,10 +51,14 @@ pub(super) struct OperationCeiling {
     pub(super) own_bytes_per_s: f64,
     /// The odd node's own ceiling relative to the others'; 1 without such.
     pub(super) odd_share: f64,
+    /// The same with the others at their ceiling and nothing for these on its resources.
+    pub(super) bare_share: f64,
     /// The most that the odd node gives its own clients while all nodes are asked evenly; infinite without such.
     pub(super) odd_bytes_per_s: f64,
     /// Share of the ceiling that the requests in flight reach by the curve; 1 where they are not known.
     pub(super) reach: f64,
+    /// The same if they never meet at a node while another is idle, as those that ask nodes in turn seldom do.
+    pub(super) most_reach: f64,
     /// How odd nodes load themselves and the others, where such are.
     pub(super) odd_load: Option<OddLoad>,
     /// What binds.
@@ -127,13 +131,16 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
     let world = unheld.world;
     let all = held(unheld, reads);
     let first = all.first()?;
+    let (reach, most_reach) = reach(world, reads, asked, &all);
     let mut ceiling = OperationCeiling {
         even_bytes_per_s: first.limit_bytes_per_s,
         own_bytes_per_s: first.limit_bytes_per_s,
         odd_share: 1.0,
+        bare_share: 1.0,
         odd_bytes_per_s: f64::INFINITY,
         odd_load: None,
-        reach: reach(world, reads, asked, &all),
+        reach,
+        most_reach,
         binds: first.resource,
         group: first.group,
     };
@@ -145,6 +152,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         let of_them = f64::from(world.site.groups.get(group).map_or(1, |group| group.count));
         ceiling.odd_bytes_per_s = odd.limit_bytes_per_s / nodes;
         ceiling.odd_share = (odd.limit_bytes_per_s / others.limit_bytes_per_s).min(1.0);
+        ceiling.bare_share = ceiling.odd_share;
         ceiling.own_bytes_per_s = others.limit_bytes_per_s * (nodes - of_them * (1.0 - ceiling.odd_share)) / nodes;
         if let Some(load) = OddLoad::of(unheld, reads, &all) {
             ceiling.odd_share = load.least_share();
@@ -156,10 +164,15 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
     Some(ceiling)
 }
 
-fn reach(world: &HypotheticalSite, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> f64 {
-    let OperationQuery::At(in_flight) = asked else { return 1.0 };
+/// Shares of the ceiling that requests in flight reach: by the curve, whose requests go to any node, and if none waits
+/// for another.
+fn reach(world: &HypotheticalSite, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> (f64, f64) {
+    let OperationQuery::At(in_flight) = asked else { return (1.0, 1.0) };
     let course = course(&world.site, &world.geometries, &work(&world.site, reads), limits);
-    course.map_or(1.0, |course| course.share(in_flight as f64))
+    course.map_or((1.0, 1.0), |course| {
+        let by_curve = course.share(in_flight as f64);
+        (by_curve, (course.share(1.0) * in_flight as f64).min(1.0).max(by_curve))
+    })
 }
 
 /// Limits of a world's site before any of its nodes is held back, each operation's computed once: processors are held

@@ -40,6 +40,10 @@ const APART: f64 = 2.0;
 /// The standard deviation of a normal distribution over its median distance from the median.
 const OF_MEDIAN_DISTANCE: f64 = 1.4826;
 
+/// The chance that a slow node's own clients get less than while all wait for it: with few requests in flight they wait
+/// for its own time more than for others. A judgement.
+const LESS_THAN_LEAST: f64 = 0.05;
+
 /// The least share of the others' throughput that a slow node is expected to have.
 const LEAST_SHARE: f64 = 0.05;
 
@@ -74,6 +78,8 @@ pub(super) struct OfOdd<'a> {
     pub(super) ratio: f64,
     /// The least that it gives of that while all wait for it: all of it where its own clients wait no more than others.
     pub(super) least_ratio: f64,
+    /// Its own ceiling relative to the others', whatever shards for others take of it.
+    pub(super) bare_ratio: f64,
     /// Its own ceiling, in bytes per second of its own clients while all nodes are asked evenly.
     pub(super) own_bytes_per_s: f64,
 }
@@ -214,22 +220,28 @@ fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
     ((1.0 - stray) * normal(share - 1.0, sigma) + stray * f64::from(u8::from(share < 2.0)) / 2.0).max(1e-300).ln()
 }
 
-/// Log density of all figures, if some nodes differ.
+/// Log density of all figures, if some nodes differ: those that do, alike.
 pub(super) fn ln_density(figures: &OperationFigures, odd: &[OfOdd]) -> f64 {
-    let of_one = |odd: &OfOdd| {
-        let (share, sigma, rate) = figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0)?;
-        let below = between(share, sigma, odd.least_ratio, figures.most_share(odd, share, rate));
-        let own = 0.5 * normal(share - odd.ratio, sigma) + 0.5 * below;
-        Some(own.max(1e-300).ln() - ln_even(share, sigma, figures.nodes.len()))
-    };
-    figures.ln_even + odd.iter().filter_map(of_one).sum::<f64>()
+    let of_one = |odd: &OfOdd| figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0);
+    let all: Vec<(f64, f64, f64)> = odd.iter().filter_map(of_one).collect();
+    let (Some(odd), Some(&(share, sigma, rate))) = (odd.first(), all.first()) else { return figures.ln_even };
+    let count = all.len() as f64;
+    let mean = all.iter().map(|(share, ..)| share).sum::<f64>() / count;
+    // They scatter about what they have in common, which is known the better the more they are.
+    let scatter: f64 = all.iter().map(|(share, sigma, _)| normal(share - mean, *sigma).max(1e-300).ln()).sum();
+    let common = sigma / count.sqrt();
+    let below = between(mean, common, odd.least_ratio, figures.most_share(odd, share, rate));
+    let astray = between(mean, common, odd.bare_ratio, odd.least_ratio);
+    let own = 0.5 * normal(mean - odd.ratio, common) + (0.5 - LESS_THAN_LEAST) * below + LESS_THAN_LEAST * astray;
+    let even: f64 = all.iter().map(|(share, sigma, _)| ln_even(*share, *sigma, figures.nodes.len())).sum();
+    figures.ln_even - even + scatter - normal(0.0, common).ln() + own.max(1e-300).ln()
 }
 
 /// Density of a share that may be anywhere from least to most, its error aside: all of its logarithms are alike.
 /// Whatever is left of so little as [`LEAST_SHARE`], it is that node.
 fn between(share: f64, sigma: f64, least: f64, most: f64) -> f64 {
     let (share, least) = (share.max(LEAST_SHARE), least.max(LEAST_SHARE));
-    let most = most.max(2.0 * least);
+    let most = most.max(if least > LEAST_SHARE { 1.01 } else { 2.0 } * least);
     let inside = normal_tail((share - most) / sigma) - normal_tail((share - least) / sigma);
     let inside = if least > LEAST_SHARE { inside.max(0.0) } else { normal_tail((share - most) / sigma) };
     inside / ((most / least).ln() * share)
@@ -420,7 +432,7 @@ mod tests {
 
     /// A node that has so much of what the others have, whose median is 100.
     fn odd(node: &str, ratio: f64) -> OfOdd<'_> {
-        OfOdd { node, ratio, least_ratio: 0.0, own_bytes_per_s: 100.0 * ratio }
+        OfOdd { node, ratio, least_ratio: 0.0, bare_ratio: 0.0, own_bytes_per_s: 100.0 * ratio }
     }
 
     #[test]
@@ -434,6 +446,17 @@ mod tests {
         assert!(ln_density(&gone, &[odd("n2", 0.5)]) > ln_density(&gone, &[]) + 4.0);
         let even = figures(&site(), &observed(&[100.0, 101.0, 98.0, 99.0]), true);
         assert!(ln_density(&even, &[odd("n2", 0.5)]) < ln_density(&even, &[]));
+    }
+
+    #[test]
+    fn nodes_that_differ_alike_are_slow_by_what_they_have_in_common() {
+        let of =
+            |shares: [f64; 2]| figures(&site(), &observed(&[100.0, 101.0, shares[0], 99.0, 100.0, shares[1]]), true);
+        let both = [odd("n2", 0.5), odd("n5", 0.5)];
+        let alike = |shares: [f64; 2]| ln_density(&of(shares), &both) - ln_density(&of(shares), &[]);
+        // No further from what is expected than one that is, and each far from the other.
+        assert!(alike([50.0, 50.0]) > alike([30.0, 30.0]) && alike([30.0, 30.0]) > 10.0);
+        assert!(alike([30.0, 30.0]) > alike([20.0, 40.0]) + 20.0);
     }
 
     #[test]

@@ -162,8 +162,8 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let (low, high) = range(evidence, world, ceiling, reads, own, load.as_ref());
         let sigma = sigma(ceiling, own);
         let density = |(low, high): (f64, f64)| {
-            let ends = (low * ceiling.reach, high * ceiling.reach);
-            density_of_total(ends, observed, sigma, evidence.unknown(reads))
+            let ends = (low * ceiling.reach, high * ceiling.most_reach);
+            density_of_total(ends, high, observed, sigma, evidence.unknown(reads))
         };
         let (ln, accounts) = match &load {
             Some(load) => {
@@ -173,7 +173,7 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
             }
             None => (density((low, high)).ln() + shown.ln_full, !odd.is_empty() && shown.ln_full > shown.ln_even),
         };
-        let nearest = observed.clamp(low * ceiling.reach, high * ceiling.reach);
+        let nearest = observed.clamp(low * ceiling.reach, high * ceiling.most_reach);
         marks.add(ln, accounts || likelihood::accounts(observed / nearest, sigma));
     }
     marks
@@ -253,7 +253,8 @@ fn of_odd<'a>(
     let ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
     let load = ceiling.odd_load.as_ref().filter(|_| !figures.alone && !nodes.is_empty());
     let least_ratio = load.map_or(0.0, OddLoad::waiting_share);
-    nodes.iter().map(|node| OfOdd { node, ratio, least_ratio, own_bytes_per_s }).collect()
+    let bare_ratio = ceiling.bare_share.min(least_ratio);
+    nodes.iter().map(|node| OfOdd { node, ratio, least_ratio, bare_ratio, own_bytes_per_s }).collect()
 }
 
 /// Between what the total's ceiling lies. Figures of the odd nodes say how far these hold the others back; a slow node
@@ -290,35 +291,37 @@ fn most(
     if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
 }
 
-/// What a hypothesis gives of a total: what was measured, where that is explained, else what is nearest to it.
-pub(super) fn nearest(
+/// What a hypothesis gives of a total: what was measured, where that is explained. Without a figure, the ceiling.
+pub(super) fn now_given(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
     reads: bool,
-) -> f64 {
+) -> Option<f64> {
     let Some(&(_, observed, sigma)) = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads) else {
-        return ceiling.even_bytes_per_s;
+        return Some(ceiling.even_bytes_per_s);
     };
     let (low, high) =
         range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
-    let nearest = observed.clamp(low, high);
-    let explained = is_explained(observed / (nearest * ceiling.reach), self::sigma(ceiling, sigma), 1);
-    if explained { observed } else { nearest }
+    let nearest = observed.clamp(low * ceiling.reach, high * ceiling.most_reach);
+    is_explained(observed / nearest, self::sigma(ceiling, sigma), 1).then_some(observed)
 }
 
-/// Where the ceiling is a range: either end, or anywhere between.
-fn density_of_total((low, high): (f64, f64), observed: f64, sigma: f64, unknown: f64) -> Density {
+/// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for how
+/// long a request takes alone is known least of all.
+fn density_of_total((low, high): (f64, f64), top: f64, observed: f64, sigma: f64, unknown: f64) -> Density {
     let of = |ceiling: f64| {
         let (at_ceiling, below) = likelihood::densities(observed / ceiling, sigma, unknown);
         Density { at_ceiling, below }
     };
     let at_low = of(low);
-    if high / low - 1.0 < sigma {
+    if top / low - 1.0 < sigma {
         return at_low;
     }
     let at_high = of(high);
-    let between = if (low..=high).contains(&observed) { 1.0 / (high / low).ln() } else { 0.0 };
+    // The figure errs at both of its ends.
+    let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / sigma);
+    let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
     Density {
         at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
         below: 0.4 * at_low.below + 0.4 * at_high.below,
@@ -409,7 +412,7 @@ fn of_total(
 ) -> Said {
     let (low, high) =
         range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
-    let predicted = (low * ceiling.reach, high * ceiling.reach);
+    let predicted = (low * ceiling.reach, high * ceiling.most_reach);
     let ceiling_bytes_per_s = most(evidence, world, ceiling, reads, sigma);
     Said { predicted, ceiling: ceiling_bytes_per_s, error: (self::sigma(ceiling, sigma), 1) }
 }

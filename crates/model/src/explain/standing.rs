@@ -28,7 +28,7 @@ pub(super) fn standings(evidence: &ObservedFigures, search: &Search, variants: &
         let most = standing.above_sigmas.and_then(|_| most(search, variants, reads));
         let (most, of_most) = most.unzip();
         standing.most = most;
-        let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach);
+        let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach, ceiling.most_reach);
         standing.claim = claim(&standing, limit.resource, reached, of_most.as_deref());
         Some(standing)
     };
@@ -157,12 +157,15 @@ pub(super) fn of_clients_on_nodes(evidence: &ObservedFigures, search: &Search) -
     ))
 }
 
+/// What nodes that are asked in turn give more than nodes asked at random, from which on it is told.
+const MORE_IN_TURN: f64 = 1.02;
+
 /// The standing in one sentence: with what some requests in flight reach, and what the hypothesis says that allows
 /// most.
 fn claim(
     standing: &FigureStanding,
     resource: Resource,
-    (in_flight, reach): (Option<u64>, f64),
+    (in_flight, reach, most_reach): (Option<u64>, f64, f64),
     of_most: Option<&str>,
 ) -> String {
     let verb = if standing.what == Quantity::Get { "GET" } else { "PUT" };
@@ -178,6 +181,10 @@ fn claim(
         let (reached, error) = (reach * 100.0, score::curve_error(reach) * 100.0);
         reported.push_str(&format!("; by the curve, {flight} in flight give {reached:.0} % of the ceiling, "));
         reported.push_str(&format!("which is known to ± {error:.1} %"));
+        if most_reach > reach * MORE_IN_TURN {
+            let most = (most_reach * 100.0).floor();
+            reported.push_str(&format!(", and up to {most:.0} % if clients ask nodes in turn"));
+        }
     }
     let Some(sigmas) = standing.above_sigmas else { return reported };
     reported.push_str(&format!("; it is {sigmas:.1} standard errors above"));

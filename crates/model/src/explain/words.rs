@@ -46,17 +46,21 @@ pub(super) fn binds(world: &HypotheticalSite, ceiling: &OperationCeiling) -> Str
 }
 
 /// What the model gives for the site as described, where it differs from the hypothesis: from what this says of reads
-/// (`true`) and of writes, nearest to what was measured. Nodes that stay slow would go on holding the others back.
+/// (`true`) and of writes where it explains what was measured. Nodes that stay slow would go on holding others back.
 pub(super) fn gives(
     described: (&HypotheticalSite, &Forecast),
     forecast: &Forecast,
     left_slow: &[String],
-    nearest: impl Fn(bool, &OperationCeiling) -> f64,
+    now_given: impl Fn(bool, &OperationCeiling) -> Option<f64>,
 ) -> String {
-    let (mut reported, mut is_faster) = (Vec::new(), false);
+    let (mut reported, mut is_faster, mut leaves_all) = (Vec::new(), false, true);
     for (reads, verb) in [(true, "GET"), (false, "PUT")] {
         let (Some(now), Some(then)) = (forecast.of(reads), described.1.of(reads)) else { continue };
-        let now = nearest(reads, now);
+        // What it does not explain is not mended with it.
+        let Some(now) = now_given(reads, now) else {
+            continue;
+        };
+        leaves_all = false;
         is_faster |= now > then.even_bytes_per_s * 1.001;
         if then.even_bytes_per_s > now * 1.001 {
             reported.push(format!(
@@ -66,6 +70,9 @@ pub(super) fn gives(
                 binds(described.0, then)
             ));
         }
+    }
+    if leaves_all {
+        return "unknown: it explains none of the totals".to_owned();
     }
     match (reported.is_empty(), is_faster) {
         (true, true) => "nothing: the site is faster than described".to_owned(),
