@@ -32,7 +32,7 @@ use deviation::{CORRECTION, Variant};
 use forecast::{HypotheticalSite, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{CURVE_ERROR, ObservedFigures, evidence, now_given, residuals};
+use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of, now_given, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
@@ -146,10 +146,6 @@ fn reported(
         }
     };
     search.survivors.iter().zip(worlds).enumerate().map(of).collect()
-}
-
-fn nodes_of(world: &HypotheticalSite) -> &[String] {
-    world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
 /// What a site needs that is as described.

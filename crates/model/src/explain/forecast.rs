@@ -247,6 +247,10 @@ pub(super) struct OddLoad {
     most_of_others: f64,
     /// Of each resource of an odd node, the seconds that a byte of its own clients takes, and one of another node's.
     seconds: Vec<(f64, f64)>,
+    /// The least share that they give of what each of the others does where all wait for them, with as many requests at
+    /// each node: that of their own clients follows from how often their requests pass what binds, and how often
+    /// others' do. It is all of what others get where that is as often, as at a private link that sends.
+    pub(super) waiting_share: f64,
 }
 
 impl OddLoad {
@@ -275,7 +279,9 @@ impl OddLoad {
         let mut of_odd = all.iter().filter(|limit| limit.group == Some(group)).map(of);
         let seconds: Vec<_> = std::iter::once(of_odd.next()??).chain(of_odd.flatten()).collect();
         let others = all.iter().find(|limit| limit.group != Some(group))?;
-        Some(OddLoad { nodes, odd, most_of_others: others.limit_bytes_per_s / nodes, seconds })
+        let most_of_others = others.limit_bytes_per_s / nodes;
+        let load = OddLoad { nodes, odd, most_of_others, seconds, waiting_share: 1.0 };
+        Some(OddLoad { waiting_share: load.waiting_share(), ..load })
     }
 
     /// What an odd node gives, as a share of what each of the others does.
@@ -288,14 +294,11 @@ impl OddLoad {
     }
 
     /// The same while the others give as much as they can beside them.
-    pub(super) fn least_share(&self) -> f64 {
-        self.share(self.most_of_others).max(self.waiting_share())
+    fn least_share(&self) -> f64 {
+        self.share(self.most_of_others).max(self.waiting_share)
     }
 
-    /// The least share where all wait for the odd nodes, with as many requests at each node: that of their own clients
-    /// follows from how often their requests pass what binds, and how often others' do. It is all of what others get
-    /// where that is as often, as at a private link that sends.
-    pub(super) fn waiting_share(&self) -> f64 {
+    fn waiting_share(&self) -> f64 {
         let (mut least, mut most) = (0.0, 1.0);
         // The less their own clients get, the more does what others ask of them bind.
         for _ in 0..HALVINGS {

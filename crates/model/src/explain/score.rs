@@ -4,8 +4,7 @@ use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
 use linerate_record::site::{NodeGroup, Plane, Site};
 
 use super::forecast::{
-    Forecast, HypotheticalSite, OddLoad, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone,
-    work,
+    Forecast, HypotheticalSite, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone, work,
 };
 use super::joint::{Density, JointLoad, Shown, held_back};
 use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
@@ -129,9 +128,15 @@ impl ObservedFigures {
         likelihood::ln_of_one_cause(&ratios, each) + nodes.iter().sum::<f64>()
     }
 
+    /// Throughput of the whole site for reads or writes, and its relative standard error.
+    fn total(&self, reads: bool) -> Option<(f64, f64)> {
+        let of = self.totals.iter().find(|(of_reads, ..)| *of_reads == reads);
+        of.map(|&(_, bytes_per_s, sigma)| (bytes_per_s, sigma))
+    }
+
     /// Whether anything was observed of reads, or of writes.
     pub(super) fn has(&self, reads: bool) -> bool {
-        !self.nodes(reads).nodes.is_empty() || self.totals.iter().any(|(of_reads, ..)| *of_reads == reads)
+        !self.nodes(reads).nodes.is_empty() || self.total(reads).is_some()
     }
 }
 
@@ -151,30 +156,23 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let odd = of_odd(world, forecast, figures, reads);
         marks.refuted |= is_above_ports(figures, world, reads) || odd.iter().any(|odd| figures.refutes(odd));
         let shown = Shown::of(&odd, figures);
-        let total = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads).zip(forecast.of(reads));
-        let Some((&(_, observed, own), ceiling)) = total else {
-            marks.add(shown.ln_full, !odd.is_empty() && shown.ln_full > shown.ln_even);
+        let are_odd = !odd.is_empty() && shown.ln_full > shown.ln_even;
+        let Some(((observed, own), ceiling)) = evidence.total(reads).zip(forecast.of(reads)) else {
+            marks.add(shown.ln_full, are_odd);
             continue;
         };
+        let said = TotalForecast::of(evidence, world, ceiling, reads, own);
         // A curve may be wrong; a ceiling is none that is exceeded.
-        marks.refuted |= is_refuted(observed / most(evidence, world, ceiling, reads, own), own);
-        let load = JointLoad::of(evidence, world, ceiling, reads);
-        let (low, high) = range(evidence, world, ceiling, reads, own, load.as_ref());
-        let sigma = sigma(ceiling, own);
-        let density = |(low, high): (f64, f64)| {
-            let ends = (low * ceiling.reach, high * ceiling.most_reach);
-            density_of_total(ends, high, observed, sigma, evidence.unknown(reads))
-        };
-        let (ln, accounts) = match &load {
+        marks.refuted |= is_refuted(observed / said.most, own);
+        let density = |range| said.density(range, observed, evidence.unknown(reads));
+        let (ln, accounts) = match &said.load {
             Some(load) => {
-                let most = most(evidence, world, ceiling, reads, own);
-                let total = load.over_its_error(|total| density((total.min(most), total.min(most))));
+                let total = load.over_its_error(|total| density((total.min(said.most), total.min(said.most))));
                 shown.with_total(total, nodes::ln_density(figures, &held_back(&odd, load)))
             }
-            None => (density((low, high)).ln() + shown.ln_full, !odd.is_empty() && shown.ln_full > shown.ln_even),
+            None => (density(said.range).ln() + shown.ln_full, are_odd),
         };
-        let nearest = observed.clamp(low * ceiling.reach, high * ceiling.most_reach);
-        marks.add(ln, accounts || likelihood::accounts(observed / nearest, sigma));
+        marks.add(ln, accounts || likelihood::accounts(observed / said.nearest(observed), said.sigma));
     }
     marks
 }
@@ -184,11 +182,6 @@ impl Score {
         self.ln_likelihood += ln_likelihood;
         self.accounts |= accounts;
     }
-}
-
-/// What a total is wrong by: its own error, and that of the curve where it is held against one.
-fn sigma(ceiling: &OperationCeiling, own: f64) -> f64 {
-    own.hypot(curve_error(ceiling.reach))
 }
 
 /// The nodes that a world names.
@@ -252,30 +245,59 @@ fn of_odd<'a>(
     let (ratio, own_bytes_per_s) = (ceiling.odd_share, ceiling.odd_bytes_per_s);
     let ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
     let load = ceiling.odd_load.as_ref().filter(|_| !figures.alone && !nodes.is_empty());
-    let least_ratio = load.map_or(0.0, OddLoad::waiting_share);
+    let least_ratio = load.map_or(0.0, |load| load.waiting_share);
     let bare_ratio = ceiling.bare_share.min(least_ratio);
     nodes.iter().map(|node| OfOdd { node, ratio, least_ratio, bare_ratio, own_bytes_per_s }).collect()
 }
 
-/// Between what the total's ceiling lies. Figures of the odd nodes say how far these hold the others back; a slow node
-/// that can hide in the error of figures, or among them, leaves it open.
-fn range(
-    evidence: &ObservedFigures,
-    world: &HypotheticalSite,
-    ceiling: &OperationCeiling,
-    reads: bool,
-    sigma: f64,
-    joint: Option<&JointLoad>,
-) -> (f64, f64) {
-    let high = most(evidence, world, ceiling, reads, sigma);
-    let Some(joint) = joint else { return (ceiling.even_bytes_per_s, high) };
-    let at = |sigmas: f64| joint.total_bytes_per_s(sigmas).min(high);
-    let (a, b) = (at(SHARE_SIGMAS), at(-SHARE_SIGMAS));
-    (a.min(b), a.max(b))
-}
-
 /// So many standard errors of the share of odd nodes are allowed for in what it says of the total.
 const SHARE_SIGMAS: f64 = 2.0;
+
+/// What a hypothesis says of a total.
+struct TotalForecast<'a> {
+    ceiling: &'a OperationCeiling,
+    /// The odd nodes whose figures say how far they hold the others back.
+    load: Option<JointLoad<'a>>,
+    /// Between what its ceiling lies: left open by a slow node that can hide in the error of figures, or among them.
+    range: (f64, f64),
+    /// The highest ceiling that it can have.
+    most: f64,
+    /// What it is wrong by: its own error, and that of the curve where it is held against one.
+    sigma: f64,
+}
+
+impl<'a> TotalForecast<'a> {
+    fn of(
+        evidence: &ObservedFigures,
+        world: &HypotheticalSite,
+        ceiling: &'a OperationCeiling,
+        reads: bool,
+        own_sigma: f64,
+    ) -> TotalForecast<'a> {
+        let most = most(evidence, world, ceiling, reads, own_sigma);
+        let load = JointLoad::of(evidence, world, ceiling, reads);
+        let range = load.as_ref().map_or((ceiling.even_bytes_per_s, most), |load| {
+            let [a, b] = [SHARE_SIGMAS, -SHARE_SIGMAS].map(|sigmas| load.total_bytes_per_s(sigmas).min(most));
+            (a.min(b), a.max(b))
+        });
+        TotalForecast { ceiling, load, range, most, sigma: own_sigma.hypot(curve_error(ceiling.reach)) }
+    }
+
+    /// What requests in flight reach of a range.
+    fn reached(&self, (low, high): (f64, f64)) -> (f64, f64) {
+        (low * self.ceiling.reach, high * self.ceiling.most_reach)
+    }
+
+    /// What it predicts, as near to what was measured as it can be.
+    fn nearest(&self, observed: f64) -> f64 {
+        let (low, high) = self.reached(self.range);
+        observed.clamp(low, high)
+    }
+
+    fn density(&self, range: (f64, f64), observed: f64, unknown: f64) -> Density {
+        density_of_total(self.reached(range), range.1, observed, self.sigma, unknown)
+    }
+}
 
 /// The highest ceiling that the total can have.
 fn most(
@@ -298,13 +320,9 @@ pub(super) fn now_given(
     ceiling: &OperationCeiling,
     reads: bool,
 ) -> Option<f64> {
-    let Some(&(_, observed, sigma)) = evidence.totals.iter().find(|(of_reads, ..)| *of_reads == reads) else {
-        return Some(ceiling.even_bytes_per_s);
-    };
-    let (low, high) =
-        range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
-    let nearest = observed.clamp(low * ceiling.reach, high * ceiling.most_reach);
-    is_explained(observed / nearest, self::sigma(ceiling, sigma), 1).then_some(observed)
+    let Some((observed, sigma)) = evidence.total(reads) else { return Some(ceiling.even_bytes_per_s) };
+    let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
+    is_explained(observed / said.nearest(observed), said.sigma, 1).then_some(observed)
 }
 
 /// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for how
@@ -366,6 +384,7 @@ pub(super) fn residuals(
 ) -> Vec<Residual> {
     let of_nodes = evidence.get.nodes.len() + evidence.put.nodes.len();
     let levels = [true, false].map(|reads| NodeCeilings::of(evidence, world, forecast, reads));
+    let odd = [true, false].map(|reads| of_odd(world, forecast, evidence.nodes(reads), reads));
     let of_figure = |figure: &Observed| {
         let sigma = figure.error_share.unwrap_or(observations.error_share);
         let reads = matches!(figure.what, Quantity::Get | Quantity::NodeGet { .. });
@@ -374,10 +393,8 @@ pub(super) fn residuals(
         let said = match &figure.what {
             Quantity::Get | Quantity::Put => of_total(evidence, world, ceiling, reads, sigma),
             Quantity::NodeGet { node } | Quantity::NodePut { node } => {
-                let level = levels[usize::from(!reads)].as_ref();
-                let figures = evidence.nodes(reads);
-                let odd = of_odd(world, forecast, figures, reads);
-                let said = of_node(figures, &odd, node, observed, (sigma, of_nodes));
+                let (level, odd) = (levels[usize::from(!reads)].as_ref(), &odd[usize::from(!reads)]);
+                let said = of_node(evidence.nodes(reads), odd, node, observed, (sigma, of_nodes));
                 level.filter(|_| odd.iter().all(|odd| odd.node != node)).map_or(said, |level| level.said(node, sigma))
             }
         };
@@ -410,11 +427,8 @@ fn of_total(
     reads: bool,
     sigma: f64,
 ) -> Said {
-    let (low, high) =
-        range(evidence, world, ceiling, reads, sigma, JointLoad::of(evidence, world, ceiling, reads).as_ref());
-    let predicted = (low * ceiling.reach, high * ceiling.most_reach);
-    let ceiling_bytes_per_s = most(evidence, world, ceiling, reads, sigma);
-    Said { predicted, ceiling: ceiling_bytes_per_s, error: (self::sigma(ceiling, sigma), 1) }
+    let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
+    Said { predicted: said.reached(said.range), ceiling: said.most, error: (said.sigma, 1) }
 }
 
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
@@ -441,9 +455,8 @@ impl NodeCeilings<'_> {
         reads: bool,
     ) -> Option<NodeCeilings<'a>> {
         let ceiling = forecast.of(reads)?;
-        let is_known = evidence.totals.iter().any(|(of_reads, ..)| *of_reads == reads);
         let figures = evidence.nodes(reads);
-        if is_known || figures.nodes.is_empty() {
+        if evidence.total(reads).is_some() || figures.nodes.is_empty() {
             return None;
         }
         let (site, all) = (&world.site, all_limits(world, reads));
