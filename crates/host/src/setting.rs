@@ -409,4 +409,4 @@ fn owner_of_all(root: &Root, space: &Space) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

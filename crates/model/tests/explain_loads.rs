@@ -3,12 +3,14 @@
 
 #[expect(dead_code, reason = "totals without figures of nodes are of other tests")]
 mod explained_sites;
+#[path = "explained_sites/one_port.rs"]
+mod one_port;
 
-use explained_sites::{nic, plane, site};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Protection, Site};
 use linerate_worlds::{ClientPlacement, Cluster, Operation, SlowNode, objects_of_nodes};
+use one_port::one_port;
 
 const NODES: usize = 8;
 /// Of an object, two of which are parity.
@@ -17,17 +19,9 @@ const SLOW: usize = 2;
 /// What a link of the simulation does not reach of what the model has it carry: framing is the model's alone.
 const ERROR: f64 = 0.02;
 
-/// Nodes with one port for all, and drives, processors and memory in plenty.
 fn eight() -> Site {
-    let mut site = site("eight", NODES as u32, 50e9, 9000);
+    let mut site = one_port(NODES as u32);
     site.engine.protection = Protection::Sets { set_drives: Some(SHARDS as u32), parity: Some(2) };
-    let group = &mut site.groups[0];
-    (group.cores, group.memory_bytes_per_s) = (256, 4e12);
-    group.nics = vec![nic("eth0", 1, 50e9)];
-    group.bonds.clear();
-    site.planes.public = plane("eth0", 9000);
-    site.planes.private = None;
-    site.engine.tls = false;
     site
 }
 

@@ -1,25 +1,21 @@
 //! Figures of single nodes: what they are held against, and what is said of many, of racks and of two slow nodes.
 
 mod explained_sites;
+#[path = "explained_sites/one_port.rs"]
+mod one_port;
 #[path = "explained_sites/published.rs"]
 mod published;
 
-use explained_sites::{nic, observed, plane, site};
+use explained_sites::{nic, observed, plane};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::site::{Product, Protection, Site};
+use one_port::one_port;
 use published::fifty_six;
 
-/// Nodes with one port of 50 Gb/s for all, and drives, processors and memory in plenty.
 fn nodes(count: u32, racks: u32) -> Site {
-    let mut site = site("nodes", count, 50e9, 9000);
-    let group = &mut site.groups[0];
-    (group.racks, group.cores, group.memory_bytes_per_s) = (racks, 256, 4e12);
-    group.nics = vec![nic("eth0", 1, 50e9)];
-    group.bonds.clear();
-    site.planes.public = plane("eth0", 9000);
-    site.planes.private = None;
-    site.engine.tls = false;
+    let mut site = one_port(count);
+    site.groups[0].racks = racks;
     site
 }
 

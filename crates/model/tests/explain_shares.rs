@@ -1,25 +1,19 @@
 //! Sites of which a part is slow by some share: what `explain` makes of their figures.
 
 mod explained_sites;
+#[path = "explained_sites/one_port.rs"]
+mod one_port;
 
-use explained_sites::{drives, nic, observed, plane, site};
+use explained_sites::{drives, observed};
 use linerate_model::explain::{Single, explain, singles};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::Site;
+use one_port::one_port;
 
 const GIB: f64 = 1_073_741_824.0;
 
-/// Eight nodes with one port of 50 Gb/s for all, and drives, processors and memory in plenty.
 fn eight() -> Site {
-    let mut site = site("eight", 8, 50e9, 9000);
-    let group = &mut site.groups[0];
-    (group.cores, group.memory_bytes_per_s) = (256, 4e12);
-    group.nics = vec![nic("eth0", 1, 50e9)];
-    group.bonds.clear();
-    site.planes.public = plane("eth0", 9000);
-    site.planes.private = None;
-    site.engine.tls = false;
-    site
+    one_port(8)
 }
 
 /// GET of each node, of one load over all.

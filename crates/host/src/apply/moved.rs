@@ -36,29 +36,13 @@ impl MovedBeside {
 #[cfg(test)]
 mod tests {
     use linerate_record::journal::Address;
-    use linerate_record::knob::{Domain, Layer, Locator, Scope, TakesEffect};
+    use linerate_record::knob::{Locator, Scope};
 
     use super::*;
+    use crate::setting::tests::knob as row;
 
     fn knob(locator: Locator) -> Knob {
-        Knob {
-            id: "x",
-            layer: Layer::Vm,
-            locator,
-            scope: Scope::Device,
-            takes_effect: TakesEffect::AtOnce,
-            takes: Domain::Text("a value"),
-            default: "",
-            summary: "",
-            why: "",
-            relieves: "",
-            risk: "",
-            sources: &[],
-            since: None,
-            until: None,
-            also_called: &[],
-            owned_by: None,
-        }
+        row("x", locator, Scope::Device)
     }
 
     #[test]

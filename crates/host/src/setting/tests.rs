@@ -5,7 +5,7 @@ use linerate_record::knob::{Domain, Layer, Scope, TakesEffect};
 use super::*;
 
 /// A row with what matters here.
-fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
+pub(crate) fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
     Knob {
         id,
         layer: Layer::Vm,
