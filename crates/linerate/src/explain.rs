@@ -92,7 +92,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let explanation = Explanation { of_run: remarks, caveats, ..explanation };
     let rendered = match flags.format {
         OutputFormat::Text => {
-            linerate_report::explanation::text(&explanation, printing::look_for_file(flags.output.is_some()))
+            linerate_report::explanation::text(&explanation, flags.why, printing::look_for_file(flags.output.is_some()))
         }
         OutputFormat::Json => linerate_report::explanation::json(&explanation),
         OutputFormat::Html => linerate_report::explanation::html(&explanation),

@@ -157,7 +157,7 @@ fn uplinks_of_racks_have_one_name_wherever_they_are_told() {
     let path = folder.path().join("racks.yaml");
     fs::write(&path, printed("plan --example")).unwrap();
     let plan = printed(&format!("plan {} --why", path.display()));
-    let explanation = printed(&format!("explain --site {} --observed get=60GiB/s", path.display()));
+    let explanation = printed(&format!("explain --site {} --observed get=60GiB/s --why", path.display()));
     for text in [plan, explanation] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("rack uplinks, to the spines"), "{text}");
@@ -304,14 +304,37 @@ fn two_causes_that_fit_equally_are_both_told_with_what_tells_them_apart() {
     let weights: f64 = explanation.survivors.iter().map(|hypothesis| hypothesis.weight).sum();
     let weights = weights + explanation.none_of_these;
     assert!((weights - 1.0).abs() < 1e-6, "{weights}");
-    let text = printed(&flags);
     let reading = &explanation.separator.as_ref().expect("something tells them apart").reading;
-    assert!(
-        text.contains("hypotheses are not refuted by what was observed")
-            && text.contains(&format!("read next    {reading}")),
-        "{text}"
-    );
-    assert!(text.lines().count() < 150, "{}", text.lines().count());
+    for (text, lead, lines) in
+        [(printed(&flags), "read next  ", 16), (printed(&format!("{flags} --why")), "read next    ", 150)]
+    {
+        assert!(text.contains("hypotheses are not refuted by what was observed"), "{text}");
+        assert!(text.contains(&format!(" {lead}{reading}")), "{text}");
+        assert!(text.lines().count() <= lines, "{text}");
+    }
+}
+
+#[test]
+fn an_explanation_answers_in_about_ten_lines_and_says_how_much_is_left() {
+    let asked = [
+        ("source-000-56.yaml", "get=152GiB/s,put=81GiB/s"),
+        ("source-000-56.yaml", "get=300GiB/s,put=220GiB/s"),
+        ("source-000-484-shared.yaml", "get=300GiB/s,put=220GiB/s"),
+        ("namespaces-4.yaml", "get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s"),
+        ("namespaces-4.yaml", "get=900GiB/s"),
+    ];
+    for (name, figures) in asked {
+        let flags = format!("explain {} --observed {figures}", site(name));
+        let (brief, why) = (printed(&flags), printed(&format!("{flags} --why")));
+        assert!(brief.lines().count() <= 16, "{name}, {figures}: {brief}");
+        assert!(why.lines().count() > brief.lines().count() + 5, "{name}, {figures}: {why}");
+        let explanation: Explanation = serde_json::from_str(&printed(&format!("{flags} --format json"))).unwrap();
+        for (place, kind) in explanation.kinds.iter().take(3).enumerate() {
+            let lead = format!(" {:>2}  {:>3.0} %", kind.survivors[0] + 1, kind.weight * 100.0);
+            assert!(brief.contains(&lead), "{place}: {lead:?} in {brief}");
+        }
+        assert!(brief.contains("\n --why     "), "{brief}");
+    }
 }
 
 #[test]

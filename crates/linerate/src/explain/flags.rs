@@ -15,7 +15,7 @@ What fits within the measuring error is printed with its weight, what nothing fi
 that tells the leading ones apart. Weights compare the hypotheses; they are not probabilities that a cause is real.
 
 Examples:
-  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
+  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120 --why
   linerate explain site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
   linerate explain site.yaml --run runs/1120-0931-get-put
   linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
@@ -65,6 +65,10 @@ pub(crate) struct ExplainFlags {
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,
+    /// Show everything: what each hypothesis predicts of each figure, what shows it, what it risks, what to expect of the
+    /// reading that tells them apart, and every caveat.
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Format.
     #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
