@@ -32,7 +32,7 @@ pub fn html(explanation: &Explanation) -> String {
     crate::html::explanation::page(explanation)
 }
 
-/// Ten lines that answer: what was measured of what is possible, which causes fit, what tells them apart and what helps.
+/// Ten lines that answer: what share of its ceiling was measured, which causes fit, what tells them apart, what helps.
 /// With `why`, the whole explanation: what each cause predicts of each figure, what shows it, and every caveat.
 #[must_use]
 pub fn text(explanation: &Explanation, why: bool, look: TextStyle) -> String {

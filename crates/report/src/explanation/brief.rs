@@ -1,4 +1,4 @@
-//! Ten lines that answer: what was measured of what is possible, which causes fit, what tells them apart and what helps.
+//! Ten lines that answer: what share of its ceiling was measured, which causes fit, what tells them apart, what helps.
 //! Everything else is behind `--why`.
 
 use linerate_record::explanation::{Explanation, FigureStanding, Kind};
