@@ -477,5 +477,5 @@ fn a_run_is_held_against_what_its_site_can_do() {
     assert!(bench(&other, &own).status.success());
     let output = run(&format!("report {} --site {}", other.display(), site("namespaces-4.yaml")));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("is none of it: it loaded linerate's own embedded"), "{}", shown(&output));
+    assert!(shown(&output).contains("is not of this site: it loaded linerate's own embedded"), "{}", shown(&output));
 }

@@ -137,7 +137,7 @@ fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
     let before = machine.files();
     let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
     for part in
-        ["2 of 31 changes cannot be made", "vm.swappiness: it is \"30\" and was \"60\"", "\n  net.ipv4.tcp_sack"]
+        ["2 of 31 changes cannot be made", "vm.swappiness: it is \"30\" now but was \"60\"", "\n  net.ipv4.tcp_sack"]
     {
         assert!(error.contains(part), "{part}: {error}");
     }
@@ -176,7 +176,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
         (change("vm.swappiness", None, Space::Pid(1), "7"), "one value for the whole machine"),
         (change("block.scheduler", Some("../sda"), Space::Host, "none"), "not the name of a device"),
         (change("block.scheduler", Some("sda/../sdb"), Space::Host, "none"), "not the name of a device"),
-        (change("block.scheduler", None, Space::Host, "none"), "none is named"),
+        (change("block.scheduler", None, Space::Host, "none"), "but none is given"),
         (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "not the name of a device"),
         (change("../../etc/passwd", None, Space::Host, "0"), "there is no knob"),
         (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are taken"),
@@ -211,7 +211,7 @@ fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let scheduler = changes.changes.iter_mut().find(|change| change.place.knob == "block.scheduler").unwrap();
     scheduler.new = "cfq".to_owned();
     let refused = machine.apply(&changes, "0", &mut nothing).unwrap_err().to_string();
-    assert!(refused.contains("\"cfq\" is none of none, mq-deadline"), "{refused}");
+    assert!(refused.contains("\"cfq\" is not one of none, mq-deadline"), "{refused}");
     // The module of a scheduler goes when the change is announced.
     let changes = machine.changes().changes;
     let place = changes.iter().position(|change| change.place.knob == "block.scheduler").unwrap();
@@ -226,7 +226,7 @@ fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let failed: Vec<&ChangeOutcome> =
         applied.outcomes.iter().filter(|outcome| **outcome != ChangeOutcome::Made).collect();
     assert!(
-        matches!(failed[..], [ChangeOutcome::Failed(why)] if why.contains("\"mq-deadline\" is none of none")),
+        matches!(failed[..], [ChangeOutcome::Failed(why)] if why.contains("\"mq-deadline\" is not one of none")),
         "{failed:?}"
     );
     assert_eq!(machine.text(PATH), "[none]");
@@ -399,7 +399,7 @@ fn after_a_boot_nothing_is_restored_blindly() {
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     machine.set("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");
     let after = machine.files();
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has booted since"));
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has been rebooted since"));
     let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
     assert!(rolled.after_reboot && rolled.undone.is_empty());
     assert_eq!(machine.files(), after);

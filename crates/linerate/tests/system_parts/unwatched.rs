@@ -80,7 +80,7 @@ fn watch_killed() -> Result<(), Failed> {
     assert_ne!(ground.sysctl("net.core.somaxconn"), before, "nobody is left to take it back, and log does not");
     let output = ground.run(&["tune", "confirm"]);
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("no watch lived to take it back: 1 of 1 setting"), "{}", shown(&output));
+    assert!(shown(&output).contains("no watch was running to roll it back: 1 of 1 setting"), "{}", shown(&output));
     assert_eq!(ground.sysctl("net.core.somaxconn"), before);
     assert!(ground.done(&["tune", "status"]).contains("nothing is applied"));
     Ok(())
