@@ -366,7 +366,7 @@ fn values_by_hand_that_undo_each_other_or_name_no_device_are_refused_with_the_fi
     for (values, parts) in [
         (
             &["vm.dirty_bytes=1073741824", "vm.dirty_ratio=10"][..],
-            &["\"vm.dirty_bytes=1073741824\" and \"vm.dirty_ratio=10\"", "resets one to 0 when the other is written"][..],
+            &["\"vm.dirty_bytes=1073741824\" and \"vm.dirty_ratio=10\"", "resets one to 0 when the other is"][..],
         ),
         (&["vm.dirty_background_ratio=5", "vm.dirty_background_bytes=536870912"], &["\"vm.dirty_background_ratio=5\""]),
         (&["nic.mtu=9000"], &["write nic.mtu@DEVICE=VALUE; devices here: eth0"]),

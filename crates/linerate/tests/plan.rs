@@ -246,7 +246,7 @@ fn bad_usage_is_told_with_the_fix() {
         ),
         (format!("explain --site {four} --nodes {unknown}"), "2 mistakes"),
         (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: unknown column \"gets\": leave it out, the"),
-        (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: column \"GET\" is there twice: leave one"),
+        (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: column \"GET\" occurs twice: keep one"),
         (format!("explain --site {site} --observed get=152"), "capital B"),
         (format!("explain --site {site} --observed get=1GB/s,get=2GB/s"), "\"get\" is given twice"),
         (format!("explain --site {site} --nodes {no_node}"), "a.csv:1: no column \"node\""),
@@ -472,7 +472,7 @@ fn a_run_is_held_against_what_its_site_can_do() {
     let own = load.replace(&format!("--host {}", target.address), "--target embedded");
     let output = bench(&folder.path().join("other"), &format!("{own} --site {}", site("namespaces-4.yaml")));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("own embedded target is no part of namespaces-4"), "{}", shown(&output));
+    assert!(shown(&output).contains("own embedded target is not part of namespaces-4"), "{}", shown(&output));
     let other = folder.path().join("own");
     assert!(bench(&other, &own).status.success());
     let output = run(&format!("report {} --site {}", other.display(), site("namespaces-4.yaml")));

@@ -91,7 +91,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
         (
             "--op get --list-existing".into(),
             2,
-            &["--list-existing reads existing objects", "own embedded target begins"],
+            &["--list-existing reads existing objects", "own embedded target starts"],
         ),
         ("--target null --op get --list-existing".into(), 2, &["own null target begins empty: name --host"]),
         ("-o /proc/x".into(), 1, &["failed to make run folder /proc/x: it is of the kernel's own, and keeps no files"]),
@@ -167,7 +167,7 @@ fn a_dry_run_wants_keys_as_the_run_does() {
 fn a_dry_run_says_that_consent_will_be_wanted() {
     let place = tempdir().unwrap();
     for (host, consent) in [
-        ("192.0.2.1:9000", Some("consent  192.0.2.1:9000 is not this machine: the run asks on a terminal, and wants")),
+        ("192.0.2.1:9000", Some("consent  192.0.2.1:9000 is not this machine: the run asks on a terminal, and needs")),
         ("minio.invalid:9000", Some("consent  minio.invalid:9000 may not be this machine")),
         ("192.0.2.1:9000 --yes-load", None),
         ("localhost:9", None),

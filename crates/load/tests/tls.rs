@@ -93,7 +93,7 @@ const FAULTS: &[(Manner, &str, &str)] = &[
     (
         Manner::IssuedByLeaf,
         "tls: issuer is no authority",
-        "was issued by a certificate that is not marked as a CA (CA:TRUE); give the server's certificate with --ca-file",
+        "was issued by a certificate that is not marked as a CA (CA:TRUE); give the server's certificate with",
     ),
     (Manner::IssuedByVersion1, "tls: issuer is no authority", "not marked as a CA (CA:TRUE); give the server's"),
     (Manner::AuthorityItself, "tls: certificate is an authority's own", "give this certificate with --ca-file"),

@@ -511,8 +511,8 @@ mod tests {
         for (text, expected) in [
             (
                 confirmed(id, 2),
-                "2 settings of x kept until the machine reboots; linerate tune rollback x restores the previous values, \
-                 linerate tune export keeps the new ones across reboots\n",
+                "2 settings of x kept until the machine reboots; linerate tune rollback x restores the previous \
+                 values, linerate tune export keeps the new ones across reboots\n",
             ),
             (overdue(back), &format!("{late} no watch was running to roll it back: 1 of 1 setting of x is as before")),
             (overdue_still(id, "why"), &format!("{late} cannot be rolled back now: why")),
@@ -574,8 +574,8 @@ mod tests {
         };
         assert_eq!(
             made(&of),
-            "2 settings changed, 1 was already set, 1 not changed\n  a: no\n  b: a later change in the file has changed \
-             it again\nrolled back in 0.5 s unless confirmed: linerate tune confirm\n"
+            "2 settings changed, 1 was already set, 1 not changed\n  a: no\n  b: a later change in the file has \
+             changed it again\nrolled back in 0.5 s unless confirmed: linerate tune confirm\n"
         );
         assert!(
             made(&ChangesMade { waits_s: None, ..of })
