@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let claim = format!(
-            "one node takes every connection: {} is held to {:.0} % of what the cluster could do",
+            "one node takes every connection: {} is limited to {:.0} % of the cluster's ceiling",
             work_name(&work.work),
             100.0 * entry.limit_bytes_per_s / other.limit_bytes_per_s
         );
@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             PlanFindingKind::EntryNarrow,
             Severity::Warning,
             (claim, evidence),
-            "announce by BGP with ECMP, or let clients know all nodes; DSR relieves replies only",
+            "announce by BGP with ECMP, or let clients address all nodes; DSR relieves replies only",
             "sources/000: L2 announcement takes each service's requests on one node",
         ));
     }
@@ -49,7 +49,7 @@ mod tests {
             let found = of(PlanFindingKind::EntryNarrow, |site| {
                 site.entry = Entry::L2Announcement { dsr, policy: TrafficPolicy::Cluster };
             });
-            assert!(found.iter().any(|finding| finding.claim.contains("PUT is held")), "dsr {dsr}: {found:?}");
+            assert!(found.iter().any(|finding| finding.claim.contains("PUT is limited")), "dsr {dsr}: {found:?}");
         }
     }
 

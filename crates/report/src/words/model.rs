@@ -51,7 +51,7 @@ pub(crate) fn capacity(ceiling: &Ceiling) -> String {
     ceiling.resource.amount(ceiling.capacity)
 }
 
-/// Whether a ceiling rests on a value that nobody stated.
+/// Whether a ceiling depends on an assumed value.
 pub(crate) fn rests_on_assumed(ceiling: &Ceiling) -> bool {
     ceiling.inputs.iter().any(|input| input.assumed)
 }
@@ -252,7 +252,7 @@ pub(crate) fn usable_in_brief(layout: &LayoutPlan) -> String {
 
 fn full_in(layout: &LayoutPlan) -> String {
     match layout.years_to_full {
-        Some(years) if years <= 0.0 => "; what is stored does not fit".to_owned(),
+        Some(years) if years <= 0.0 => "; the stored data does not fit".to_owned(),
         Some(years) => format!("; full in {years:.1} years"),
         None => String::new(),
     }
