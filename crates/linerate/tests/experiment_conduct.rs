@@ -310,6 +310,22 @@ fn an_experiment_of_before_is_read_and_shown_though_it_does_not_describe_its_loa
     }
 }
 
+/// The folder of one of the last version with schema 1, which kept flags and the load that they came to.
+fn described_before() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/experiment-schema-1-described")
+}
+
+#[test]
+fn an_experiment_of_schema_1_that_describes_its_loads_is_read_and_shown() {
+    let reported: ExperimentReport = serde_json::from_str(&again(&described_before(), "json")).unwrap();
+    let (asked, found) = (&reported.experiment, &reported.report);
+    assert_eq!((asked.schema, asked.means.len(), asked.flags.join(" ").as_str()), (1, 3, "--unique tail --objects 8"));
+    assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Decided, 3));
+    let effect = &found.effects[0];
+    assert_eq!((effect.arm.as_str(), effect.decision), ("unsigned", Decision::Futile));
+    assert!(again(&described_before(), "text").contains("put:64KiB@2 at embedded target"));
+}
+
 #[test]
 fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_says() {
     let text = fs::read_to_string(of_before().join("experiment.json")).unwrap();
