@@ -7,6 +7,7 @@
 
 pub mod choice;
 pub mod levels;
+pub mod patch;
 pub mod sizes;
 pub mod stops;
 pub mod time;
@@ -21,6 +22,7 @@ use crate::op::Op;
 use crate::units::Rate;
 pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, TargetKind, Unique, Write};
 pub use levels::{Level, Levels};
+pub use patch::{LoadPatch, told_apart};
 pub use sizes::Sizes;
 pub use stops::{CanaryRules, ErrorLimit, Stops};
 pub use time::{Precision, Time, WarmUp};
@@ -195,6 +197,15 @@ impl Load {
     #[must_use]
     pub fn series(&self) -> usize {
         self.work.iter().map(|work| work.sizes.len()).sum()
+    }
+
+    /// The first of it in short, of which there may be more: `get:4MiB@16`.
+    #[must_use]
+    pub fn shorthand(&self) -> String {
+        let first = self.work.first();
+        let kind = first.map_or("", |work| work.workload.kind());
+        let size = first.and_then(|work| work.sizes.first()).map_or_else(String::new, ToString::to_string);
+        format!("{kind}:{size}@{}", self.levels.highest())
     }
 
     /// The most operations that rows of one interval tell apart: an upload is told as a whole and by its parts.
