@@ -16,7 +16,7 @@ pub mod workload;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::op::Op;
 use crate::units::Rate;
@@ -240,16 +240,6 @@ impl InvalidLoad {
     pub(crate) fn of(error: impl fmt::Display) -> Self {
         InvalidLoad(error.to_string())
     }
-}
-
-/// Reads the load of an experiment's folder: none where it is of a version that says more of one than is known here,
-/// which is no reason not to read the folder.
-///
-/// # Errors
-/// Where it is no JSON.
-pub fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Load>, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ fn public_type(line: &str) -> Option<&str> {
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
     let name = ["struct ", "enum ", "union ", "trait ", "type "].iter().find_map(|kind| rest.strip_prefix(kind))?;
     let end = name.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(name.len());
-    Some(&name[..end])
+    // What a macro defines has no name where the macro stands.
+    Some(&name[..end]).filter(|name| !name.is_empty())
 }
 
 /// Path, line and name of each definition whose name another has too.
@@ -73,6 +74,7 @@ mod tests {
             (("crates/b/src/x.rs", "struct Step;\npub(crate) fn step() -> Step {\n}\npublic struct Step;\n"), false),
             (("crates/b/src/x.rs", "// pub struct Step\nfn f() {\n    g(\"pub struct Step\");\n}\n"), false),
             (("crates/b/src/x.rs", "#[cfg(test)]\nmod tests {\n    pub struct Step;\n}\n"), false),
+            (("crates/b/src/x.rs", "macro_rules! a {\n    pub struct $name {\n}\n"), false),
             (("crates/b/tests/x.rs", "//! B.\npub struct Step;\n"), false),
             (("xtask/src/x.rs", "pub struct Step;\n"), false),
         ] {

@@ -16,7 +16,7 @@ use linerate_record::units::whole_ns;
 
 use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
-use super::load::{self, Ended, LoadFlag};
+use super::load::{self, Ended};
 use super::place::{self, ArmPlaces};
 use super::{cell, place::within};
 use crate::cleaning::aim::bucket_note;
@@ -46,7 +46,6 @@ pub(super) const BETWEEN_NS: u64 = 400_000_000;
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
     pub(super) ground: ArmPlaces,
-    pub(super) load: LoadFlag,
     pub(super) aims: ArmTargets,
     pub(super) space: Space,
     pub(super) interrupt: Interrupt,
@@ -102,7 +101,8 @@ pub(super) fn prepare(scene: &Scene, experiment: &Experiment, progress: &Progres
     let mut loads = Vec::with_capacity(scene.aims.of_arms.len());
     for (arm, aim) in scene.aims.of_arms.iter().enumerate() {
         let mut load = aim.load.clone();
-        if !scene.load.reads() || load.objects.list_existing || aim.hosts.is_empty() {
+        let reads = load.work.iter().all(|work| work.workload.reads_only());
+        if !reads || load.objects.list_existing || aim.hosts.is_empty() {
             loads.push(load);
             continue;
         }

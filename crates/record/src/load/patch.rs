@@ -12,6 +12,9 @@ use super::{
 use crate::is_default;
 use crate::units::Rate;
 
+/// What stands behind a field that a load does not have.
+const NONE: &str = " none";
+
 /// Defines the patch of a structure: of a `part`, which is a structure itself, its patch; of another field its value.
 /// The structure is taken apart by its fields, so that one that is not listed does not compile.
 macro_rules! patch {
@@ -44,6 +47,12 @@ macro_rules! patch {
                     $($part: $of_part::between(&from.$part, $part),)*
                     $($field: (from.$field != *$field).then(|| $field.clone()),)+
                 }
+            }
+
+            /// What sets every field.
+            fn whole(of: &$of) -> Self {
+                let $of { $($part,)* $($field),+ } = of;
+                $patch { $($part: $of_part::whole($part),)* $($field: Some($field.clone()),)+ }
             }
 
             /// Sets its fields.
@@ -175,10 +184,16 @@ impl Load {
         patch.clone().put_into(&mut load);
         load
     }
+
+    /// Each field that it has: `bodies.payload unsigned`.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        LoadPatch::whole(self).in_words().into_iter().filter(|words| !words.ends_with(NONE)).collect()
+    }
 }
 
-/// What sets loads apart that are one with a patch each, in words: of a patch what it sets, and of one that sets nothing
-/// what the others set otherwise.
+/// What sets loads apart that are one with a patch each, in words: of a patch what it sets, and of one that sets
+/// nothing what the others set otherwise.
 #[must_use]
 pub fn told_apart(base: &Load, patches: &[&LoadPatch]) -> Vec<Vec<String>> {
     let mut of_base: Vec<String> = Vec::new();
@@ -194,7 +209,7 @@ pub fn told_apart(base: &Load, patches: &[&LoadPatch]) -> Vec<Vec<String>> {
 fn in_words<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value).unwrap_or_default() {
         serde_json::Value::String(text) => text,
-        serde_json::Value::Null => "none".to_owned(),
+        serde_json::Value::Null => NONE.trim_start().to_owned(),
         other => other.to_string(),
     }
 }
