@@ -74,13 +74,18 @@ mod tests {
             (("crates/b/src/x.rs", "struct Step;\npub(crate) fn step() -> Step {\n}\npublic struct Step;\n"), false),
             (("crates/b/src/x.rs", "// pub struct Step\nfn f() {\n    g(\"pub struct Step\");\n}\n"), false),
             (("crates/b/src/x.rs", "#[cfg(test)]\nmod tests {\n    pub struct Step;\n}\n"), false),
-            (("crates/b/src/x.rs", "macro_rules! a {\n    pub struct $name {\n}\n"), false),
             (("crates/b/tests/x.rs", "//! B.\npub struct Step;\n"), false),
             (("xtask/src/x.rs", "pub struct Step;\n"), false),
         ] {
             let expected = if is_fault { vec![(one.0.to_owned(), 2), (other.0.to_owned(), 1)] } else { vec![] };
             assert_eq!(faults(&[one, other]), expected, "{other:?}");
         }
+    }
+
+    #[test]
+    fn what_macros_define_has_no_name_that_another_could_have() {
+        let one = |path| (path, "macro_rules! a {\n    pub struct $name {\n}\n");
+        assert!(faults(&[one("crates/a/src/x.rs"), one("crates/b/src/x.rs")]).is_empty());
     }
 
     #[test]
