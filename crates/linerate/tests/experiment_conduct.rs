@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::experiment::{Decision, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
+use linerate_record::experiment::{Decision, Done, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -71,6 +71,10 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
     }
     assert!(reported.report.secondary.iter().any(|row| row.arm == "unsigned" && row.figure == "total_p50_ns"));
     assert!(reported.advice.is_empty(), "flags of bench are no changes of settings");
+
+    let outcomes = fs::read_to_string(folder.join("outcomes.jsonl")).unwrap();
+    let ends = outcomes.lines().filter_map(|line| serde_json::from_str::<Done>(line).unwrap().ended);
+    assert_eq!(ends.collect::<Vec<_>>(), [reported.report.ended], "why the blocks ended is told once");
 
     let same: ExperimentReport = serde_json::from_str(&again(&folder, "json")).unwrap();
     assert_eq!(same, reported, "the folder holds all of it");
@@ -352,6 +356,31 @@ fn an_experiment_of_schema_1_that_describes_its_loads_is_read_and_shown() {
     let effect = &found.effects[0];
     assert_eq!((effect.arm.as_str(), effect.decision), ("unsigned", Decision::Futile));
     assert!(again(&described_before(), "text").contains("put:64KiB@2 at embedded target"));
+}
+
+#[test]
+fn a_stop_reason_that_was_recorded_stays_and_what_the_rules_say_now_is_told_beside_it() {
+    let (decided, spent) = (ExperimentStopReason::Decided, ExperimentStopReason::Blocks);
+    let own = " (by the rules of this version: every arm is decided or dropped early)";
+    for (recorded, expected, by_own_rules) in
+        [(None, decided, None), (Some("decided"), decided, None), (Some("blocks"), spent, Some(decided))]
+    {
+        let folder = tempdir().unwrap();
+        fs::copy(described_before().join("experiment.json"), folder.path().join("experiment.json")).unwrap();
+        let text = fs::read_to_string(described_before().join("outcomes.jsonl")).unwrap();
+        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        if let Some(word) = recorded {
+            lines.last_mut().unwrap()["ended"] = json!(word);
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(folder.path().join("outcomes.jsonl"), text).unwrap();
+        let reported: ExperimentReport = serde_json::from_str(&again(folder.path(), "json")).unwrap();
+        let found = &reported.report;
+        assert_eq!((found.ended, found.ended_by_own_rules), (expected, by_own_rules), "{recorded:?}");
+        let text = again(folder.path(), "text").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.contains(own), by_own_rules.is_some(), "{recorded:?}: {text}");
+        assert_eq!(text.contains("stop reason all 4 blocks are spent"), expected == spent, "{recorded:?}: {text}");
+    }
 }
 
 #[test]

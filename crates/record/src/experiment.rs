@@ -346,8 +346,11 @@ pub struct Report {
     pub schema: u32,
     /// What was asked.
     pub design: Design,
-    /// Why it ended.
+    /// Why it ended, as its folder has it.
     pub ended: ExperimentStopReason,
+    /// The same by the rules of who read the folder, where they say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by_own_rules: Option<ExperimentStopReason>,
     /// Every block.
     pub blocks: Vec<Block>,
     /// Blocks that count.
@@ -409,6 +412,10 @@ pub struct Done {
     pub cell: Cell,
     /// What came of it.
     pub outcome: CellOutcome,
+    /// Why the blocks ended with it, by the rules of who measured it; absent where they went on, and in folders of
+    /// schema 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<ExperimentStopReason>,
 }
 
 /// Everything that an experiment says: the JSON of `linerate experiment`.

@@ -174,8 +174,11 @@ pub(super) fn drive(
         let failed = &mut failed[cell.arm as usize];
         *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
         let why = outcome.fault.clone().unwrap_or_default();
+        let before = state.ended;
         *state = steps::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
-        outcomes.push(&Done { cell, outcome })?;
+        let ended = Some(state.ended).filter(|ended| *ended != before);
+        state.recorded = ended.or(state.recorded);
+        outcomes.push(&Done { cell, outcome, ended })?;
         if *failed == FAILED_MAX {
             return Err(Failure::Load(format!("{name}: the load failed {FAILED_MAX} times in a row: {why}")));
         }

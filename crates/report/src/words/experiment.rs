@@ -96,10 +96,18 @@ pub(crate) fn exact_percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Why it ended.
+/// Why it ended, and what the rules of this version say where they say otherwise.
 pub(crate) fn ended(report: &Report) -> String {
+    let recorded = stop_reason(report, report.ended);
+    match report.ended_by_own_rules {
+        Some(own) => format!("{recorded} (by the rules of this version: {})", stop_reason(report, own)),
+        None => recorded,
+    }
+}
+
+fn stop_reason(report: &Report, ended: ExperimentStopReason) -> String {
     let most = plural(u64::from(report.design.blocks_max), "block");
-    match report.ended {
+    match ended {
         // Neither an effect nor its absence could be expected of what was dropped: nothing is decided of it.
         ExperimentStopReason::Decided if report.effects.iter().any(|e| e.decision == Decision::Futile) => {
             "every arm is decided or dropped early".to_owned()

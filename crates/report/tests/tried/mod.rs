@@ -43,6 +43,7 @@ pub(crate) fn experiment() -> ExperimentReport {
             schema: EXPERIMENT_SCHEMA,
             design: design(),
             ended: ExperimentStopReason::Decided,
+            ended_by_own_rules: None,
             elapsed_ns: elapsed_ns(&blocks),
             blocks,
             counted_blocks: 14,
