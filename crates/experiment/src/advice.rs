@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::design::{design, tests::asked};
     use crate::state;
-    use linerate_record::experiment::{EXPERIMENT_SCHEMA, Means};
+    use linerate_record::experiment::{BaselineLoad, EXPERIMENT_SCHEMA, Means};
     use linerate_record::knob::{Scope, SettingPlace, Space, TakesEffect};
 
     fn change(new: &str) -> Change {
@@ -108,7 +108,7 @@ mod tests {
             design: design.clone(),
             not_tested: Vec::new(),
             notes: Vec::new(),
-            load: String::new(),
+            load: BaselineLoad::Told(String::new()),
             bytes_per_s: true,
             target: String::new(),
             flags: Vec::new(),

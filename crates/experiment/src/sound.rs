@@ -110,6 +110,7 @@ mod tests {
         let at = |started_ns, ended_ns| Done {
             cell,
             outcome: CellOutcome { started_ns, ended_ns, interval_ns: 1, ..CellOutcome::default() },
+            ended: None,
         };
         assert_eq!(first_unsound(&[at(1, 5), at(5, 9)]), None);
         for wrong in [at(9, 8), at(4, 9), at(5, u64::MAX)] {

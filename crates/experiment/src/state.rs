@@ -31,6 +31,8 @@ pub struct ExperimentState {
     pub moment: Option<BTreeMap<String, String>>,
     /// Why it ended.
     pub ended: ExperimentStopReason,
+    /// The same as a folder has it that was read: rules may have changed since.
+    pub recorded: Option<ExperimentStopReason>,
 }
 
 /// Where an arm stands.
@@ -57,6 +59,7 @@ pub fn begin(design: Design) -> ExperimentState {
         reference: None,
         moment: None,
         ended: ExperimentStopReason::NotYet,
+        recorded: None,
     }
 }
 

@@ -142,10 +142,12 @@ pub fn report(state: &ExperimentState) -> Report {
     let mut remarks = remarks(state, &effects);
     remarks.extend(effects.iter().filter_map(|effect| advice::unguarded(effect, &state.design, &secondary)));
     remarks.sort_by_key(|remark| remark.kind);
+    let ended = state.recorded.unwrap_or(state.ended);
     Report {
         schema: EXPERIMENT_SCHEMA,
         design: state.design.clone(),
-        ended: state.ended,
+        ended,
+        ended_by_own_rules: (state.ended != ended).then_some(state.ended),
         blocks: state.blocks.clone(),
         counted_blocks: counted(state),
         spoiled_blocks: state.blocks.len() as u32 - counted(state),

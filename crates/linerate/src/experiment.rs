@@ -5,6 +5,7 @@ mod arms;
 mod cell;
 mod cells;
 mod conduct;
+mod described;
 mod fingerprint;
 pub(crate) mod flags;
 mod folder;
@@ -30,7 +31,7 @@ pub(crate) fn check(flags: &ExperimentFlags, read: Reader) -> Result<(), Failure
 pub(crate) fn run(flags: &ExperimentFlags, read: Reader) -> Result<ExitCode, Failure> {
     match &flags.action {
         Some(Action::Analyze(flags)) => tables::run(flags),
-        Some(Action::Resume(flags)) => conduct::resume(flags, read),
+        Some(Action::Resume(flags)) => conduct::resume(flags),
         Some(Action::Report(flags)) => shown::run(flags),
         None => conduct::begin(&flags.conduct, read),
     }

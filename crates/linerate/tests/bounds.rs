@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use linerate_record::experiment::{Arm, Design, EXPERIMENT_SCHEMA, Experiment, Means, Role};
+use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, Means, Role};
 use linerate_record::knob::Space;
 use running::{bench_view, linerate, shown};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -193,7 +193,7 @@ fn asked(design: Design) -> Experiment {
         design,
         not_tested: Vec::new(),
         notes: Vec::new(),
-        load: "get:4KiB@2".to_owned(),
+        load: BaselineLoad::Told("get:4KiB@2".to_owned()),
         bytes_per_s: false,
         target: "null".to_owned(),
         flags: Vec::new(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::experiment::{Decision, Experiment, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
+use linerate_record::experiment::{Decision, Done, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -58,7 +58,7 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
 
     let roles: Vec<Role> = reported.experiment.design.arms.iter().map(|arm| arm.role).collect();
     assert_eq!(roles, [Role::Baseline, Role::Same, Role::Trial]);
-    assert_eq!(reported.experiment.means[2].flags, ["--payload", "unsigned"]);
+    assert_eq!(reported.experiment.means[2].patch.in_words(), ["bodies.payload unsigned"]);
     assert_ne!(reported.report.ended, ExperimentStopReason::NotYet);
     for block in &reported.report.blocks {
         assert_eq!(block.cells.len(), 3, "{block:?}");
@@ -71,6 +71,10 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
     }
     assert!(reported.report.secondary.iter().any(|row| row.arm == "unsigned" && row.figure == "total_p50_ns"));
     assert!(reported.advice.is_empty(), "flags of bench are no changes of settings");
+
+    let outcomes = fs::read_to_string(folder.join("outcomes.jsonl")).unwrap();
+    let ends = outcomes.lines().filter_map(|line| serde_json::from_str::<Done>(line).unwrap().ended);
+    assert_eq!(ends.collect::<Vec<_>>(), [reported.report.ended], "why the blocks ended is told once");
 
     let same: ExperimentReport = serde_json::from_str(&again(&folder, "json")).unwrap();
     assert_eq!(same, reported, "the folder holds all of it");
@@ -135,6 +139,8 @@ fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
     let resume = |more: &[&str]| {
         let mut command = linerate();
         command.args(["experiment", "resume"]).arg(&folder).args(more);
+        // What the environment names by now is no part of a load that was described.
+        command.env("WARP_HOST", "192.0.2.1:9000").env("WARP_REGION", "elsewhere");
         command
     };
     goes_by_the_load_of_each_arm(&folder);
@@ -149,6 +155,10 @@ fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
     fs::write(&outcomes, text).unwrap();
     let reported = report(&resume(&["-f", "json"]).output().unwrap());
     assert_ne!(reported.report.ended, ExperimentStopReason::NotYet);
+    let payloads = payloads(&folder);
+    assert!(payloads.len() > cells() / 2, "{payloads:?}");
+    let of_arm = |arm: &str| if arm.starts_with("arm2") { "unsigned" } else { "signed" };
+    assert!(payloads.iter().all(|(arm, payload)| payload == of_arm(arm)), "{payloads:?}");
     // The block that was cut off may have been made whole again; only a busy machine spoils another.
     let spoiled = reported.report.remarks.iter().filter(|remark| remark.kind == RemarkKind::Spoiled);
     let others =
@@ -159,27 +169,46 @@ fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
     assert!(ended.status.code() == Some(2) && shown(&ended).contains("has ended"), "{}", shown(&ended));
 }
 
-/// What flags came to stands beside them, and a folder whose flags come to another load by now is not gone on with.
+/// What flags came to is the load, an arm a patch of it; a folder that describes what is none is not gone on with.
 fn goes_by_the_load_of_each_arm(folder: &Path) {
     let path = folder.join("experiment.json");
     let text = fs::read_to_string(&path).expect("as the test sets it up");
-    let experiment: Experiment = serde_json::from_str(&text).expect("as the test sets it up");
-    let payloads = experiment.means.iter().map(|means| means.load.as_ref().expect("it is recorded").bodies.payload);
-    let payloads: Vec<_> = payloads.collect();
-    assert_eq!(payloads.len(), experiment.design.arms.len());
-    assert!(payloads.iter().any(|payload| *payload != payloads[0]), "{payloads:?}");
-    let arm = format!("arm {:?}", experiment.design.arms[0].name);
-    let changed = "load.objects.count is 9 in experiment.json, and 8 by its flags";
-    for (place, value, part) in [("count", 9, changed), ("of_a_newer_one", 1, "unknown field `of_a_newer_one`")] {
-        let mut other: serde_json::Value = serde_json::from_str(&text).expect("as the test sets it up");
-        other["means"][0]["load"]["objects"][place] = value.into();
+    let written: Value = serde_json::from_str(&text).expect("as the test sets it up");
+    assert_eq!(written["load"]["bodies"]["payload"], "signed");
+    assert_eq!(written["load"]["objects"]["count"], 8);
+    let last = written["means"].as_array().and_then(|means| means.last()).expect("there are arms");
+    assert_eq!(*last, json!({ "patch": { "bodies": { "payload": "unsigned" } } }));
+    assert!(!text.contains("--"), "no flag is kept: {text}");
+    let named = "the load of arm \"unsigned\": ";
+    for (place, value, parts) in [
+        ("/load/objects/of_a_newer_one", json!(1), ["unknown field `of_a_newer_one`", "load: "]),
+        ("/means/2/patch/bodies/of_a_newer_one", json!(1), ["unknown field `of_a_newer_one`", "experiment.json"]),
+        ("/means/2/patch/endpoint", json!({ "bucket": "A b" }), ["invalid bucket name", named]),
+        ("/means/2/patch/levels", json!({ "given": [2, 4] }), ["one workload of one size at one concurrency", ""]),
+    ] {
+        let mut other = written.clone();
+        let (within, field) = place.rsplit_once('/').expect("as the test sets it up");
+        other.pointer_mut(within).expect("as the test sets it up")[field] = value;
         fs::write(&path, other.to_string()).expect("as the test sets it up");
         let mut command = linerate();
         let output = command.args(["experiment", "resume", "--yes-run"]).arg(folder).output().expect("it runs");
         let said = shown(&output);
-        assert!(output.status.code() == Some(2) && said.contains(part) && said.contains(&arm), "{part}: {said}");
+        assert!(output.status.code() == Some(2) && parts.iter().all(|part| said.contains(part)), "{place}: {said}");
     }
     fs::write(&path, text).expect("as the test sets it up");
+}
+
+/// The payloads of the loads that cells drove, by arm.
+fn payloads(folder: &Path) -> Vec<(String, String)> {
+    let cells = fs::read_dir(folder.join("cells")).expect("cells are kept");
+    let one = |cell: fs::DirEntry| {
+        let text = fs::read_to_string(cell.path().join("run.json")).ok()?;
+        let run: Value = serde_json::from_str(&text).ok()?;
+        let name = cell.file_name().to_string_lossy().into_owned();
+        let arm = name.split('-').nth(2)?.to_owned();
+        Some((arm, run["load"]["bodies"]["payload"].as_str()?.to_owned()))
+    };
+    cells.filter_map(|cell| one(cell.ok()?)).collect()
 }
 
 #[test]
@@ -298,22 +327,78 @@ fn of_before() -> PathBuf {
 fn an_experiment_of_before_is_read_and_shown_though_it_does_not_describe_its_loads() {
     let reported: ExperimentReport = serde_json::from_str(&again(&of_before(), "json")).unwrap();
     let (asked, found) = (&reported.experiment, &reported.report);
-    assert!(asked.schema == 1 && asked.means.len() == 3 && asked.means.iter().all(|means| means.load.is_none()));
-    assert_eq!((asked.load.as_str(), asked.means[2].flags.join(" ").as_str()), ("put:1MiB@2", "--payload unsigned"));
+    assert!(asked.schema == 1 && asked.means.len() == 3 && asked.loads().is_none());
+    assert_eq!(
+        (asked.load.to_string().as_str(), asked.means[2].flags.join(" ").as_str()),
+        ("put:1MiB@2", "--payload unsigned")
+    );
     assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Blocks, 4));
     assert!(found.blocks.iter().all(|block| block.cells.len() == 3 && block.spoiled.is_empty()), "{:?}", found.blocks);
     let arms: Vec<&str> = found.effects.iter().map(|effect| effect.arm.as_str()).collect();
     assert_eq!(arms, ["unsigned"]);
-    for (format, part) in [("text", "Cannot tell: unsigned."), ("html", "unsigned")] {
+    for (format, part) in [("text", "Cannot tell: unsigned."), ("html", "<code>flags --payload unsigned</code>")] {
         let text = again(&of_before(), format);
         assert!(text.contains(part) && text.contains("payloads"), "{format}: {text}");
+    }
+}
+
+/// The folder of one of the last version with schema 1, which kept flags and the load that they came to.
+fn described_before() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/experiment-schema-1-described")
+}
+
+#[test]
+fn an_experiment_of_schema_1_that_describes_its_loads_is_read_and_shown() {
+    let reported: ExperimentReport = serde_json::from_str(&again(&described_before(), "json")).unwrap();
+    let (asked, found) = (&reported.experiment, &reported.report);
+    assert_eq!((asked.schema, asked.means.len(), asked.flags.join(" ").as_str()), (1, 3, "--unique tail --objects 8"));
+    assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Decided, 3));
+    let effect = &found.effects[0];
+    assert_eq!((effect.arm.as_str(), effect.decision), ("unsigned", Decision::Futile));
+    assert!(again(&described_before(), "text").contains("put:64KiB@2 at embedded target"));
+}
+
+#[test]
+fn a_stop_reason_that_was_recorded_stays_and_what_the_rules_say_now_is_told_beside_it() {
+    let (decided, spent) = (ExperimentStopReason::Decided, ExperimentStopReason::Blocks);
+    let own = " (by the rules of this version: every arm is decided or dropped early)";
+    for (recorded, expected, by_own_rules) in
+        [(None, decided, None), (Some("decided"), decided, None), (Some("blocks"), spent, Some(decided))]
+    {
+        let folder = tempdir().unwrap();
+        fs::copy(described_before().join("experiment.json"), folder.path().join("experiment.json")).unwrap();
+        let text = fs::read_to_string(described_before().join("outcomes.jsonl")).unwrap();
+        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        if let Some(word) = recorded {
+            lines.last_mut().unwrap()["ended"] = json!(word);
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(folder.path().join("outcomes.jsonl"), text).unwrap();
+        let reported: ExperimentReport = serde_json::from_str(&again(folder.path(), "json")).unwrap();
+        let found = &reported.report;
+        assert_eq!((found.ended, found.ended_by_own_rules), (expected, by_own_rules), "{recorded:?}");
+        let text = again(folder.path(), "text").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.contains(own), by_own_rules.is_some(), "{recorded:?}: {text}");
+        assert_eq!(text.contains("stop reason all 4 blocks are spent"), expected == spent, "{recorded:?}: {text}");
+    }
+}
+
+#[test]
+fn an_experiment_of_schema_1_is_not_gone_on_with() {
+    for before in [of_before(), described_before()] {
+        let folder = tempdir().unwrap();
+        fs::copy(before.join("experiment.json"), folder.path().join("experiment.json")).unwrap();
+        let output = linerate().args(["experiment", "resume", "--yes-run"]).arg(folder.path()).output().unwrap();
+        let said = shown(&output);
+        assert!(output.status.code() == Some(2) && said.contains("flags in place of its loads"), "{said}");
+        assert!(said.contains("begin a new experiment") && said.contains("linerate 0.1.0"), "{said}");
     }
 }
 
 #[test]
 fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_says() {
     let text = fs::read_to_string(of_before().join("experiment.json")).unwrap();
-    let raised = |value: &mut Value| value["schema"] = json!(2);
+    let raised = |value: &mut Value| value["schema"] = json!(3);
     let otherwise = |value: &mut Value| {
         raised(value);
         value["arms"] = value["design"].take();
@@ -329,7 +414,7 @@ fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_say
             let output = linerate().args(["experiment", verb]).arg(folder.path()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{verb}: {}", shown(&output));
-            assert!(said.contains("has schema 2, this linerate knows 1: use a newer one"), "{verb}: {said}");
+            assert!(said.contains("has schema 3, this linerate knows 2: use a newer one"), "{verb}: {said}");
             assert_eq!(said.matches("error").count(), 1, "{verb}: {said}");
         }
     }

@@ -17,11 +17,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::{Change, Space, SpaceIdentity};
-use crate::load::{self, Load};
+use crate::knob::Change;
+pub use asked::{BaselineLoad, Experiment, KeySource, Means, NotTested};
+
+mod asked;
 
 /// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
-pub const EXPERIMENT_SCHEMA: u32 = 1;
+pub const EXPERIMENT_SCHEMA: u32 = 2;
 
 /// What an arm is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -344,8 +346,11 @@ pub struct Report {
     pub schema: u32,
     /// What was asked.
     pub design: Design,
-    /// Why it ended.
+    /// Why it ended, as its folder has it.
     pub ended: ExperimentStopReason,
+    /// The same by the rules of who read the folder, where they say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by_own_rules: Option<ExperimentStopReason>,
     /// Every block.
     pub blocks: Vec<Block>,
     /// Blocks that count.
@@ -400,71 +405,6 @@ pub struct Secondary {
     pub p_more: Option<f64>,
 }
 
-/// `experiment.json`: what is compared, how, and on what. Holds no credential.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Experiment {
-    /// [`EXPERIMENT_SCHEMA`] of the writer.
-    pub schema: u32,
-    /// Its name.
-    pub id: String,
-    /// Version of linerate that wrote it.
-    pub linerate_version: String,
-    /// When it began, in milliseconds since the Unix epoch.
-    pub started_unix_ms: u64,
-    /// Arms, blocks, looks.
-    pub design: Design,
-    /// What puts each arm of the design in place, in its order.
-    pub means: Vec<Means>,
-    /// What could not be compared, and why.
-    pub not_tested: Vec<NotTested>,
-    /// What a reader must know of how arms reach what they are to change.
-    pub notes: Vec<String>,
-    /// The load, as `--load` takes it: `get:4MiB@16`.
-    pub load: String,
-    /// Whether throughput is in bytes per second; requests per second otherwise.
-    pub bytes_per_s: bool,
-    /// The target's hosts, or the kind of one of linerate's own.
-    pub target: String,
-    /// Flags of `linerate bench` that all cells have.
-    pub flags: Vec<String>,
-    /// Command that makes the target take on what it reads when it starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart: Option<String>,
-    /// In whose network namespace settings are changed that each has of its own.
-    #[serde(default)]
-    pub space: Space,
-    /// Which namespaces the changes of the arms mean.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spaces: Vec<SpaceIdentity>,
-}
-
-/// What puts an arm in place. Without any of these, everything stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Means {
-    /// Settings changed, and changed back after the cell.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
-    /// Flags of `linerate bench` that this arm alone has.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-    /// The load of its cells as these and all others described it, but for their times; absent in folders of versions
-    /// that did not record it, and of those that say more of a load than is known here.
-    #[serde(default, deserialize_with = "load::recorded", skip_serializing_if = "Option::is_none")]
-    pub load: Option<Load>,
-    /// Command of the user's that puts it in place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-}
-
-/// An arm that was asked for and left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotTested {
-    /// Name of the arm.
-    pub arm: String,
-    /// Why: it does not reach what is measured.
-    pub why: String,
-}
-
 /// A line of `outcomes.jsonl`: a cell that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
@@ -472,6 +412,10 @@ pub struct Done {
     pub cell: Cell,
     /// What came of it.
     pub outcome: CellOutcome,
+    /// Why the blocks ended with it, by the rules of who measured it; absent where they went on, and in folders of
+    /// schema 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<ExperimentStopReason>,
 }
 
 /// Everything that an experiment says: the JSON of `linerate experiment`.

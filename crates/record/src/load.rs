@@ -7,6 +7,7 @@
 
 pub mod choice;
 pub mod levels;
+pub mod patch;
 pub mod sizes;
 pub mod stops;
 pub mod time;
@@ -15,12 +16,13 @@ pub mod workload;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::op::Op;
 use crate::units::Rate;
 pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, TargetKind, Unique, Write};
 pub use levels::{Level, Levels};
+pub use patch::{LoadPatch, told_apart};
 pub use sizes::Sizes;
 pub use stops::{CanaryRules, ErrorLimit, Stops};
 pub use time::{Precision, Time, WarmUp};
@@ -197,6 +199,15 @@ impl Load {
         self.work.iter().map(|work| work.sizes.len()).sum()
     }
 
+    /// The first of it in short, of which there may be more: `get:4MiB@16`.
+    #[must_use]
+    pub fn shorthand(&self) -> String {
+        let first = self.work.first();
+        let kind = first.map_or("", |work| work.workload.kind());
+        let size = first.and_then(|work| work.sizes.first()).map_or_else(String::new, ToString::to_string);
+        format!("{kind}:{size}@{}", self.levels.highest())
+    }
+
     /// The most operations that rows of one interval tell apart: an upload is told as a whole and by its parts.
     #[must_use]
     pub fn ops_max(&self) -> usize {
@@ -229,16 +240,6 @@ impl InvalidLoad {
     pub(crate) fn of(error: impl fmt::Display) -> Self {
         InvalidLoad(error.to_string())
     }
-}
-
-/// Reads the load of an experiment's folder: none where it is of a version that says more of one than is known here,
-/// which is no reason not to read the folder.
-///
-/// # Errors
-/// Where it is no JSON.
-pub fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Load>, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
 }
 
 #[cfg(test)]

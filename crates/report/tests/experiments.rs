@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use linerate_record::experiment::{ArmVerdict, Decision, ExperimentReport, ExperimentStopReason};
+use linerate_record::experiment::{ArmVerdict, Decision, ExperimentReport, ExperimentStopReason, KeySource};
 use linerate_report::experiment::{
-    PlannedExperiment, PlannedRounds, interrupted_again, progress_line, run_deeds, run_html, run_json, run_planned,
-    run_text,
+    PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, progress_line, run_deeds, run_html, run_json,
+    run_planned, run_text,
 };
 use linerate_report::terminal::TextStyle;
 
@@ -38,9 +38,11 @@ fn what_would_be_done_is_told_whole() {
     let mut reported = tried::experiment().experiment;
     reported.design.arms[5].name = "scripted".to_owned();
     reported.means[5].command = Some("set-it --to 5".to_owned());
-    let arms = reported.design.arms.iter().zip(&reported.means).map(|(arm, means)| (arm.name.as_str(), means));
+    let arms = reported.design.arms.iter().zip(&reported.means).zip(reported.loads_told_apart());
+    let arms = arms.map(|((arm, means), load)| PlannedArm { name: &arm.name, means, load });
+    let load = reported.load.to_string();
     let planned = PlannedExperiment {
-        load: &reported.load,
+        load: &load,
         arms: arms.collect(),
         notes: &reported.notes,
         design: &reported.design,
@@ -67,8 +69,12 @@ fn what_to_go_on_does_is_told_once_each() {
     assert_eq!(
         run_deeds(&reported),
         "run \"undo\", run \"systemctl restart minio\", set net.ipv4.tcp_rmem to \"4096 131072 16777216\", \
-         run linerate bench with \"--op get --size 4MiB\""
+         load get:4MiB@16 at 10.0.0.1:9000, 10.0.0.2:9000, bucket bench"
     );
+    reported.means[2].patch = serde_json::from_str(r#"{"endpoint":{"tls":{"insecure":true},"bucket":"b"}}"#).unwrap();
+    reported.means[2].keys = KeySource::Profile("prod".to_owned());
+    let others = ", bucket b, whatever its certificate, with the keys of profile \"prod\"";
+    assert!(run_deeds(&reported).ends_with(others), "{}", run_deeds(&reported));
     let left = interrupted_again(Path::new("runs/x"));
     assert!(left.ends_with("; linerate experiment resume runs/x puts them back and goes on"), "{left}");
 }
@@ -144,12 +150,12 @@ fn a_line_after_each_block_tells_what_goes_on_and_what_was_decided() {
     going.looks.truncate(2);
     (going.effects[1].verdict, going.effects[3].verdict) = (ArmVerdict::Running, ArmVerdict::Running);
     let before = progress_line(&going);
-    assert!(before.contains("; net.core.netdev_budget=600 ") && !before.contains("--conns"), "{before}");
+    assert!(before.contains("; net.core.netdev_budget=600 ") && !before.contains("--threads"), "{before}");
     going.blocks.retain(|block| block.spoiled.is_empty());
     going.blocks.truncate(12);
     (going.counted_blocks, going.spoiled_blocks) = (12, 0);
     let at_look = progress_line(&going);
-    assert!(at_look.contains("; decided: --conns 4 dropped: dropped early"), "{at_look}");
+    assert!(at_look.contains("; decided: --threads 4 dropped: dropped early"), "{at_look}");
     going.blocks[11].spoiled.push("throttled".to_owned());
     (going.counted_blocks, going.spoiled_blocks) = (11, 1);
     let spoiled = progress_line(&going);
@@ -192,7 +198,7 @@ fn the_page_tells_all_that_the_report_holds() {
         "every cell makes new connections",
         "figures fall by 2.8 %",
         "<code>net.core.rmem_max: 212992 → 65536</code><br>",
-        "<code>flags --conns 4</code>",
+        "<code>load threads 4</code>",
         "data-field=\"report.design.seed\" data-value=\"4711\"",
         "systemctl restart minio",
         "network namespace minio",

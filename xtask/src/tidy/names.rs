@@ -36,7 +36,8 @@ fn public_type(line: &str) -> Option<&str> {
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
     let name = ["struct ", "enum ", "union ", "trait ", "type "].iter().find_map(|kind| rest.strip_prefix(kind))?;
     let end = name.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(name.len());
-    Some(&name[..end])
+    // What a macro defines has no name where the macro stands.
+    Some(&name[..end]).filter(|name| !name.is_empty())
 }
 
 /// Path, line and name of each definition whose name another has too.
@@ -79,6 +80,12 @@ mod tests {
             let expected = if is_fault { vec![(one.0.to_owned(), 2), (other.0.to_owned(), 1)] } else { vec![] };
             assert_eq!(faults(&[one, other]), expected, "{other:?}");
         }
+    }
+
+    #[test]
+    fn what_macros_define_has_no_name_that_another_could_have() {
+        let one = |path| (path, "macro_rules! a {\n    pub struct $name {\n}\n");
+        assert!(faults(&[one("crates/a/src/x.rs"), one("crates/b/src/x.rs")]).is_empty());
     }
 
     #[test]

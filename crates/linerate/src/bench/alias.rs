@@ -3,8 +3,10 @@
 use linerate_record::load::Lookup;
 
 use super::flags::BenchFlags;
+use crate::credentials::Keys;
 use crate::endpoint::flags::BUCKET;
 use crate::failure::Failure;
+use crate::mc::Alias;
 use crate::{masks, mc};
 
 /// Puts what `--alias` stands for into the flags; flags that were given stay.
@@ -12,9 +14,7 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
     let Some(text) = flags.target.alias.clone() else { return Ok(()) };
     let mut parts = text.splitn(3, '/');
     let name = parts.next().unwrap_or_default();
-    let alias = mc::find(name)?;
-    masks::keep_name(&alias.access_key);
-    [&alias.secret_key, &alias.session_token].into_iter().for_each(|key| masks::keep_secret(key));
+    let alias = found(name)?;
     if alias.url.contains('@') {
         return Err(Failure::usage(format!(
             "the url of mc alias {name:?} holds keys: move them to its accessKey and secretKey"
@@ -41,15 +41,34 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
     if matches!(alias.path.as_str(), "off" | "dns") {
         flags.target.lookup = Lookup::Host;
     }
-    flags.target.host = Some(alias.url);
+    flags.target.host = Some(alias.url.clone());
     let keys = &mut flags.keys;
     if keys.access_key.is_none() && keys.secret_key.is_none() && keys.profile.is_none() && !keys.anonymous {
-        keys.anonymous = alias.access_key.is_empty() && alias.secret_key.is_empty();
-        let some = |text: String| Some(text).filter(|t| !t.is_empty());
-        keys.from = Some(mc::place(name));
-        keys.access_key = some(alias.access_key);
-        keys.secret_key = some(alias.secret_key);
-        keys.session_token = keys.session_token.take().or_else(|| some(alias.session_token));
+        give(keys, name, alias);
     }
     Ok(())
+}
+
+/// The keys of an alias.
+pub(crate) fn keys(name: &str) -> Result<Keys, Failure> {
+    let mut keys = Keys::default();
+    give(&mut keys, name, found(name)?);
+    Ok(keys)
+}
+
+/// The alias of a name. What it holds is told nowhere.
+fn found(name: &str) -> Result<Alias, Failure> {
+    let alias = mc::find(name)?;
+    masks::keep_name(&alias.access_key);
+    [&alias.secret_key, &alias.session_token].into_iter().for_each(|key| masks::keep_secret(key));
+    Ok(alias)
+}
+
+fn give(keys: &mut Keys, name: &str, alias: Alias) {
+    keys.anonymous = alias.access_key.is_empty() && alias.secret_key.is_empty();
+    let some = |text: String| Some(text).filter(|t| !t.is_empty());
+    keys.from = Some(mc::place(name));
+    keys.access_key = some(alias.access_key);
+    keys.secret_key = some(alias.secret_key);
+    keys.session_token = keys.session_token.take().or_else(|| some(alias.session_token));
 }

@@ -131,11 +131,17 @@ fn described(flags: &BenchFlags) -> Result<Load, Failure> {
 fn of_description(text: &[u8]) -> Result<Load, Failure> {
     let load: Load = serde_json::from_slice(text)
         .map_err(|error| Failure::usage(format!("invalid description of a load on standard input: {error}")))?;
-    let (names, _) = check::of_names(&load);
-    let rest = check::of_load(&load).into_iter().chain(check::of_description(&load)).map(Failure::usage);
+    require_sound(&load)?;
+    Ok(load)
+}
+
+/// Refuses a load that somebody described as flags would be refused that ask for it.
+pub(crate) fn require_sound(load: &Load) -> Result<(), Failure> {
+    let (names, _) = check::of_names(load);
+    let rest = check::of_load(load).into_iter().chain(check::of_description(load)).map(Failure::usage);
     let wrong: Vec<String> =
-        names.into_iter().chain(rest).chain(check::of_work(&load)).flat_map(Failure::mistakes).collect();
-    if wrong.is_empty() { Ok(load) } else { Err(Failure::of_mistakes(wrong)) }
+        names.into_iter().chain(rest).chain(check::of_work(load)).flat_map(Failure::mistakes).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::of_mistakes(wrong)) }
 }
 
 /// The hosts that are named. A pipe of hosts can be read once, and is left to the run, as is what is wrong with

@@ -1,18 +1,16 @@
-//! Whom each arm loads, and the description of its load.
+//! Whom each arm loads, by the description of its load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use linerate_load::hosts::{self, Host};
 use linerate_load::sigv4::Credentials;
-use linerate_record::load::{Load, Lookup, OwnTarget, Server, Write};
-use serde_json::Value;
+use linerate_record::experiment::KeySource;
+use linerate_record::load::{Endpoint, Levels, Load, Lookup, OwnTarget, Server, Write};
 
-use super::arms::Planned;
-use super::load::{LoadFlag, bench_flags};
-use crate::bench::flags::Reader;
-use crate::bench::{alias, resolve};
+use crate::bench::alias;
 use crate::child::{self, TargetProcess};
+use crate::credentials::Keys;
 use crate::failure::Failure;
 use crate::{consent, credentials, endpoint};
 
@@ -21,8 +19,6 @@ use crate::{consent, credentials, endpoint};
 pub(super) struct ArmTarget {
     /// The load of its cells, but for their times.
     pub(super) load: Load,
-    /// The same as flags describe it, whoever turns out to be loaded.
-    pub(super) described: Load,
     /// Who signs its requests; none where they go unsigned, and where bench starts a target of its own in each cell.
     pub(super) credentials: Option<Credentials>,
     /// Addresses; none where bench starts a target of its own in each cell.
@@ -61,20 +57,6 @@ pub(super) struct ArmTargets {
     pub(super) target: String,
 }
 
-/// The first field in which two loads differ, with both values.
-fn difference(then: &Load, now: &Load) -> String {
-    let written = |load: &Load| serde_json::to_value(load).unwrap_or_default();
-    let (mut then, mut now, mut name) = (written(then), written(now), "load".to_owned());
-    while let (Value::Object(fields), Value::Object(others)) = (&then, &now) {
-        let mut names = fields.keys().chain(others.keys());
-        let Some(field) = names.find(|field| fields.get(*field) != others.get(*field)) else { break };
-        name = format!("{name}.{field}");
-        let of = |fields: &serde_json::Map<String, Value>| fields.get(field).cloned().unwrap_or_default();
-        (then, now) = (of(fields), of(others));
-    }
-    format!("{name} is {then} in experiment.json, and {now} by its flags")
-}
-
 /// Who named the hosts of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamedBy {
@@ -84,63 +66,47 @@ pub(super) enum NamedBy {
     Folder,
 }
 
+/// What an arm is to load: the description, whose keys sign it, and whether its flags consent to it.
+pub(super) struct ArmLoad {
+    pub(super) load: Load,
+    pub(super) keys: KeySource,
+    pub(super) yes_load: bool,
+}
+
 /// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
 /// embedded target where none is named.
-pub(super) fn aims(
-    load: &LoadFlag,
-    shared: &[String],
-    arms: &[Planned],
-    yes_load: bool,
-    named_by: NamedBy,
-    read: Reader,
-) -> Result<ArmTargets, Failure> {
+pub(super) fn aims(arms: &[ArmLoad], named_by: NamedBy) -> Result<ArmTargets, Failure> {
     let mut aims = ArmTargets { of_arms: Vec::new(), own: None, target: String::new() };
+    let load = arms.first().map_or_else(String::new, |arm| arm.load.shorthand());
     let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
-    let mut consent = Consent { yes_load, named_by, words, hosts: Vec::new() };
+    let mut consent = Consent { named_by, words, hosts: Vec::new() };
     let mut named: Vec<String> = Vec::new();
     for arm in arms {
-        let flags: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        let mut parsed = bench_flags(load, &flags, read)?;
-        alias::apply(&mut parsed)?;
-        let (described, _) = resolve::resolve(&parsed)?;
-        if let Some(then) = arm.means.load.as_ref().filter(|then| **then != described) {
-            return Err(Failure::usage(format!(
-                "arm {:?} has another load than its flags describe now: {}; experiment.json was changed, or the \
-                 environment, an alias or linerate is another than when the experiment began: set what was set",
-                arm.name,
-                difference(then, &described)
-            )));
-        }
-        if described.bodies.verify && load.reads() {
-            return Err(Failure::usage(
-                "--verify needs objects that each run writes: cells read what is there, drop it",
-            ));
-        }
+        require_of_cells(&arm.load)?;
         let mut aim = ArmTarget {
-            objects: objects(&described, Vec::new()),
-            load: described.clone(),
-            described,
+            objects: objects(&arm.load, Vec::new()),
+            load: arm.load.clone(),
             credentials: None,
             hosts: Vec::new(),
             authorities: Vec::new(),
             is_here: true,
         };
-        let reported = match found(&aim.load, parsed.target.yes_load, &mut consent)? {
+        let reported = match found(&aim.load, arm.yes_load, &mut consent)? {
             Some(hosts) => {
-                aim.credentials = if aim.load.endpoint.anonymous { None } else { credentials::find(&parsed.keys)? };
+                aim.credentials = if aim.load.endpoint.anonymous { None } else { keys_of(&arm.keys)? };
                 aim.is_here = consent::on_this_machine(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
                 aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
                 aim.authorities.join(", ")
             }
-            None if endpoint::is_own(&parsed.target) => "a target of bench's own".to_owned(),
+            None if !is_shared(&aim.load.endpoint) => "a target of bench's own".to_owned(),
             None => {
                 let (process, keys) = own(&mut aims)?;
                 (aim.hosts, aim.authorities) = (vec![process.address], vec![process.address.to_string()]);
                 aim.credentials = Some(keys.clone());
                 let endpoint = &mut aim.load.endpoint;
                 endpoint.server = Server::Hosts { authorities: aim.authorities.clone(), every_address: false };
-                (endpoint.tls, endpoint.anonymous, endpoint.pid) = (None, false, Some(process.pid()));
+                (endpoint.anonymous, endpoint.pid) = (false, Some(process.pid()));
                 "embedded target".to_owned()
             }
         };
@@ -152,6 +118,36 @@ pub(super) fn aims(
     }
     aims.target = named.join("; ");
     Ok(aims)
+}
+
+/// Whether an endpoint is the embedded target that the cells of all such arms share; one over TLS, or with a folder,
+/// is started for each cell.
+fn is_shared(endpoint: &Endpoint) -> bool {
+    endpoint.tls.is_none() && endpoint.server == Server::Own { kind: OwnTarget::Embedded, drive: None }
+}
+
+/// Refuses what no cell can load, whoever described it.
+fn require_of_cells(load: &Load) -> Result<(), Failure> {
+    let is_one = load.series() == 1 && matches!(&load.levels, Levels::Given(levels) if levels.len() == 1);
+    if !is_one || load.stops.canary.is_some() || load.objects.noclear {
+        return Err(Failure::usage(
+            "a cell has one workload of one size at one concurrency, no canary, and leaves no objects: begin a new \
+             experiment",
+        ));
+    }
+    if load.bodies.verify && load.work.iter().all(|work| work.workload.reads_only()) {
+        return Err(Failure::usage("--verify needs objects that each run writes: cells read what is there, drop it"));
+    }
+    Ok(())
+}
+
+/// The keys of a source, which were told by its name.
+fn keys_of(source: &KeySource) -> Result<Option<Credentials>, Failure> {
+    credentials::find(&match source {
+        KeySource::Environment => Keys::default(),
+        KeySource::Profile(name) => Keys { profile: Some(name.clone()), ..Keys::default() },
+        KeySource::Alias(name) => alias::keys(name)?,
+    })
 }
 
 fn objects(load: &Load, hosts: Vec<SocketAddr>) -> ObjectSet {
@@ -168,7 +164,6 @@ fn objects(load: &Load, hosts: Vec<SocketAddr>) -> ObjectSet {
 
 /// What was consented to so far.
 struct Consent {
-    yes_load: bool,
     named_by: NamedBy,
     /// What would be done, in words.
     words: String,
@@ -178,7 +173,6 @@ struct Consent {
 /// The hosts that bench would load, with consent to that.
 fn found(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
     let Server::Hosts { authorities, every_address } = &load.endpoint.server else { return Ok(None) };
-    let yes_load = consent.yes_load || yes_load;
     let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
     let unknown = authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
     let unknown: Vec<String> = unknown.filter(|_| consent.named_by == NamedBy::Folder).cloned().collect();

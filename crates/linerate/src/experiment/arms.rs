@@ -21,6 +21,8 @@ const AS_IS: &str = "as it is";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Planned {
     pub(super) name: String,
+    /// Flags of bench that it alone has.
+    pub(super) flags: Vec<String>,
     pub(super) means: Means,
 }
 
@@ -53,9 +55,11 @@ pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
 /// Finds the arms of the flags. Settings are read, none is changed.
 pub(super) fn line_up(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
     let lineup = if !flags.arm.is_empty() {
-        named(&flags.arm, "--arm", |command| Ok(Means { command: Some(command.to_owned()), ..Means::default() }))
+        named(&flags.arm, "--arm", |command| {
+            Ok((Vec::new(), Means { command: Some(command.to_owned()), ..Means::default() }))
+        })
     } else if !flags.with.is_empty() {
-        named(&flags.with, "--with", |text| Ok(Means { flags: words(text)?, ..Means::default() }))
+        named(&flags.with, "--with", |text| Ok((words(text)?, Means::default())))
     } else {
         of_settings(flags, root)
     }?;
@@ -72,13 +76,18 @@ pub(super) fn line_up(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> 
 }
 
 /// Arms of `NAME=…`, the first being the baseline.
-fn named(given: &[String], flag: &str, means: impl Fn(&str) -> Result<Means, Failure>) -> Result<Lineup, Failure> {
+fn named(
+    given: &[String],
+    flag: &str,
+    stands_for: impl Fn(&str) -> Result<(Vec<String>, Means), Failure>,
+) -> Result<Lineup, Failure> {
     let arm = |text: &String| {
         let parts = text.split_once('=').filter(|(name, rest)| !name.trim().is_empty() && !rest.trim().is_empty());
         let (name, rest) = parts.ok_or_else(|| {
             Failure::usage(format!("invalid {flag} {text:?}: write a name, =, and what it stands for"))
         })?;
-        Ok(Planned { name: name.trim().to_owned(), means: means(rest.trim())? })
+        let (flags, means) = stands_for(rest.trim())?;
+        Ok(Planned { name: name.trim().to_owned(), flags, means })
     };
     let arms = given.iter().map(arm).collect::<Result<Vec<_>, Failure>>()?;
     if let [only] = arms.as_slice() {
@@ -144,7 +153,8 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
         Means { changes, ..Means::default() }
     };
     let mut lineup = Lineup::default();
-    lineup.arms.push(Planned { name: baseline_name(&knobs), means: changed(None) });
+    let arm = |name, means| Planned { name, flags: Vec::new(), means };
+    lineup.arms.push(arm(baseline_name(&knobs), changed(None)));
     for (i, knob) in knobs.iter().enumerate() {
         for (value, change) in &knob.values[1..] {
             let name = format!("{}={value}", knob.name);
@@ -155,7 +165,7 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
             if is_base {
                 return Err(Failure::usage(format!("{name} is what the baseline has already: give another value")));
             }
-            lineup.arms.push(Planned { name, means: changed(Some((i, change))) });
+            lineup.arms.push(arm(name, changed(Some((i, change)))));
         }
     }
     for arm in &lineup.arms {
@@ -173,7 +183,7 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
         }
         let reported = left_out.iter().map(|(place, why)| format!("profile {name} leaves out {place}: {why}"));
         lineup.notes.extend(reported);
-        lineup.arms.push(Planned { name: name.clone(), means: Means { changes, ..Means::default() } });
+        lineup.arms.push(arm(name.clone(), Means { changes, ..Means::default() }));
     }
     Ok(lineup)
 }
@@ -226,7 +236,7 @@ mod tests {
     fn named_arms_need_a_name_a_meaning_and_a_partner() {
         let arms = |given: &[&str]| {
             let given: Vec<String> = given.iter().map(|&text| text.to_owned()).collect();
-            let command = |text: &str| Ok(Means { command: Some(text.to_owned()), ..Means::default() });
+            let command = |text: &str| Ok((Vec::new(), Means { command: Some(text.to_owned()), ..Means::default() }));
             named(&given, "--arm", command).map(|lineup| lineup.arms)
         };
         let two = arms(&["overlay=a --x=1", "native=b"]).unwrap();

@@ -16,7 +16,7 @@ use linerate_record::units::whole_ns;
 
 use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
-use super::load::{self, Ended, LoadFlag};
+use super::load::{self, Ended};
 use super::place::{self, ArmPlaces};
 use super::{cell, place::within};
 use crate::cleaning::aim::bucket_note;
@@ -46,7 +46,6 @@ pub(super) const BETWEEN_NS: u64 = 400_000_000;
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
     pub(super) ground: ArmPlaces,
-    pub(super) load: LoadFlag,
     pub(super) aims: ArmTargets,
     pub(super) space: Space,
     pub(super) interrupt: Interrupt,
@@ -102,7 +101,8 @@ pub(super) fn prepare(scene: &Scene, experiment: &Experiment, progress: &Progres
     let mut loads = Vec::with_capacity(scene.aims.of_arms.len());
     for (arm, aim) in scene.aims.of_arms.iter().enumerate() {
         let mut load = aim.load.clone();
-        if !scene.load.reads() || load.objects.list_existing || aim.hosts.is_empty() {
+        let reads = load.work.iter().all(|work| work.workload.reads_only());
+        if !reads || load.objects.list_existing || aim.hosts.is_empty() {
             loads.push(load);
             continue;
         }
@@ -174,8 +174,11 @@ pub(super) fn drive(
         let failed = &mut failed[cell.arm as usize];
         *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
         let why = outcome.fault.clone().unwrap_or_default();
+        let before = state.ended;
         *state = steps::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
-        outcomes.push(&Done { cell, outcome })?;
+        let ended = Some(state.ended).filter(|ended| *ended != before);
+        state.recorded = ended.or(state.recorded);
+        outcomes.push(&Done { cell, outcome, ended })?;
         if *failed == FAILED_MAX {
             return Err(Failure::Load(format!("{name}: the load failed {FAILED_MAX} times in a row: {why}")));
         }

@@ -9,26 +9,27 @@ use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::steps;
 use linerate_host::Root;
-use linerate_record::experiment::{Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
-use linerate_record::load::Load;
+use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
+use linerate_record::load::{Load, LoadPatch, told_apart};
 use linerate_record::units::whole_ns;
-use linerate_report::experiment::{PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
+use linerate_report::experiment::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
-use super::aim::{self, ArmTarget, NamedBy};
+use super::aim::{self, ArmLoad, NamedBy};
 use super::arms::{self, Planned};
 use super::cells::{self, ExperimentClock, Scene};
+use super::described::{described, put_in, require_flags};
 use super::flags::{ConductFlags, ResumeFlags};
-use super::load::{LoadFlag, bench_flags};
 use super::place::ArmPlaces;
 use super::rehearsal::{self, Kept};
 use super::{folder, reach, shown, trust};
 use crate::bench::flags::Reader;
+use crate::bench::resolve::require_sound;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::interrupt::{self, came};
 use crate::output::OutputFormat;
+use crate::printing;
 use crate::progress::{Progress, say};
-use crate::{endpoint, printing};
 
 /// How many times as long as others a cell at the end is that tells whether an effect lasts: by default, and at least.
 const LASTING_TIMES: u32 = 10;
@@ -45,7 +46,7 @@ fn asked(flags: &ConductFlags, read: Reader) -> Result<(arms::Lineup, Design), F
     let lineup = match arms::line_up(&flags.arms, &Root::live()) {
         Ok(lineup) if keys.is_none() => lineup,
         lineup => {
-            let none = Planned { name: String::new(), means: Means::default() };
+            let none = Planned { name: String::new(), flags: Vec::new(), means: Means::default() };
             let of_bench = require_flags(flags, &[none], read).err();
             return Err(Failure::all_of([keys, lineup.err(), of_bench]));
         }
@@ -60,18 +61,20 @@ fn asked(flags: &ConductFlags, read: Reader) -> Result<(arms::Lineup, Design), F
 
 /// Begins an experiment.
 pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Failure> {
-    let (lineup, design) = asked(flags, read)?;
+    let (mut lineup, design) = asked(flags, read)?;
+    let loads = described(flags, &lineup.arms, read)?;
+    put_in(&mut lineup.arms, &loads);
+    let base = loads[0].load.clone();
     if flags.dry_run {
         rehearsal::require_keys_here(&flags.plan.may_differ, &Root::live(), &flags.arms.space())?;
-        printing::print(&planned(&lineup, &design, flags))?;
+        printing::print(&planned(&lineup, &base, &design))?;
         return Ok(ExitCode::SUCCESS);
     }
     let path = folder_path(flags)?;
     crate::folder::require_free(&path)?;
     folder::require_place(&path)?;
     let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
-    let shared = flags_of_all(flags, &lineup.arms, read)?;
-    let aims = aim::aims(&flags.load, &shared, &lineup.arms, flags.yes_load, NamedBy::Flags, read)?;
+    let aims = aim::aims(&loads, NamedBy::Flags)?;
     if flags.arms.restart.is_some()
         && aims.own.is_none()
         && aims.of_arms.iter().any(|aim| aim.load.endpoint.pid.is_some())
@@ -84,16 +87,14 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
     let interrupt = interrupt::watch(interrupted_again(&path))?;
-    let (load, space, clock) = (flags.load.clone(), flags.arms.space(), ExperimentClock::start(0));
-    let mut scene = Scene { ground, load, aims, space, interrupt, folder: path, clock };
+    let (space, clock) = (flags.arms.space(), ExperimentClock::start(0));
+    let mut scene = Scene { ground, aims, space, interrupt, folder: path, clock };
     let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
     let seed = flags.plan.seed.map_or_else(drawn, Ok)?;
     let factors = kept.factors.iter().chain(&flags.plan.may_differ).cloned().collect();
     let design = plan(flags, &kept.arms, seed, factors)?;
     scene.aims.of_arms = with_again(&kept.aims, !flags.arms.no_same);
-    let described =
-        |(arm, aim): (&Planned, &ArmTarget)| Means { load: Some(aim.described.clone()), ..arm.means.clone() };
-    let means: Vec<Means> = kept.arms.iter().zip(&kept.aims).map(described).collect();
+    let means: Vec<Means> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
     let experiment = Experiment {
         schema: EXPERIMENT_SCHEMA,
         id,
@@ -103,10 +104,10 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
         means: with_again(&means, !flags.arms.no_same),
         not_tested: kept.not_tested,
         notes: kept.notes,
-        load: flags.load.in_flag(),
+        load: BaselineLoad::Described(Box::new(base)),
         bytes_per_s: flags.load.moves_bytes(),
         target,
-        flags: shared,
+        flags: Vec::new(),
         restart: flags.arms.restart.clone(),
         space: flags.arms.space(),
         spaces: scene.ground.spaces.clone(),
@@ -120,11 +121,13 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
 }
 
 /// What would be done, in words.
-fn planned(lineup: &arms::Lineup, design: &Design, flags: &ConductFlags) -> String {
-    let load = flags.load.in_flag();
+fn planned(lineup: &arms::Lineup, base: &Load, design: &Design) -> String {
+    let load = base.shorthand();
+    let patches: Vec<&LoadPatch> = lineup.arms.iter().map(|arm| &arm.means.patch).collect();
+    let arms = lineup.arms.iter().zip(told_apart(base, &patches));
     run_planned(&PlannedExperiment {
         load: &load,
-        arms: lineup.arms.iter().map(|arm| (arm.name.as_str(), &arm.means)).collect(),
+        arms: arms.map(|(arm, load)| PlannedArm { name: &arm.name, means: &arm.means, load }).collect(),
         notes: &lineup.notes,
         design,
         cells: design.blocks_max as usize * design.arms.len(),
@@ -152,7 +155,7 @@ fn kept(scene: &Scene, lineup: &arms::Lineup, flags: &ConductFlags) -> Result<Ke
 }
 
 /// Goes on with one.
-pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Failure> {
+pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     // Read first: a folder that is none, or another's, gets no file.
     let text = crate::folder::own_asked_text(&flags.folder)?;
     folder::parsed(&flags.folder, &text)?;
@@ -165,13 +168,9 @@ pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Fail
         )));
     }
     require_same_boot(&state)?;
-    require_known_loads(&experiment, &text)?;
+    let loads = recorded(&experiment, flags)?;
     trust::require(&experiment, &text, flags)?;
-    let load: LoadFlag = experiment.load.parse().map_err(Failure::Usage)?;
-    let named = experiment.design.arms.iter().zip(&experiment.means);
-    let arms: Vec<Planned> =
-        named.map(|(arm, means)| Planned { name: arm.name.clone(), means: means.clone() }).collect();
-    let aims = aim::aims(&load, &experiment.flags, &arms, flags.yes_load, NamedBy::Folder, read)?;
+    let aims = aim::aims(&loads, NamedBy::Folder)?;
     if aims.target != experiment.target {
         let (then, now) = (&experiment.target, &aims.target);
         return Err(Failure::usage(format!(
@@ -190,26 +189,27 @@ pub(super) fn resume(flags: &ResumeFlags, read: Reader) -> Result<ExitCode, Fail
     // The pause counts as no time: neither as spent nor as between two cells.
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
     let clock = ExperimentClock::start(last.map_or(0, |cell| cell.ended_ns));
-    let scene = Scene { ground, load, aims, space: experiment.space.clone(), interrupt, folder, clock };
+    let scene = Scene { ground, aims, space: experiment.space.clone(), interrupt, folder, clock };
     conduct(&scene, &experiment, state, outcomes, flags.format, flags.quiet)
 }
 
-/// Refuses loads of arms that say more than is known here: what they say would not be held against the flags.
-fn require_known_loads(experiment: &Experiment, text: &[u8]) -> Result<(), Failure> {
-    let written: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
-    for (at, (arm, means)) in experiment.design.arms.iter().zip(&experiment.means).enumerate() {
-        let load = &written["means"][at]["load"];
-        if means.load.is_some() || load.is_null() {
-            continue;
-        }
-        let why = serde_json::from_value::<Load>(load.clone()).err().map_or(String::new(), |why| why.to_string());
-        return Err(Failure::usage(format!(
-            "experiment.json: the load of arm {:?} is none that this linerate knows: {why}; go on with the linerate \
-             that began it",
-            arm.name
-        )));
-    }
-    Ok(())
+/// The loads of a folder, held against the rules of flags.
+fn recorded(experiment: &Experiment, flags: &ResumeFlags) -> Result<Vec<ArmLoad>, Failure> {
+    let loads = experiment.loads().ok_or_else(|| {
+        let version = &experiment.linerate_version;
+        Failure::usage(format!(
+            "{}/experiment.json has flags in place of its loads, as linerate {version} wrote it: go on with that one, \
+             or begin a new experiment",
+            flags.folder.display()
+        ))
+    })?;
+    let one = |((load, means), arm): ((Load, &Means), &Arm)| {
+        let of_arm = |why: String| format!("experiment.json: the load of arm {:?}: {why}", arm.name);
+        let wrong = |failure: Failure| failure.mistakes().into_iter().map(of_arm).collect();
+        require_sound(&load).map_err(|failure| Failure::of_mistakes(wrong(failure)))?;
+        Ok(ArmLoad { load, keys: means.keys.clone(), yes_load: flags.yes_load })
+    };
+    loads.into_iter().zip(&experiment.means).zip(&experiment.design.arms).map(one).collect()
 }
 
 /// After a boot nothing would be as in the first cell, and no block would count.
@@ -337,41 +337,6 @@ fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>)
 fn with_again<T: Clone>(of_arms: &[T], again: bool) -> Vec<T> {
     let again = of_arms.first().filter(|_| again).cloned();
     of_arms.iter().take(1).cloned().chain(again).chain(of_arms.iter().skip(1).cloned()).collect()
-}
-
-/// Flags of bench that all cells have. A host of the environment is among them where no arm names one: who resumes may
-/// have another.
-fn flags_of_all(flags: &ConductFlags, arms: &[Planned], read: Reader) -> Result<Vec<String>, Failure> {
-    let with = |host: Option<String>| host.into_iter().flat_map(|host| ["--host".to_owned(), host]);
-    let mut shared: Vec<String> = flags.flags.iter().cloned().chain(with(flags.host.clone())).collect();
-    for arm in arms {
-        let of_arm: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        let target = bench_flags(&flags.load, &of_arm, read)?.target;
-        if target.host.is_some() || target.alias.is_some() || endpoint::is_own(&target) {
-            return Ok(shared);
-        }
-    }
-    shared.extend(with(endpoint::of_environment()));
-    Ok(shared)
-}
-
-/// Refuses flags of bench that bench would refuse, those of every arm at once; what is wrong with all is told once.
-fn require_flags(flags: &ConductFlags, arms: &[Planned], read: Reader) -> Result<(), Failure> {
-    let host = flags.host.iter().flat_map(|host| ["--host".to_owned(), host.clone()]);
-    let shared: Vec<String> = flags.flags.iter().cloned().chain(host).collect();
-    let of_arm = |arm: &Planned| {
-        let all: Vec<String> = shared.iter().chain(&arm.means.flags).cloned().collect();
-        bench_flags(&flags.load, &all, read).err().map(Failure::mistakes).unwrap_or_default()
-    };
-    let each: Vec<Vec<String>> = arms.iter().map(of_arm).collect();
-    let is_of_all = |why: &String| each.iter().all(|wrong| wrong.contains(why));
-    let of_all = each.first().into_iter().flatten().filter(|why| is_of_all(why)).cloned();
-    let own = arms.iter().zip(&each).flat_map(|(arm, wrong)| {
-        let own = wrong.iter().filter(|why| !is_of_all(why));
-        own.map(|why| format!("arm {:?}: {why}", arm.name))
-    });
-    let mistakes: Vec<String> = of_all.chain(own).collect();
-    if mistakes.is_empty() { Ok(()) } else { Err(Failure::of_mistakes(mistakes)) }
 }
 
 fn folder_path(flags: &ConductFlags) -> Result<PathBuf, Failure> {

@@ -61,7 +61,11 @@ pub(super) fn forget(path: &Path) {
 pub(super) fn parsed(path: &Path, text: &[u8]) -> Result<(Experiment, ExperimentState), Failure> {
     let (experiment, done) = folder::experiment(path, text)?;
     let state = replay(&experiment, &done).ok_or_else(|| {
-        Failure::usage(format!("{}/{OUTCOMES} has cells that its {ASKED} does not ask for", path.display()))
+        let (shown, version) = (path.display(), &experiment.linerate_version);
+        Failure::usage(format!(
+            "{shown}/{OUTCOMES} has cells that its {ASKED} does not ask for by the rules of this linerate: linerate \
+             {version} began it"
+        ))
     })?;
     Ok((experiment, state))
 }
@@ -73,7 +77,8 @@ fn replay(experiment: &Experiment, done: &[Done]) -> Option<ExperimentState> {
     for done in done {
         match steps::next(&state) {
             ExperimentStep::Measure(cell) if is_same_place(&cell, &done.cell) => {
-                state = steps::observe(state, &done.outcome)
+                state = steps::observe(state, &done.outcome);
+                state.recorded = done.ended.or(state.recorded);
             }
             _ => return None,
         }

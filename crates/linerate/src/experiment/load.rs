@@ -83,11 +83,6 @@ impl LoadFlag {
         self.op.map_or("mixed", Op::name)
     }
 
-    /// Whether objects must be there before.
-    pub(super) const fn reads(&self) -> bool {
-        matches!(self.op, Some(Op::Get | Op::Stat | Op::List))
-    }
-
     /// As `--load` takes it.
     pub(super) fn in_flag(&self) -> String {
         format!("{}:{}@{}", self.name(), self.size, self.concurrency)
@@ -126,12 +121,6 @@ impl FromStr for LoadFlag {
         };
         size.trim().parse::<Bytes>().map_err(|error| invalid(&error.to_string()))?;
         Ok(LoadFlag { op, size: size.trim().to_owned(), concurrency })
-    }
-}
-
-impl std::fmt::Display for LoadFlag {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} × {}", self.name(), self.size, self.concurrency)
     }
 }
 
@@ -339,8 +328,7 @@ mod tests {
     fn a_load_reads_as_people_write_it() {
         let load: LoadFlag = "get:4MiB@16".parse().unwrap();
         assert_eq!((load.op, load.size.as_str(), load.concurrency), (Some(Op::Get), "4MiB", 16));
-        assert_eq!(load.to_string(), "get 4MiB × 16");
-        assert!(load.reads() && load.moves_bytes());
+        assert!(load.moves_bytes());
         assert_eq!("HEAD:1KiB@4".parse::<LoadFlag>().unwrap().op, Some(Op::Stat));
         let mixed: LoadFlag = "Mixed:1KiB@4".parse().unwrap();
         assert_eq!((mixed.in_flag().as_str(), mixed.moves_bytes()), ("mixed:1KiB@4", false));

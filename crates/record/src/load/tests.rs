@@ -122,13 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_field_that_nobody_knows_is_refused_and_costs_a_folder_its_load_alone(load in loads()) {
-        #[derive(Deserialize)]
-        struct Folder {
-            #[serde(default, deserialize_with = "recorded")]
-            load: Option<Load>,
-        }
-
+    fn a_field_that_nobody_knows_is_refused_wherever_it_stands(load in loads()) {
         let value = serde_json::to_value(&load).unwrap();
         let mut places = Vec::new();
         objects_in(&value, "", &mut places);
@@ -136,14 +130,48 @@ proptest! {
         for place in places.iter().filter(|place| !place.contains("slo") && !place.contains("abort_if")) {
             let mut forged = value.clone();
             forged.pointer_mut(place).unwrap()["no_such_field"] = 1.into();
-            let read = serde_json::from_value::<Load>(forged.clone());
-            prop_assert!(read.is_err(), "{}", place);
-            let folder: Folder = serde_json::from_value(serde_json::json!({ "load": forged })).unwrap();
-            prop_assert_eq!(folder.load, None);
+            prop_assert!(serde_json::from_value::<Load>(forged).is_err(), "{}", place);
         }
-        let whole: Folder = serde_json::from_value(serde_json::json!({ "load": value })).unwrap();
-        prop_assert_eq!(whole.load, Some(load));
-        prop_assert_eq!(serde_json::from_str::<Folder>("{}").unwrap().load, None);
+    }
+
+    #[test]
+    fn a_patch_leads_from_any_load_to_any_other_and_survives_its_json(from in loads(), to in loads()) {
+        let patch = LoadPatch::between(&from, &to);
+        prop_assert_eq!(&from.with(&patch), &to);
+        let text = serde_json::to_string(&patch).unwrap();
+        let read: LoadPatch = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&from.with(&read), &to, "{}", text);
+        prop_assert_eq!(read, patch);
+        prop_assert!(LoadPatch::between(&from, &from).is_empty());
+    }
+
+    #[test]
+    fn a_patch_names_each_field_that_differs_and_no_other(load in loads(), threads in option::of(1..1024u32)) {
+        let mut other = load.clone();
+        other.threads = threads;
+        other.bodies.verify = !load.bodies.verify;
+        other.endpoint.pid = None;
+        let patch = LoadPatch::between(&load, &other);
+        let names: Vec<String> =
+            patch.in_words().iter().map(|words| words.split(' ').next().unwrap().to_owned()).collect();
+        let differs = [
+            ("endpoint.pid", load.endpoint.pid.is_some()),
+            ("bodies.verify", true),
+            ("threads", load.threads != threads),
+        ];
+        let expected: Vec<&str> = differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+        prop_assert_eq!(names, expected);
+    }
+}
+
+#[test]
+fn a_patch_is_written_in_the_shape_of_a_load_and_refuses_what_no_load_has() {
+    let text = r#"{"endpoint":{"tls":null},"bodies":{"payload":"unsigned"},"threads":2}"#;
+    let patch: LoadPatch = serde_json::from_str(text).unwrap();
+    assert_eq!(patch.in_words(), ["endpoint.tls none", "bodies.payload unsigned", "threads 2"]);
+    assert_eq!(serde_json::to_string(&patch).unwrap(), text);
+    for text in [r#"{"payload":"unsigned"}"#, r#"{"bodies":{"paylod":"unsigned"}}"#, r#"{"bodies":{"payload":null}}"#] {
+        assert!(serde_json::from_str::<LoadPatch>(text).is_err(), "{text}");
     }
 }
 

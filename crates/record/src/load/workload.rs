@@ -38,6 +38,12 @@ impl Workload {
         self.has(Op::Get) || self.has(Op::Stat) || self.has(Op::List)
     }
 
+    /// Whether it does nothing but read, head or list.
+    #[must_use]
+    pub const fn reads_only(&self) -> bool {
+        matches!(self, Workload::Single(Op::Get | Op::Stat | Op::List))
+    }
+
     /// Whether it does nothing but delete.
     #[must_use]
     pub const fn deletes_only(&self) -> bool {

@@ -229,23 +229,19 @@ fn loads(
     written: &mut AsWritten,
     threads: u32,
 ) -> Result<(Option<Load>, Option<Resolved>, LoadRequest), WrongManifest> {
-    let (load, asked) = (written.load.take(), written.asked.take());
-    let load = match (load, &asked) {
-        (Some(LoadAsWritten::Known(load)), _) => load,
-        (Some(LoadAsWritten::Other(value)), None) => {
+    let asked = written.asked.take();
+    let (load, resolved) = match (written.load.take(), written.resolved.take()) {
+        (Some(LoadAsWritten::Known(load)), Some(resolved)) => (load, resolved),
+        (Some(LoadAsWritten::Other(value)), _) if asked.is_none() => {
             let why = serde_json::from_value::<Load>(value).err().map(|error| error.to_string());
             return Err(WrongManifest::UnknownLoad(why.unwrap_or_default(), written.linerate_version.clone()));
         }
-        (Some(LoadAsWritten::Other(_)) | None, _) => {
-            return asked.map(|asked| (None, None, asked)).ok_or(WrongManifest::NoLoad);
-        }
+        _ => return asked.map(|asked| (None, None, asked)).ok_or(WrongManifest::NoLoad),
     };
     let points = load.series().saturating_mul(load.levels.given().map_or(1, |given| given.len()));
     if points > POINTS_MAX {
         return Err(WrongManifest::TooManyPoints(points));
     }
-    let recorded = || asked.as_ref().map(|asked| Resolved::recorded(&load, asked));
-    let resolved = written.resolved.take().or_else(recorded).ok_or(WrongManifest::NoLoad)?;
     let asked = LoadRequest::of(&load, &resolved, threads);
     Ok((Some(*load), Some(resolved), asked))
 }
@@ -338,14 +334,13 @@ mod tests {
         let again = serde_json::to_value(&manifest).unwrap();
         assert!(again.get("asked").is_none() && read(&again).unwrap() == manifest, "{again}");
 
-        // Folders with both forms: the load goes before what was asked, which says the rest.
+        // A load of which nobody says what it became tells nothing that what was asked does not.
         let mut both = whole.clone();
         both.as_object_mut().unwrap().remove("resolved");
         both["asked"] = written(3, &[])["asked"].clone();
         both["asked"]["objects"] = 8.into();
         let manifest = read(&both).unwrap();
-        assert_eq!(told(&manifest.asked), ("of-load", "p/", 5, 8, 1, 6));
-        assert!(serde_json::to_value(&manifest).unwrap().get("asked").is_none());
+        assert_eq!((told(&manifest.asked), manifest.load), (("b", "p/", 3, 8, 1, 0), None));
 
         // A load that says more than is known here is left out where the folder says what was asked.
         both["load"]["machines"] = 2.into();

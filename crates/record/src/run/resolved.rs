@@ -53,30 +53,6 @@ pub enum SearchLimits {
     },
 }
 
-impl Resolved {
-    /// What was recorded of it in folders that have the load in both forms.
-    #[must_use]
-    pub(super) fn recorded(load: &Load, asked: &LoadRequest) -> Self {
-        let of_knee = asked
-            .search
-            .as_ref()
-            .map(|search| SearchLimits::Concurrency { lowest: search.lowest, series_ms: search.series_ms });
-        let of_rate = asked.rate_search.as_ref().map(|search| SearchLimits::Rate {
-            lowest_per_s: search.lowest_per_s,
-            precision: search.precision,
-            series_ms: search.series_ms,
-        });
-        Resolved {
-            prefix: asked.prefix.clone(),
-            sources: asked.sources.clone(),
-            objects: load.objects.count.is_none().then_some(asked.objects),
-            duration_ms: asked.duration_ms,
-            warmup_ms: asked.warmup_ms,
-            search: of_knee.or(of_rate),
-        }
-    }
-}
-
 impl LoadRequest {
     /// A load as readers are told it, with what it became. `threads` are the event-loop threads of a client, for a load
     /// that leaves them to the machine.

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use linerate_record::experiment::{Design, Experiment, Means};
+use linerate_record::experiment::{Design, Experiment, KeySource, Means};
+use linerate_record::load::{Choice as _, Endpoint, Load, Server};
 use linerate_record::units::duration_ns;
 
 /// An experiment that is not begun.
@@ -11,8 +12,8 @@ use linerate_record::units::duration_ns;
 pub struct PlannedExperiment<'e> {
     /// What loads the target in each cell.
     pub load: &'e str,
-    /// Name of each arm and what puts it in place, the baseline first.
-    pub arms: Vec<(&'e str, &'e Means)>,
+    /// The arms, the baseline first.
+    pub arms: Vec<PlannedArm<'e>>,
     /// What must be said of the arms.
     pub notes: &'e [String],
     /// What is fixed beforehand.
@@ -25,6 +26,17 @@ pub struct PlannedExperiment<'e> {
     pub held: Option<String>,
     /// What follows where an effect is shown; absent where nothing does.
     pub rounds: Option<PlannedRounds>,
+}
+
+/// An arm of an experiment that is not begun.
+#[derive(Clone, Debug)]
+pub struct PlannedArm<'e> {
+    /// As it is told.
+    pub name: &'e str,
+    /// What puts it in place.
+    pub means: &'e Means,
+    /// What sets its load apart from the others', in words.
+    pub load: Vec<String>,
 }
 
 /// Rounds of long cells that tell whether an effect lasts.
@@ -42,15 +54,13 @@ pub struct PlannedRounds {
 #[must_use]
 pub fn run_planned(of: &PlannedExperiment<'_>) -> String {
     let mut text = format!("{} for each cell; the arms, the baseline first:\n", of.load);
-    for (name, means) in &of.arms {
+    for PlannedArm { name, means, load } in &of.arms {
         let _ = writeln!(text, "  {name}");
         for change in &means.changes {
             let (place, scope, when) = (&change.place, change.scope, change.takes_effect);
             let _ = writeln!(text, "      {place}: {:?} → {:?} ({scope}, {when})", change.prior, change.new);
         }
-        if !means.flags.is_empty() {
-            let _ = writeln!(text, "      linerate bench {}", means.flags.join(" "));
-        }
+        load.iter().for_each(|field| text.push_str(&format!("      load: {field}\n")));
         means.command.iter().for_each(|command| text.push_str(&format!("      {command}\n")));
     }
     of.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
@@ -82,9 +92,8 @@ pub fn run_deeds(experiment: &Experiment) -> String {
     let mut deeds: Vec<String> = commands.map(|command| format!("run {command:?}")).collect();
     let changes = means.iter().flat_map(|means| &means.changes);
     deeds.extend(changes.map(|change| format!("set {} to {:?}", change.place, change.new)));
-    let of_arms = means.iter().flat_map(|means| &means.flags);
-    let flags: Vec<&str> = experiment.flags.iter().chain(of_arms).map(String::as_str).collect();
-    deeds.push(format!("run linerate bench with {:?}", flags.join(" ")));
+    let loads = experiment.loads().unwrap_or_default();
+    deeds.extend(loads.iter().zip(means).map(|(load, means)| load_deed(load, &means.keys)));
     // The baseline stands twice.
     let mut reported: Vec<String> = Vec::with_capacity(deeds.len());
     for deed in deeds {
@@ -93,6 +102,25 @@ pub fn run_deeds(experiment: &Experiment) -> String {
         }
     }
     reported.join(", ")
+}
+
+/// A load, and whom it concerns.
+fn load_deed(load: &Load, keys: &KeySource) -> String {
+    let Endpoint { server, tls, bucket, anonymous, .. } = &load.endpoint;
+    let place = match server {
+        Server::Hosts { authorities, .. } => authorities.join(", "),
+        Server::Own { kind, .. } => format!("a target of its own ({})", kind.name()),
+    };
+    let trust = match tls {
+        Some(trust) if trust.insecure => ", whatever its certificate",
+        _ => "",
+    };
+    let signed = match keys {
+        _ if *anonymous => ", unsigned".to_owned(),
+        KeySource::Environment => String::new(),
+        named => format!(", with the keys of {named}"),
+    };
+    format!("load {} at {place}, bucket {bucket}{trust}{signed}", load.shorthand())
 }
 
 /// What a second signal leaves behind, and what puts it right.

@@ -49,7 +49,7 @@ fn header(report: &ExperimentReport) -> String {
     let (experiment, found) = (&report.experiment, reported::outcome(&report.report));
     let title = found.first().map_or("", |first| first.trim_end_matches('.'));
     let mut facts = vec![
-        ("Load", experiment.load.clone()),
+        ("Load", experiment.load.to_string()),
         ("Target", experiment.target.clone()),
         ("Stop reason", reported::ended(&report.report)),
         ("Blocks", reported::blocks_reported(&report.report)),

@@ -1,6 +1,8 @@
 //! How an experiment reads: the wording that its text, its page and its progress share.
 
-use linerate_record::experiment::{ArmVerdict, Decision, Effect, ExperimentStopReason, Means, RemarkKind, Report};
+use linerate_record::experiment::{
+    ArmVerdict, Decision, Effect, ExperimentStopReason, KeySource, Means, RemarkKind, Report,
+};
 use linerate_record::units::{Unit, bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use super::{ABSENT, change, decimal, percent, plural};
@@ -94,10 +96,18 @@ pub(crate) fn exact_percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Why it ended.
+/// Why it ended, and what the rules of this version say where they say otherwise.
 pub(crate) fn ended(report: &Report) -> String {
+    let recorded = stop_reason(report, report.ended);
+    match report.ended_by_own_rules {
+        Some(own) => format!("{recorded} (by the rules of this version: {})", stop_reason(report, own)),
+        None => recorded,
+    }
+}
+
+fn stop_reason(report: &Report, ended: ExperimentStopReason) -> String {
     let most = plural(u64::from(report.design.blocks_max), "block");
-    match report.ended {
+    match ended {
         // Neither an effect nor its absence could be expected of what was dropped: nothing is decided of it.
         ExperimentStopReason::Decided if report.effects.iter().any(|e| e.decision == Decision::Futile) => {
             "every arm is decided or dropped early".to_owned()
@@ -125,12 +135,14 @@ pub(crate) fn blocks_reported(report: &Report) -> String {
     format!("{counted} of at most {most} {}{excluded}", if counted == 1 { "counts" } else { "count" })
 }
 
-/// What puts an arm in place, a line for each change.
-pub(crate) fn means(means: &Means) -> Vec<String> {
+/// What puts an arm in place, a line for each change; `load` is what sets its load apart.
+pub(crate) fn means(means: &Means, load: &[String]) -> Vec<String> {
     let changes = means.changes.iter().map(|change| format!("{}: {} → {}", change.place, change.prior, change.new));
+    let loads = load.iter().map(|field| format!("load {field}"));
+    let keys = (means.keys != KeySource::Environment).then(|| format!("keys of {}", means.keys));
     let flags = (!means.flags.is_empty()).then(|| format!("flags {}", means.flags.join(" ")));
     let command = means.command.as_ref().map(|command| format!("command {command}"));
-    let mut reported: Vec<String> = changes.chain(flags).chain(command).collect();
+    let mut reported: Vec<String> = changes.chain(loads).chain(keys).chain(flags).chain(command).collect();
     if reported.is_empty() {
         reported.push("everything as it is".to_owned());
     }

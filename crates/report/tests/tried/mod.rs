@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
-    Arm, ArmVerdict, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Experiment, ExperimentReport,
+    Arm, ArmVerdict, BaselineLoad, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Experiment, ExperimentReport,
     ExperimentStopReason, Look, Means, MeasuredCell, NotTested, Remark, RemarkKind, Report, Role, Secondary,
 };
 use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect};
+use linerate_record::load::LoadPatch;
 
 /// What a user may call an arm, and no page may take as markup.
 pub(crate) const HOSTILE: &str = "</script><b onclick=\"alert('x')\">&{{view}}\x1b[2J";
@@ -25,7 +26,7 @@ const TRIED: [Tried; 7] = [
     ("net.core.netdev_budget=600", Role::Trial, 0.001, Decision::RuledOut, 14),
     ("net.core.rmem_max=65536 and net.core.wmem_max=65536", Role::Trial, -0.13, Decision::Shown, 10),
     (HOSTILE, Role::Trial, 0.012, Decision::NotShown, 14),
-    ("--conns 4", Role::Trial, -0.006, Decision::Futile, 12),
+    ("--threads 4", Role::Trial, -0.006, Decision::Futile, 12),
 ];
 
 /// Blocks that were spoiled, by place.
@@ -42,6 +43,7 @@ pub(crate) fn experiment() -> ExperimentReport {
             schema: EXPERIMENT_SCHEMA,
             design: design(),
             ended: ExperimentStopReason::Decided,
+            ended_by_own_rules: None,
             elapsed_ns: elapsed_ns(&blocks),
             blocks,
             counted_blocks: 14,
@@ -275,6 +277,20 @@ fn design() -> Design {
     }
 }
 
+const LOAD: &str = r#"{
+    "endpoint": {
+        "server": { "hosts": { "authorities": ["10.0.0.1:9000", "10.0.0.2:9000"], "every_address": false } },
+        "anonymous": false, "region": "us-east-1", "bucket": "bench", "prefix": "", "lookup": "path",
+        "host_select": "round-robin"
+    },
+    "work": [{ "workload": "get", "sizes": ["4MiB"] }],
+    "objects": { "write": "put", "list_existing": false, "noclear": false },
+    "bodies": { "payload": "signed", "unique": "full", "part_bytes": 1, "part_concurrent": 1, "verify": false },
+    "levels": { "given": [16] },
+    "time": { "duration_ns": 1 },
+    "stops": { "timeout_ns": 60000000000, "retries": 0 }
+}"#;
+
 fn asked() -> Experiment {
     let changed = |changes: Vec<Change>| Means { changes, ..Means::default() };
     Experiment {
@@ -293,17 +309,17 @@ fn asked() -> Experiment {
                 change("net.core.wmem_max", "212992", "65536"),
             ]),
             Means { command: Some(format!("set-it {HOSTILE}")), ..Means::default() },
-            Means { flags: vec!["--conns".to_owned(), "4".to_owned()], ..Means::default() },
+            Means { patch: LoadPatch { threads: Some(Some(4)), ..LoadPatch::default() }, ..Means::default() },
         ],
         not_tested: vec![NotTested {
             arm: "vm.swappiness=1".to_owned(),
             why: "the target is on another machine, and this setting acts on the one that it is set on".to_owned(),
         }],
         notes: vec!["net.ipv4.tcp_rmem acts on sockets made after it: every cell makes new connections".to_owned()],
-        load: "get:4MiB@16".to_owned(),
+        load: BaselineLoad::Described(serde_json::from_str(LOAD).expect("it describes a load")),
         bytes_per_s: true,
         target: "10.0.0.{1...4}:9000".to_owned(),
-        flags: vec!["--op".to_owned(), "get".to_owned(), "--size".to_owned(), "4MiB".to_owned()],
+        flags: Vec::new(),
         restart: Some("systemctl restart minio".to_owned()),
         space: Space::Netns("minio".to_owned()),
         spaces: Vec::new(),

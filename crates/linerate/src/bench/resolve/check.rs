@@ -137,8 +137,7 @@ pub(super) fn of_load(load: &Load) -> Vec<String> {
 
 /// What is wrong with the work for these operations.
 pub(super) fn of_work(load: &Load) -> Vec<Failure> {
-    let only_reads = |op| matches!(op, Op::Get | Op::Stat | Op::List);
-    let writes = load.work.iter().any(|work| !work.workload.ops().all(only_reads) || work.workload.is_mixed());
+    let writes = load.work.iter().any(|work| !work.workload.reads_only());
     let reads_only = || Failure::usage("--list-existing only reads: use it with --op get, stat or list");
     let existing = if load.objects.list_existing && writes { Err(reads_only()) } else { Ok(()) };
     [existing, parts(load), hashed(load), ranges(load), capped(load)].into_iter().filter_map(Result::err).collect()

@@ -78,9 +78,10 @@ pub(super) fn not_tested(experiment: &Experiment) -> String {
 /// What puts each arm in place, and what was fixed before the first measurement.
 pub(super) fn design(report: &ExperimentReport) -> String {
     let experiment = &report.experiment;
-    let nothing = Means::default();
+    let (nothing, loads) = (Means::default(), experiment.loads_told_apart());
     let row = |(i, arm): (usize, &Arm)| {
-        let means = reported::means(experiment.means.get(i).unwrap_or(&nothing));
+        let load = loads.get(i).map_or(&[][..], Vec::as_slice);
+        let means = reported::means(experiment.means.get(i).unwrap_or(&nothing), load);
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
@@ -120,6 +121,9 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         Space::Host => {}
         Space::Pid(pid) => facts.push(("Settings of", format!("the namespaces of process {pid}"))),
         Space::Netns(name) => facts.push(("Settings of", format!("network namespace {name}"))),
+    }
+    if let Some(load) = experiment.load.described() {
+        facts.push(("Load in full", load.in_words().join(", ")));
     }
     if !experiment.flags.is_empty() {
         facts.push(("Flags of all cells", experiment.flags.join(" ")));
