@@ -35,7 +35,7 @@ const NAMED: usize = 3;
 /// Share of the machine's processors, stolen time included, from which it counts as full.
 const FULL: f64 = 0.93;
 
-const CALM: &str = "end what disturbs, or measure at another time; compare nothing with these figures";
+const CALM: &str = "stop the disturbance, or measure at another time; do not compare these figures with others";
 
 /// What others had during one point.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +180,7 @@ impl Others {
             (self.client_cut >= MUCH_CUT)
                 .then(|| format!("the quota of linerate's cgroup was used up in {percent:.0} % of its periods")),
         );
-        reported.extend((self.slowed > 0).then(|| format!("processors were slowed for heat, {} times", self.slowed)));
+        reported.extend((self.slowed > 0).then(|| format!("processors were throttled by heat {} times", self.slowed)));
         reported
     }
 }
@@ -200,7 +200,7 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
     if others.client_cut >= CUT_BOUND {
         let percent = others.client_cut * 100.0;
         return Some(disturbed(
-            "the quota of linerate's cgroup held it back: this says nothing of the target",
+            "the quota of linerate's cgroup is the bottleneck: the run does not show the limit of the target",
             format!("the quota was used up in {percent:.0} % of its periods (cpu.stat)"),
             "raise the quota (cpu.max), or measure from elsewhere",
         ));
@@ -208,7 +208,7 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
     if let Some(foreign) = others.much_foreign().filter(|_| others.is_full()) {
         let named = others.named();
         return Some(disturbed(
-            "the run was disturbed: other programs took this machine's processors, so it does not show the bottleneck",
+            "the run was disturbed: other programs used this machine's processors, so it does not show the bottleneck",
             format!(
                 "{busy:.0} % of {cpus} processors busy; other programs used {foreign:.2} of them{named}, linerate \
                  {own:.2}{target}"
@@ -228,7 +228,7 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
         bound: Bottleneck::Target,
         claim: "the processor quota of the target's cgroup is the bottleneck".to_owned(),
         evidence: format!("it was used up in {:.0} % of its periods (cpu.stat){target}", others.target_cut * 100.0),
-        remedy: "raise the quota (cpu.max), or take it as what the target is to have".to_owned(),
+        remedy: "raise the quota (cpu.max), or accept it as the target's intended limit".to_owned(),
     })
 }
 

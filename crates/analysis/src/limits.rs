@@ -37,7 +37,7 @@ pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Optio
     (!inside.is_empty()).then(|| inside.iter().map(|s| s.cpu_busy).sum::<f64>() / inside.len() as f64)
 }
 
-const MORE_CLIENT: &str = "raise --threads if processors are free, or drive the load from more machines";
+const MORE_CLIENT: &str = "raise --threads if processors are idle, or drive the load from more machines";
 
 /// Who bound the best point of a series.
 #[must_use]
@@ -102,8 +102,8 @@ fn client(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
     if let Some(busy) = best.client_busy.filter(|&busy| busy >= THREAD_FULL) {
         return Some(SeriesLimit {
             bound: Bottleneck::Client,
-            claim: "linerate itself is the bottleneck: its threads had no time left".into(),
-            evidence: format!("{threads} event-loop threads ran {:.0} % of the time", busy * 100.0),
+            claim: "linerate itself is the bottleneck: its threads were saturated".into(),
+            evidence: format!("{threads} event-loop threads were busy {:.0} % of the time", busy * 100.0),
             remedy: MORE_CLIENT.into(),
         });
     }
@@ -147,7 +147,7 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
             bound: Bottleneck::Machine,
             claim: "this machine's processors are the bottleneck".into(),
             evidence: format!("{used}, other programs the rest{}", others.named()),
-            remedy: "name the target's process (--target-pid), to set it apart from others".into(),
+            remedy: "name the target's process (--target-pid) to distinguish it from other programs".into(),
         });
     };
     let who = others.share().map_or("client and target", |_| "client, target and other programs");
@@ -156,7 +156,7 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
         bound: Bottleneck::Machine,
         claim: format!("this machine's processors are the bottleneck: {who} share them"),
         evidence: format!("{used}, the target {target:.2}{rest}"),
-        remedy: "drive the load from another machine to see what the target does with processors of its own".into(),
+        remedy: "drive the load from another machine, so that the target has its processors to itself".into(),
     })
 }
 
@@ -171,7 +171,7 @@ fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
         return SeriesLimit {
             bound: Bottleneck::Target,
             claim: "the target is the bottleneck, or this machine's processors, which it shares".into(),
-            evidence: format!("{threads}{headroom}; no reading of this machine's processors falls into this point"),
+            evidence: format!("{threads}{headroom}; this point has no reading of this machine's processors"),
             remedy: "measure longer (--duration 10s), so that each point has readings of this machine".into(),
         };
     }
@@ -179,8 +179,8 @@ fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
         best.machine_busy.map_or_else(String::new, |b| format!(", this machine's processors {:.0} %", b * 100.0));
     SeriesLimit {
         bound: Bottleneck::Target,
-        claim: "the target, or the way to it, is the bottleneck".into(),
+        claim: "the target, or the network path to it, is the bottleneck".into(),
         evidence: format!("{threads}{machine}{headroom}"),
-        remedy: "look at the target's own processors, drives and links at that time".into(),
+        remedy: "check the target's own processors, drives and links at that time".into(),
     }
 }

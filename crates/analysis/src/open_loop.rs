@@ -236,7 +236,7 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
         points: vec![point.point],
         claim,
         evidence: bounds(point).iter().map(share).collect::<Vec<_>>().join(", "),
-        remedy: "see when on the timeline, and what the target did then; or ask for less".into(),
+        remedy: "find the time on the timeline and what the target did then, or lower the rate".into(),
     };
     let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
     let reported = |p: &Point, lowest: &str| {
@@ -277,17 +277,17 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
 /// What helps where bounds are shown neither to hold nor to be missed.
 fn in_doubt(bounds: &[BoundFigures]) -> String {
     if bounds.iter().any(|b| !b.held) {
-        return "more requests were slow than are allowed, which may be chance: measure longer, ask for less, or allow \
-                more"
+        return "more requests were slow than allowed, which may be chance: measure longer, lower the rate, or relax \
+                the bound"
             .to_owned();
     }
     let factors: Option<Vec<f64>> = bounds.iter().filter(|b| !b.is_shown()).map(longer).collect();
     match factors {
         Some(factors) => {
             let factor = factors.into_iter().fold(1.0, f64::max);
-            format!("measure longer: with --duration {factor:.1} times as long, if requests stay as slow as they were")
+            format!("measure longer: --duration {factor:.1} times as long is enough if latencies stay the same")
         }
-        None => "as many requests are slow as are just allowed: ask for less, or allow more".to_owned(),
+        None => "the share of slow requests is just at the bound: lower the rate, or relax the bound".to_owned(),
     }
 }
 
@@ -310,24 +310,24 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
     let (claim, remedy) = match (searched, &asked.slo, open.verdict()) {
         (Some(slo), ..) => {
             let remedy = "for the highest throughput, whatever the latency, measure without --slo";
-            (format!("the search for {slo} asked for no more: the target answered its {rate} requests/s"), remedy)
+            (format!("the search for {slo} needed no higher rate: the target answered {rate} requests/s"), remedy)
         }
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
-            let remedy = "ask for a lower --rate, or drop it: --slo then searches the highest rate at which it holds";
-            (format!("the target answered the {rate} requests/s that were asked for, too slowly for {slo}"), remedy)
+            let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
+            (format!("the target answered the requested {rate} requests/s, too slowly for {slo}"), remedy)
         }
         (None, Some(slo), Some(BoundVerdict::InDoubt)) => {
-            let remedy = "measure longer, which tells whether it holds";
-            (format!("the target answered the {rate} requests/s that were asked for; {slo} is in doubt"), remedy)
+            let remedy = "measure longer to find out whether it holds";
+            (format!("the target answered the requested {rate} requests/s; {slo} is in doubt"), remedy)
         }
         (None, Some(_), _) => {
-            let remedy = "raise --rate to find the limit, or drop it: --slo then searches the highest rate at which it \
-                          holds";
-            (format!("the target kept up with the {rate} requests/s that were asked for"), remedy)
+            let remedy = "raise --rate to find the limit, or drop it: --slo then searches for the highest rate at \
+                          which it holds";
+            (format!("the target kept up with the requested {rate} requests/s"), remedy)
         }
         (None, None, _) => {
             let remedy = "raise --rate to find the limit, or let --slo find the highest rate under a bound";
-            (format!("the target kept up with the {rate} requests/s that were asked for"), remedy)
+            (format!("the target kept up with the requested {rate} requests/s"), remedy)
         }
     };
     Some(SeriesLimit {
@@ -359,24 +359,28 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
             FindingKind::FellBehind,
             format!(
                 "{} not keep up with {rate} requests/s: backlog {} at the end ({label})",
-                if busy { "linerate's threads, full, did" } else { "the target, or the way to it, did" },
+                if busy {
+                    "linerate's threads, which were saturated, did"
+                } else {
+                    "the target, or the network path to it, did"
+                },
                 open.backlog
             ),
             format!(
-                "{} requests fell due and {} were answered; outstanding rose from {} to {}; linerate's threads ran \
-                 {:.0} % of the time",
+                "{} requests were due and {} were answered; outstanding requests rose from {} to {}; linerate's \
+                 threads were busy {:.0} % of the time",
                 open.due,
                 point.requests,
                 open.outstanding_first,
                 open.outstanding_last,
                 busy_share * 100.0
             ),
-            "latencies from when requests were due grow with the length of such a point: ask for a lower --rate",
+            "latencies from the due time grow with the length of such a point: give a lower --rate",
         ));
     } else if open.intervals_with_backlog * 2 > point.requests_per_s.intervals {
         found.push(finding(
             FindingKind::FellBehind,
-            format!("requests waited because {} were in flight already ({label}, {rate}/s)", point.concurrency),
+            format!("requests waited because {} were already in flight ({label}, {rate}/s)", point.concurrency),
             format!("a backlog in {} intervals, at most {}", open.intervals_with_backlog, open.backlog_max),
             "raise --concurrent: an open loop needs as many slots as the target needs at its slowest",
         ));

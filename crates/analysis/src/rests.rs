@@ -27,13 +27,13 @@ pub(crate) fn of_point(point: &Point) -> Option<PointRests> {
     let share = rested.max(paused);
     let told = percent(share);
     let claim = match asked {
-        true => format!("linerate paused as the target asked (Retry-After): {told} of the slots' time"),
-        false => format!("linerate rested after failures: {told} of the slots' time"),
+        true => format!("linerate paused because the target asked for it (Retry-After): {told} of the slots' time"),
+        false => format!("linerate paused after failures: {told} of the slots' time"),
     };
     let longest = point.retry_after_s;
     let longest = if longest > 0 { format!(", {longest} s at the longest") } else { String::new() };
     let evidence = format!(
-        "of the slots' time, {} after connections that failed and {} as replies asked for{longest}",
+        "of the slots' time, {} after failed connections and {} because replies asked for it{longest}",
         percent(rested),
         percent(paused)
     );
@@ -43,9 +43,10 @@ pub(crate) fn of_point(point: &Point) -> Option<PointRests> {
 /// What to do, by whether the target asked for pauses.
 pub(crate) const fn remedy(asked: bool) -> &'static str {
     if asked {
-        "ask less at a time (--concurrent, --max-rate), or raise the target's own limit on requests"
+        "reduce the load (--concurrent, --max-rate), or raise the target's own limit on requests"
     } else {
-        "find out what breaks connections (the target's log, a proxy between); throughput is what the other slots gave"
+        "find out what breaks connections (see the target's log, or a proxy in between); throughput is that of the \
+         other slots"
     }
 }
 

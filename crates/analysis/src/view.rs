@@ -553,7 +553,7 @@ pub struct MachineSample {
     pub nics: Vec<NicSample>,
     /// TCP segments sent, per second.
     pub segments_per_s: f64,
-    /// TCP segments sent again, per second.
+    /// TCP retransmits, per second.
     pub retransmits_per_s: f64,
     /// Block devices that moved anything during the run.
     pub disks: Vec<DiskSample>,

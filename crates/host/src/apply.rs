@@ -190,7 +190,7 @@ fn known(
     let is_so = same(&knob.locator, &before.value, &change.new);
     if !is_so && !same(&knob.locator, &before.value, &change.prior) && !is_moved(knob, net, &before.value) {
         let (now, then) = (&before.value, &change.prior);
-        return Err(format!("it is {now:?} and was {then:?} when the file was made: make the file anew"));
+        return Err(format!("it is {now:?} now but was {then:?} when the file was made: make a new file"));
     }
     Ok(Known { knob, net, before, is_so })
 }
@@ -212,7 +212,7 @@ struct Applying<'a, 's> {
 /// hours between any two of its instructions.
 fn require_time(applying: &Applying<'_, '_>) -> Result<(), TuneError> {
     if since_boot_ms() >= applying.deadline_ms {
-        return Err(TuneError::File("the time to confirm was over before all changes were made".to_owned()));
+        return Err(TuneError::File("the time to confirm ended before all changes were made".to_owned()));
     }
     applying.journal.require_own()
 }
@@ -259,7 +259,7 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
         }
-        Ok((value, _)) => format!("the kernel made {value:?} of {:?}: write what it takes", change.new),
+        Ok((value, _)) => format!("the kernel changed {:?} to {value:?}: give a value that it keeps", change.new),
         // It was read a moment ago, so it is the value that is not there: a queueing discipline, a module.
         Err(error) if error.kind() == ErrorKind::NotFound && Gone::of(&error).is_none() => {
             format!("the kernel has no {:?}: load the module that has it", change.new)
@@ -298,17 +298,18 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
         Some(reported) if reported.is_pending() => reported,
         _ => {
             let folder = ground.state.path().display();
-            return Err(TuneError::Nothing(format!("nothing waits to be confirmed, by the journals in {folder}")));
+            return Err(TuneError::Nothing(format!("no changes are pending in the journals in {folder}")));
         }
     };
     let id = &reported.begin.id;
     if has_booted(ground.root, &reported.begin) {
-        let why = "the machine has booted since, and its run-time settings are gone";
+        let why = "the machine has been rebooted since, which reset its run-time settings";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; apply the file again")));
     }
     if let Some(owner) = reported.begin.owner {
         let pid = owner.pid;
-        let why = if owner::is_gone(owner) { "has ended: they are being taken back" } else { "takes them back itself" };
+        let why =
+            if owner::is_gone(owner) { "has ended: they are being rolled back" } else { "rolls them back itself" };
         return Err(TuneError::Nothing(format!(
             "{id} cannot be confirmed: its changes are process {pid}'s, which {why}"
         )));
@@ -316,17 +317,19 @@ pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
     if !reported.is_applied {
         let why = "it ended before all changes were made";
         return Err(TuneError::Nothing(format!(
-            "{id} cannot be confirmed: {why}; take it back: linerate tune rollback"
+            "{id} cannot be confirmed: {why}; roll it back: linerate tune rollback"
         )));
     }
     if reported.is_being_undone() {
-        let why = "it is partly taken back";
-        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; go on: linerate tune rollback")));
+        let why = "it is partly rolled back";
+        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
     }
     // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.
     let mut journal = Journal::resume(ground.state, id)?;
     if since_boot_ms() >= reported.begin.deadline_since_boot_ms || ground.state.read(id)? != reported {
-        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: its time is over, it is being taken back")));
+        return Err(TuneError::Nothing(format!(
+            "{id} cannot be confirmed: its time is over, and it is being rolled back"
+        )));
     }
     journal.append(&JournalLine::Confirmed { at_ms: now_ms() })?;
     waiting::end(ground, id);
@@ -354,7 +357,7 @@ fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
         Some(reported) if reported.is_pending() && !are_two_boots(&reported.begin.boot, boot) => {
             match reported.begin.owner {
-                // It takes them back itself when it is done.
+                // It rolls them back itself when it is done.
                 Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
                 Some(_) => {}
                 None if can_be_confirmed(&reported) => return Err(TuneError::Pending(reported.begin.id)),
@@ -397,9 +400,9 @@ pub fn machine_hash(root: &Root) -> Result<String, TuneError> {
     if id.is_empty() {
         let (whose, fix) = match root.is_live() {
             true => ("this machine".to_owned(), "systemd-machine-id-setup makes one"),
-            false => (root.0.display().to_string(), "captures leave it out; put the machine's there"),
+            false => (root.0.display().to_string(), "captures omit it; copy the machine's file there"),
         };
-        let why = format!("{whose} has no etc/machine-id, by which a file of changes is known to be its own: {fix}");
+        let why = format!("{whose} has no etc/machine-id, which ties a file of changes to its machine: {fix}");
         return Err(TuneError::File(why));
     }
     let digest = Sha256::digest(format!("linerate tune {id}"));

@@ -29,7 +29,7 @@ pub(crate) fn are_two_boots(then: &str, now: &str) -> bool {
 pub(crate) fn known_boot(id: String, is_live: bool) -> Result<String, TuneError> {
     if id.is_empty() && is_live {
         return Err(TuneError::File(format!(
-            "cannot read /{BOOT_ID}, by which a later boot is recognised: mount /proc"
+            "cannot read /{BOOT_ID}, which is needed to detect a reboot: mount /proc"
         )));
     }
     Ok(id)

@@ -9,14 +9,14 @@ use crate::owner;
 pub enum Confined {
     /// Another PID namespace than the one in which the machine booted.
     #[error(
-        "this process is in a PID namespace of its own, as in a container: when that ends, the kernel ends every \
-         process in it, the watch too, and the changes would stay"
+        "this process is in its own PID namespace, as in a container: when that ends, the kernel kills every process \
+         in it, including the watch, and the changes would stay"
     )]
     Numbers,
     /// Another root folder than that of the machine's first process, whose number it sees.
     #[error(
-        "this process has another root folder than the machine's first process, as in a container: when that ends, the \
-         watch is ended too, and the changes would stay"
+        "this process has a different root folder from the machine's first process, as in a container: when that ends, \
+         the watch ends too, and the changes would stay"
     )]
     Root,
 }

@@ -24,8 +24,8 @@ pub enum TuneError {
     },
     /// Others could put another folder in its place.
     #[error(
-        "others could put another folder in the place of {}, for they write to {}: chown that to yourself and chmod \
-         go-w it, or set LINERATE_STATE to another folder",
+        "others could replace {}, because they can write to {}: chown that to yourself and chmod go-w it, or set \
+         LINERATE_STATE to another folder",
         path.display(),
         above.display()
     )]
@@ -44,31 +44,31 @@ pub enum TuneError {
         why: String,
     },
     /// A journal without a first line: nothing was changed under its name.
-    #[error("{} is empty: it was cut before anything was changed", path.display())]
+    #[error("{} is empty: it was cut off before anything was changed", path.display())]
     Empty {
         /// Which.
         path: PathBuf,
     },
     /// No name of an application.
-    #[error("{0:?} is no name of an application: see linerate tune log")]
+    #[error("{0:?} is not the name of an application: see linerate tune log")]
     Id(String),
     /// Somebody else changes settings now.
-    #[error("another linerate changes settings at this moment: wait until it is done")]
+    #[error("another linerate is changing settings: wait until it has finished")]
     Busy,
     /// An application waits to be confirmed.
-    #[error("{0} waits to be confirmed: linerate tune confirm, or linerate tune rollback, first")]
+    #[error("{0} is pending: run linerate tune confirm or linerate tune rollback first")]
     Pending(String),
     /// An application waits that cannot be confirmed.
-    #[error("{0} cannot be confirmed any more, and is not taken back yet: linerate tune rollback first")]
+    #[error("{0} can no longer be confirmed, and is not rolled back yet: run linerate tune rollback first")]
     Lapsing(String),
     /// One of other journals does: made on top of it, changes could not be taken back in any order.
     #[error(
-        "{id}, whose journal is in {}, waits to be {} with LINERATE_STATE={} first",
+        "{id}, whose journal is in {}, is pending: {} with LINERATE_STATE={} first",
         journals.display(),
         if *can_be_confirmed {
-            "confirmed: linerate tune confirm, or linerate tune rollback,"
+            "run linerate tune confirm or linerate tune rollback"
         } else {
-            "taken back: linerate tune rollback"
+            "run linerate tune rollback"
         },
         journals.parent().unwrap_or(journals).display()
     )]
@@ -82,8 +82,8 @@ pub enum TuneError {
     },
     /// The same, where its journal cannot be read: it was moved or removed, or is a container's.
     #[error(
-        "{id} waits to be confirmed or taken back, and its journal in {} cannot be read from here: put that back, or \
-         wait for {} s, in which its watch takes it back. Once its settings are seen to, {} can be removed",
+        "{id} is pending, and its journal in {} cannot be read from here: restore the journal, or wait {} s until its \
+         watch rolls it back. Once its settings are correct, {} can be removed",
         journals.display(),
         wait_ms.div_ceil(1000),
         file.display()
@@ -105,9 +105,9 @@ pub enum TuneError {
     #[error("{0}")]
     File(String),
     /// Some of its changes cannot be made, so that none was.
-    #[error("nothing is changed, for {} of {of} changes cannot be made{}", .refused.len(), refused_text(.refused))]
+    #[error("nothing is changed, because {} of {of} changes cannot be made{}", .refused.len(), refused_text(.refused))]
     Refused {
-        /// How many there are.
+        /// Number of nodes.
         of: usize,
         /// Which, and why.
         refused: Vec<(SettingPlace, String)>,
@@ -116,13 +116,13 @@ pub enum TuneError {
     #[error("no watch could be started, so nothing was changed: {0}")]
     Watch(String),
     /// Another process has written to a journal that this one was writing: its watch, which found it standing still.
-    #[error("another linerate has gone on with {} in the meantime", path.display())]
+    #[error("another linerate has continued with {} in the meantime", path.display())]
     Overtaken {
         /// Which.
         path: PathBuf,
     },
     /// It could not go on, and took back what was done.
-    #[error("{why}; every change made so far was taken back{}", left_text(*.left))]
+    #[error("{why}; every change made so far was rolled back{}", left_text(*.left))]
     Reverted {
         /// Why it could not go on.
         why: String,
@@ -136,5 +136,5 @@ fn refused_text(refused: &[(SettingPlace, String)]) -> String {
 }
 
 fn left_text(left: u32) -> String {
-    if left == 0 { String::new() } else { format!(", but for {left}: see linerate tune status") }
+    if left == 0 { String::new() } else { format!(", except {left}: see linerate tune status") }
 }

@@ -142,14 +142,14 @@ fn parse_flags(text: &str) -> Parsed<u32> {
     let digits = text.trim().trim_start_matches("0x");
     match u32::from_str_radix(digits, 16) {
         Ok(flags) => (flags, None),
-        Err(_) => (0, Some(format!("{:?} are no flags such as 0x1003", text.trim()))),
+        Err(_) => (0, Some(format!("{:?} are not flags such as 0x1003", text.trim()))),
     }
 }
 
 fn parse_mtu(text: &str) -> Parsed<u32> {
     match text.trim().parse() {
         Ok(mtu_bytes) => (mtu_bytes, None),
-        Err(_) => (0, Some(format!("{:?} is no number of bytes", text.trim()))),
+        Err(_) => (0, Some(format!("{:?} is not a number of bytes", text.trim()))),
     }
 }
 

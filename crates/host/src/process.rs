@@ -30,7 +30,7 @@ pub(crate) struct ProcessStat {
 pub(crate) fn process_stat(root: &Root, process: &str, bytes: &mut Vec<u8>) -> io::Result<ProcessStat> {
     let line = text(root, &format!("proc/{process}/stat"), bytes)?;
     let stat = parse_process_stat(&line).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("proc/{process}/stat is no line of a process"))
+        io::Error::new(io::ErrorKind::InvalidData, format!("proc/{process}/stat is not the status of a process"))
     })?;
     if !root.is_live() {
         return Ok(stat);

@@ -69,7 +69,7 @@ pub fn changeable(locator: &Locator) -> Changeable {
     Changeable::No(match locator {
         // `net/ipv6/addrconf.c: addrconf_disable_ipv6` takes the addresses of every interface away.
         Locator::Sysctl { name: "net.ipv6.conf.all.disable_ipv6" } => {
-            "every interface loses its addresses, and undoing does not bring them back: boot with ipv6.disable=1"
+            "every interface loses its addresses, and undoing does not restore them: boot with ipv6.disable=1"
         }
         Locator::Sysctl { .. }
         | Locator::Sysfs { .. }
@@ -240,7 +240,7 @@ pub(crate) fn write(target: &SettingTarget<'_>, value: &str) -> io::Result<(Stri
     within(root, &place.space, net_of(knob, net), |inside| {
         let now = device::DeviceNames::of(inside, devices)?.place(knob, place)?;
         if now != *place {
-            let why = format!("it is called {} by now: make the file anew", now.device.unwrap_or_default());
+            let why = format!("it is now named {}: make a new file", now.device.unwrap_or_default());
             return Err(io::Error::other(why));
         }
         let spot = spot(&knob.locator, place.device.as_deref())?;

@@ -226,10 +226,10 @@ mod tests {
             journal.append(&intent()).unwrap();
             let reported = refused(&other, "b").unwrap();
             assert!(reported.contains(&format!("{id}, whose journal is in")) && reported.contains("one"), "{reported}");
-            assert!(reported.contains("waits to be taken back: linerate tune rollback with"), "{reported}");
+            assert!(reported.contains("is pending: run linerate tune rollback with"), "{reported}");
             journal.append(&JournalLine::Applied).unwrap();
             let reported = refused(&other, "b").unwrap();
-            assert!(reported.contains("waits to be confirmed: linerate tune confirm, or"), "{reported}");
+            assert!(reported.contains("is pending: run linerate tune confirm or"), "{reported}");
             assert_eq!(refused(&one, "b"), None, "{id}: its own journals say so themselves");
             assert_eq!(refused(&other, "c"), None, "{id}: the machine has booted since");
             journal.append(&ends).unwrap();

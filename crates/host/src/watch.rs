@@ -250,7 +250,9 @@ fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result
     let program = program.to_str().ok_or("this program has a name that is not UTF-8")?;
     let words = [program].into_iter().chain(arguments.iter().copied());
     if let Some(word) = words.clone().find(|word| mistaken(word)) {
-        return Err(format!("systemd would mistake {word:?}: use a folder of letters, digits, spaces and {PLAIN}"));
+        return Err(format!(
+            "systemd would misread {word:?}: use a folder name of letters, digits, spaces and {PLAIN}"
+        ));
     }
     let mut command = systemd::command("systemd-run")?;
     command.args(options).args(words);
@@ -348,7 +350,7 @@ pub fn start_process(program: &Path, arguments: &[&str]) -> Result<Watcher, Stri
     let said = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
     child.wait().map_err(failed)?;
     let who = said.and_then(Result::ok).and_then(|_| said_by(line.trim()));
-    who.ok_or_else(|| format!("{} ended before it watched", program.display()))
+    who.ok_or_else(|| format!("{} ended before it started to watch", program.display()))
 }
 
 /// Who a watch says that it is.
@@ -438,7 +440,7 @@ mod tests {
             assert_eq!(mistaken(word), is_mistaken, "{word}");
         }
         let why = systemd_run(&[], Path::new("/bin/true"), &["/srv/$HOME"]).unwrap_err();
-        assert!(why.contains("use a folder of"), "{why}");
+        assert!(why.contains("use a folder name of"), "{why}");
     }
 
     #[test]

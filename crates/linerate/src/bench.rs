@@ -117,7 +117,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
         view.iter().for_each(|view| drop(views::write_html(&setup.folder, view)));
         let (has, run) = (view.as_ref().is_some_and(has_figures), setup.folder.display());
         progress::say(&if has {
-            format!("what was measured until then: linerate report {run}")
+            format!("see the measurements so far with linerate report {run}")
         } else {
             format!("nothing was measured; the folder of the run is {run}")
         });
@@ -153,7 +153,7 @@ fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
     let run = setup.folder.display();
     if interrupted {
         let why = match has_figures(view) {
-            true => format!("interrupted; what was measured until then: linerate report {run}"),
+            true => format!("interrupted; see the measurements so far with linerate report {run}"),
             false => format!("interrupted; nothing was measured; the folder of the run is {run}"),
         };
         return Some(Failure::Outcome { why, code: code::INTERRUPTED });

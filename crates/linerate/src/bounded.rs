@@ -67,14 +67,14 @@ pub(crate) fn each_line(file: &File, bound: Bound, mut take: impl FnMut(&[u8]) -
         }
         if read > LINE_BYTES_MAX {
             let most = Bytes(LINE_BYTES_MAX);
-            let why = format!("line {lines} is longer than such a line can be: {most} at most");
+            let why = format!("line {lines} is too long: at most {most} are allowed");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         if read == 0 || lines <= bound.lines && !take(&line) {
             return Ok(());
         }
         if lines > bound.lines {
-            let why = format!("it has more lines than such a file can have: {} at most", bound.lines);
+            let why = format!("it has too many lines: at most {} are allowed", bound.lines);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
     }
@@ -141,12 +141,12 @@ fn until_end(file: &mut File, most: u64, until: Instant) -> io::Result<Vec<u8>> 
 }
 
 fn no_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 fn too_large(most: u64) -> io::Error {
     let most = Bytes(most);
-    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than such a file can be: {most} at most"))
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is too large: at most {most} are allowed"))
 }
 
 #[cfg(test)]
@@ -162,7 +162,7 @@ mod tests {
         file.write_all(b"12345").unwrap();
         assert_eq!(read(&open(file.path()).unwrap(), 5).unwrap(), b"12345");
         let error = read(&open(file.path()).unwrap(), 4).unwrap_err().to_string();
-        assert!(error.contains("larger"), "{error}");
+        assert!(error.contains("too large"), "{error}");
         // Sparse: its length alone is too much.
         file.as_file().set_len(1 << 40).unwrap();
         assert!(read(&open(file.path()).unwrap(), 1 << 30).is_err());
@@ -171,7 +171,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
             let error = open(path).and_then(|file| read(&file, 5)).unwrap_err().to_string();
-            assert!(error.contains("no regular file"), "{}: {error}", path.display());
+            assert!(error.contains("not a regular file"), "{}: {error}", path.display());
         }
     }
 
@@ -191,12 +191,12 @@ mod tests {
         assert_eq!(of(b"a\nb\n", 4, 2).unwrap(), ["a\n", "b\n"]);
         assert_eq!(of(b"a\n\nb", 4, 3).unwrap(), ["a\n", "\n", "b"]);
         assert_eq!(of(b"", 0, 0).unwrap(), [""; 0]);
-        assert!(of(b"a\nb\n", 3, 2).unwrap_err().contains("larger"));
-        assert!(of(b"a\nb\nc", 9, 2).unwrap_err().contains("more lines"));
+        assert!(of(b"a\nb\n", 3, 2).unwrap_err().contains("too large"));
+        assert!(of(b"a\nb\nc", 9, 2).unwrap_err().contains("too many lines"));
         // Sparse: one line without an end.
         std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
         let reported = each_line(&open(&path).unwrap(), Bound { bytes: 1 << 30, lines: 9 }, |_| true);
-        assert!(reported.unwrap_err().to_string().contains("line 3 is longer"));
+        assert!(reported.unwrap_err().to_string().contains("line 3 is too long"));
         assert!(each_line(&open(Path::new("/dev/zero")).unwrap(), Bound { bytes: 9, lines: 9 }, |_| true).is_err());
     }
 

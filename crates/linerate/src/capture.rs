@@ -17,7 +17,7 @@ pub(crate) fn run(flags: &CaptureFlags) -> Result<ExitCode, Failure> {
     let folder = &flags.output;
     folders::secrets::refuse_in("capture", &serde_json::json!({"note": flags.note}))?;
     if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::usage(format!("{} is not empty: name a folder to make", folder.display())));
+        return Err(Failure::usage(format!("{} is not empty: name a new folder", folder.display())));
     }
     let root = captured::root(flags.root.as_deref())?;
     let knobs = catalogue::knobs();
@@ -47,7 +47,7 @@ pub(crate) fn run(flags: &CaptureFlags) -> Result<ExitCode, Failure> {
 
 fn reported(folder: &Path, taken: &Taken) -> String {
     let (files, settings) = (taken.files.len(), taken.settings.len());
-    format!("{}: {files} files and {settings} settings that no file holds\n", folder.display())
+    format!("{}: {files} files, and {settings} settings that are not files\n", folder.display())
 }
 
 /// What stands in a folder that would be empty otherwise: version control keeps no such folders.

@@ -15,7 +15,7 @@ pub(crate) fn root(folder: Option<&Path>) -> Result<Root, Failure> {
     match lack(folder) {
         None => Ok(Root::captured(folder)),
         Some(why) => Err(Failure::usage(format!(
-            "{folder:?} is no captured machine: {why}; linerate capture -o DIR makes one of the machine that it runs on"
+            "{folder:?} is not a captured machine: {why}; linerate capture -o DIR captures the machine on which it runs"
         ))),
     }
 }
@@ -43,10 +43,13 @@ fn lack(folder: &Path) -> Option<String> {
     };
     if manifest.schema > CAPTURE_SCHEMA {
         let schema = manifest.schema;
-        return Some(format!("its schema is {schema}, this linerate knows {CAPTURE_SCHEMA}: use a newer linerate"));
+        return Some(format!(
+            "its schema is {schema}, but this linerate reads up to {CAPTURE_SCHEMA}: use a newer \
+                             linerate"
+        ));
     }
     let (said, there) = (manifest.files, files_below(folder, manifest.files));
-    (there < said).then(|| format!("{} of its {said} files are not there", said - there))
+    (there < said).then(|| format!("{} of its {said} files are missing", said - there))
 }
 
 /// How many files are below a folder beside its manifest, counted up to `most`. Links are not followed: they may go

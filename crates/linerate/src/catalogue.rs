@@ -20,6 +20,6 @@ pub(crate) fn find(id: &str) -> Option<&'static Knob> {
 pub(crate) fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
     profiles::find(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        Failure::usage(format!("no profile is called {name:?}: there are {}", names.join(", ")))
+        Failure::usage(format!("there is no profile {name:?}: there are {}", names.join(", ")))
     })
 }

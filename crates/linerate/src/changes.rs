@@ -71,7 +71,7 @@ pub(crate) fn by_hand(root: &Root, space: &Space, text: &str, elsewhere: bool) -
     let (id, device) = name.split_once('@').map_or((name, None), |(id, device)| (id, Some(device.to_owned())));
     let row = knobs::find(id).ok_or_else(|| match knobs::nearest(id).first() {
         Some(near) => usage(&format!("did you mean {near}?")),
-        None => usage("no knob is called so: see linerate knobs"),
+        None => usage("there is no such knob: see linerate knobs"),
     })?;
     let place = SettingPlace { knob: id.to_owned(), device, space: space_of(&row.knob, space, elsewhere) };
     device_of(root, &row.knob, &place).map_err(|why| usage(&why))?;
@@ -106,7 +106,7 @@ fn device_of(root: &Root, knob: &Knob, place: &SettingPlace) -> Result<(), Strin
     let (id, class) = (knob.id, knob.locator.device_class());
     let Some(class) = class else {
         return match &place.device {
-            Some(_) => Err(format!("it is of no device: write {id}=VALUE")),
+            Some(_) => Err(format!("it does not belong to a device: write {id}=VALUE")),
             None => Ok(()),
         };
     };
@@ -114,7 +114,7 @@ fn device_of(root: &Root, knob: &Knob, place: &SettingPlace) -> Result<(), Strin
         return Ok(());
     }
     let there = devices_text(root, &place.space, class);
-    Err(format!("each device has its own: write {id}@DEVICE=VALUE; {there}"))
+    Err(format!("each device has its own value: write {id}@DEVICE=VALUE; {there}"))
 }
 
 /// The devices of a class that there are.
@@ -134,7 +134,10 @@ pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = SetTo<'a>>) -> Vec<Str
     let odd = settings_changes::at_odds(&given, &setting::zero_each_other);
     let reported = odd.into_iter().map(|((one, of_one), (other, of_other))| {
         let (one, other) = (format!("{}={of_one}", one.knob), format!("{}={of_other}", other.knob));
-        format!("invalid changes {one:?} and {other:?}: the kernel zeroes each when the other is written: set one")
+        format!(
+            "invalid changes {one:?} and {other:?}: the kernel resets one to 0 when the other is written: set only \
+                 one"
+        )
     });
     reported.collect()
 }
@@ -144,9 +147,9 @@ fn unread(place: &SettingPlace, missing: Option<&Missing>) -> String {
     let of = place.device.as_ref().map_or("this machine".to_owned(), |device| format!("device {device:?}"));
     match missing {
         Some(Missing::Absent) | None => {
-            format!("{of} has no such setting here; linerate knobs {} says where it acts", place.knob)
+            format!("{of} has no such setting here; linerate knobs {} says where it applies", place.knob)
         }
-        Some(Missing::NotPermitted) => "it cannot be read without more rights: try as root".to_owned(),
+        Some(Missing::NotPermitted) => "it cannot be read without more privileges: run as root".to_owned(),
         Some(Missing::Unreadable(why)) => format!("it cannot be read: {why}"),
     }
 }

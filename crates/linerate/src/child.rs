@@ -86,7 +86,7 @@ pub(crate) fn without_keys(command: &mut Command, names: impl Iterator<Item = Os
 
 /// What a target says first: its address and, with TLS, where its authority's certificate is.
 fn reported(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
-    let silent = || "it ended before it listened; what it said is above".to_owned();
+    let silent = || "it ended before it listened; its output is above".to_owned();
     let mut out = BufReader::new(child.stdout.take().ok_or_else(silent)?);
     let mut next = |word: &str| {
         let mut line = String::new();

@@ -56,13 +56,13 @@ pub(crate) fn clean(
     let manifest = folder::read_own_manifest(order.run)?;
     if let Some(kind @ (TargetKind::Embedded | TargetKind::Null)) = manifest.target.kind.known() {
         let run = order.run.display();
-        return Err(Failure::usage(format!("nothing to clean: the {kind} target of {run} went with its run")));
+        return Err(Failure::usage(format!("nothing to clean: the {kind} target of {run} was removed with its run")));
     }
     if manifest.is_imported() {
         return Err(Failure::usage(format!(
             "nothing to clean: linerate imported what {} holds, and wrote none of its objects; warp clears its bucket \
-             itself, and what it left (--noclear, --keep-data) its owner deletes, such as by \
-             mc rm --recursive --force ALIAS/{}",
+             itself; delete objects that it left (--noclear, --keep-data) yourself, such as with mc rm --recursive \
+             --force ALIAS/{}",
             order.run.display(),
             masks::without_keys(&manifest.asked.bucket)
         )));
@@ -71,7 +71,7 @@ pub(crate) fn clean(
         .map_err(|why| Failure::NotARun { path: order.run.to_owned(), why: format!("run.json: {why}") })?;
     if folder::is_being_written(order.run) {
         let run = order.run.display();
-        return Err(Failure::usage(format!("the run in {run} still goes on: end it first, with Ctrl-C")));
+        return Err(Failure::usage(format!("the run in {run} is still running: end it first, with Ctrl-C")));
     }
     let timeout_ns = whole_ns(order.timeout);
     let session = Session { timeout_ns, ..session(&manifest, aim, order, keys)? };
@@ -159,7 +159,7 @@ pub(crate) fn session_with(
 fn sources_of(recorded: &[String], hosts: &[Host]) -> Vec<IpAddr> {
     let found: Result<Vec<Vec<IpAddr>>, Failure> = recorded.iter().map(|one| sources::parse(one, hosts)).collect();
     found.map(|all| all.concat()).unwrap_or_else(|error| {
-        say(&format!("warning: connections come from where the routes say, not as the run's did: {error}"));
+        say(&format!("warning: connections use the local addresses of the routes, not those of the run: {error}"));
         Vec::new()
     })
 }

@@ -23,19 +23,19 @@ Exit codes:
   0    done
   1    this machine failed: a file, a process, a thread
   2    bad usage
-  3    the target could not be reached, refused the calls before the load, or kept what was to be deleted
+  3    the target could not be reached, refused the calls before the load, or did not delete the run's objects
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    a threshold was missed, or not shown to be kept: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
+  5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
-  7    experiment analyze: what differs is an association, or confounded with time: no effect of the arm
-  130  interrupted; what was measured until then is in the run folder
+  7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm
+  130  interrupted; the run folder has all measurements so far
 
 Start with `linerate bench`: it needs no server and no flags.";
 
 /// Most columns of help.
 pub(crate) const HELP_COLUMNS_MAX: usize = 110;
 
-/// S3 object storage at the speed of its hardware: measure it, and prove it.
+/// Measure whether S3 object storage runs at the speed of its hardware, and find the bottleneck if it does not.
 #[derive(Parser, Debug)]
 #[command(name = "linerate", version, after_help = AFTER_HELP, max_term_width = HELP_COLUMNS_MAX)]
 pub(crate) struct Cli {
@@ -45,33 +45,33 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Measure what an S3 endpoint does: throughput and latency at each concurrency and object size.
+    /// Measure an S3 endpoint: throughput and latency at each concurrency and object size.
     Bench(Box<BenchFlags>),
-    /// Render a run folder again, as text, JSON, CSV, HTML or JUnit's XML, and hold it against thresholds.
+    /// Render a run folder again, as text, JSON, CSV, HTML or JUnit's XML, and check it against thresholds.
     Report(ReportFlags),
-    /// List the runs in a folder: when, against what, and what came of them.
+    /// List the runs in a folder: start time, target and best throughput.
     Runs(RunsFlags),
-    /// Compare two runs, or two groups of runs, and call only the differences that the data supports.
+    /// Compare two runs, or two groups of runs, and report only the differences that the data supports.
     Compare(CompareFlags),
-    /// Predict from a description of a cluster what it can do, what holds it back, and what would next.
+    /// Predict the throughput of a cluster from its description, with its bottleneck and the next one.
     Plan(PlanFlags),
-    /// Find what can have held a cluster back: which deviations from its description fit what was measured.
+    /// Find why a cluster is slower than planned: which deviations from its description fit the measurements.
     Explain(ExplainFlags),
-    /// Tell whether something helps, and what cannot be told.
+    /// Test whether a setting, a server or a command makes a difference.
     Experiment(Box<ExperimentFlags>),
-    /// Delete what a run left at its target: one that was killed or interrupted twice, or that had --noclear.
+    /// Delete the objects of a run that was killed, was interrupted twice, or had --noclear.
     Clean(CleanFlags),
-    /// Run one of the targets that need no cluster, to load it from elsewhere.
+    /// Start a test server that needs no cluster, to load it from another machine.
     Target(TargetFlags),
-    /// Make a run folder of what another tool measured.
+    /// Make a run folder from the records of another tool.
     Import(ImportFlags),
-    /// Tell how this machine differs from a profile, what each difference may cost, and what else is in its way.
+    /// Compare this machine's settings with a profile: each difference, what it may cost, and other limits.
     Audit(AuditFlags),
-    /// Record this machine as files that `audit --root` reads; names, addresses and serial numbers are left out.
+    /// Record this machine as files for `audit --root`, without names, addresses and serial numbers.
     Capture(CaptureFlags),
-    /// Tell what each setting of a machine or a cluster is: where it acts, when, what is advised and why.
+    /// Describe settings of a machine or a cluster: where and when they take effect, recommended values and reasons.
     Knobs(KnobsFlags),
-    /// Change settings of this machine, undoably: nothing stays that is not confirmed.
+    /// Change settings of this machine, and roll them back unless they are confirmed.
     Tune(TuneFlags),
     /// Print the completions of a shell.
     Completions(CompletionsFlags),

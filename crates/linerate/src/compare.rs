@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
     let runs = a.len().min(b.len());
     if threshold.is_some() && runs < RUNS_MIN {
         let given = format!("--fail-if-slower with {} of A and {} of B", plural(a.len()), plural(b.len()));
-        let why = "two runs of one thing differ too: give three of each side or more, as RUN,RUN,RUN";
+        let why = "two runs of the same system differ too: give at least three of each side, as RUN,RUN,RUN";
         return Err(Failure::usage(format!("{given}: {why}. {}", comparison::HOW_TO_MAKE_RUNS)));
     }
     // The folders' lines have been read: only a histogram inside one can still be damaged.
@@ -78,7 +78,7 @@ fn refuse_repeated(runs: &[(&PathBuf, &Records)]) -> Result<(), Failure> {
         };
         if let Some((first, _)) = runs[..i].iter().find(|(_, other)| same(other)) {
             let (first, path) = (first.display(), path.display());
-            let why = "name each run once: a copy or a link of a run is no other run";
+            let why = "name each run once: a copy of or a link to a run is the same run";
             return Err(Failure::usage(format!("{first} and {path} are the same run: {why}")));
         }
     }

@@ -95,7 +95,7 @@ pub(crate) fn flags_of(path: &Path) -> Result<FileFlags, Failure> {
     // Before anything is said of the file, whatever it is.
     masks::keep_secrets_of_file(&text);
     if let Some((line, column)) = template(&text) {
-        let fix = "write the value in its place; linerate fills in no template variables";
+        let fix = "write the value instead; linerate does not fill in template variables";
         return Err(file.at((line, column), &format!("\"{{{{\" begins a template: {fix}")));
     }
     let entries = entries(&file, &text)?;
@@ -143,7 +143,7 @@ fn until_known(file: &File, entries: &[Entry], flags: &[Flag]) -> Option<Meant> 
         None => {
             let why = "points end when they are known to --precision 2%: warp takes its whole duration, and so does \
                        linerate with \"duration\" in the file, or --precision none";
-            return Some(Meant::Note(format!("{}: it says no \"duration\": {why}", file.path.display())));
+            return Some(Meant::Note(format!("{}: it has no \"duration\": {why}", file.path.display())));
         }
     }
     Some(Meant::Flag(Flag { name: "precision".to_owned(), value: Some("none".to_owned()) }))
@@ -224,8 +224,8 @@ impl File {
         if name == "obj.size" && entry.value.contains(',') && !entry.value.contains(':') {
             let range = entry.value.replacen(',', "-", 1);
             return Err(fail(&format!(
-                "warp reads {:?} as random sizes between two: write random:{range}; for one after the other, give \
-                 --obj.size beside the file",
+                "warp reads {:?} as random sizes between two: write random:{range}; to measure one after the other, \
+                 give --obj.size on the command line",
                 entry.value
             )));
         }
@@ -288,7 +288,7 @@ fn entries(file: &File, text: &str) -> Result<Vec<Entry>, Failure> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let marker = error.marker();
-            file.at((marker.line(), marker.col() + 1), &format!("no YAML: {}", error.info()))
+            file.at((marker.line(), marker.col() + 1), &format!("invalid YAML: {}", error.info()))
         })?;
         let place = place(&span);
         match event {
@@ -439,7 +439,7 @@ mod tests {
             ("  quiet: true\n  quiet: true\n", "F.yml:4:3: \"warp.quiet\": named twice"),
             ("  params:\n    duration: {{.Time}}\n", "F.yml:4:15: \"{{\" begins a template"),
             ("  params: &a\n    x: *a\n", "F.yml:4:8: an alias of YAML"),
-            ("  params: {duration: \"1m}\n", "no YAML"),
+            ("  params: {duration: \"1m}\n", "invalid YAML"),
             ("---\nwarp: {}\n", "a second document"),
             ("  config: x\n", "no such key"),
             ("other: 1\n", "F.yml:3:1: \"other\": write everything below"),
@@ -487,7 +487,7 @@ mod tests {
             let FileFlags { flags: found, notes, wrong } = flags_of(file.path()).unwrap();
             assert!(wrong.is_empty(), "{keys}");
             assert_eq!(found.iter().map(Flag::word).collect::<Vec<_>>().join(" "), flags, "{keys}");
-            let says = |note: &String| note.contains("it says no \"duration\"") && note.contains("--precision none");
+            let says = |note: &String| note.contains("it has no \"duration\"") && note.contains("--precision none");
             assert_eq!(notes.iter().any(says), note, "{keys}: {notes:?}");
         }
     }

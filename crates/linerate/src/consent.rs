@@ -23,7 +23,7 @@ pub(crate) fn obtain(hosts: &[Host], yes_load: bool, load: &str) -> Result<(), F
         return Ok(());
     }
     let what = format!("{} is not this machine, and {load}", listed(&hosts.iter().map(named).collect::<Vec<_>>()));
-    ask(&what, "If others use it, they will notice.", "give --yes-load to consent, and --max-rate to cap it")
+    ask(&what, "Other users of it will be affected.", "give --yes-load to consent, and --max-rate to cap it")
 }
 
 /// What a run will want consent for, as far as it is known before a name is looked up; none where none is wanted.
@@ -40,7 +40,7 @@ pub(crate) fn foretold(authorities: &[String], yes_load: bool) -> Option<String>
         (_, false) => (elsewhere, "is not this machine"),
         (false, true) => (unknown, "may not be this machine"),
     };
-    Some(format!("{} {is_not}: the run asks on a terminal, and wants --yes-load elsewhere", listed(&names)))
+    Some(format!("{} {is_not}: the run asks on a terminal, and needs --yes-load elsewhere", listed(&names)))
 }
 
 /// Asks as [`obtain`] before a name is looked up, where the hosts are such as somebody else may have named: a name
@@ -51,7 +51,7 @@ pub(crate) fn obtain_by_name(authorities: &[String], yes_load: bool, load: &str)
         return Ok(());
     }
     let what = format!("{} is not known to be this machine, and {load}", listed(&unknown));
-    ask(&what, "Nobody was asked yet where it is.", "give --yes-load to consent, and --max-rate to cap it")
+    ask(&what, "Its name was not looked up yet.", "give --yes-load to consent, and --max-rate to cap it")
 }
 
 /// Finds the hosts of a run that is to be cleaned, but for those among the consented after asking, unless they are this
@@ -75,7 +75,7 @@ pub(crate) fn to_clean(
         let deed = if dry_run { "listed" } else { "deleted" };
         let what =
             format!("{} {is_not} this machine, and what is below {place} would be {deed} with your keys", listed(&all));
-        ask(&what, "Hosts, bucket and prefix are those that run.json names.", "give --yes-load to consent")?;
+        ask(&what, "Hosts, bucket and prefix come from run.json.", "give --yes-load to consent")?;
     }
     Ok(hosts::resolve_recorded(recorded, within)?)
 }

@@ -116,7 +116,7 @@ pub(crate) fn refuse_as_host(credentials: Option<&Credentials>, hosts: &[String]
         secrets.iter().flatten().any(is_it)
     };
     if hosts.iter().any(is_one) {
-        return Err(Failure::usage("a host is called as the secret key or the session token is: write host:port"));
+        return Err(Failure::usage("a host has the same name as the secret key or the session token: write host:port"));
     }
     Ok(())
 }

@@ -30,14 +30,13 @@ pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
 fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(
-            "nothing was observed: give --observed get=152GiB/s, --nodes FILE with figures of single nodes, or --run \
-             RUN",
+            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, or --run RUN",
         ));
     }
     if flags.observed.is_empty() && flags.concurrent.is_some() {
         return Err(Failure::usage(
-            "--concurrent is of --observed, and there is none: a run states its own, and figures of --nodes are held \
-             against ceilings alone: leave it out",
+            "--concurrent belongs to --observed, and there is none: a run states its own concurrency, and figures of \
+             --nodes are compared with ceilings only: leave it out",
         ));
     }
     Ok(())
@@ -74,8 +73,8 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     figures.extend(of_nodes);
     if flags.nodes_alone && !figures.iter().any(of_a_node) {
         return Err(Failure::usage(
-            "--nodes-alone says how figures of single nodes were measured, and there are none: give them by --nodes \
-             FILE or --observed get@NODE=1.2GiB/s, or leave --nodes-alone out",
+            "--nodes-alone describes per-node figures, and there are none: give them with --nodes FILE or --observed \
+             get@NODE=1.2GiB/s, or leave --nodes-alone out",
         ));
     }
     if let Some(size) = object_bytes {
@@ -92,7 +91,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let explanation = Explanation { of_run: remarks, caveats, ..explanation };
     let rendered = match flags.format {
         OutputFormat::Text => {
-            linerate_report::explanation::text(&explanation, printing::look_for_file(flags.output.is_some()))
+            linerate_report::explanation::text(&explanation, flags.why, printing::look_for_file(flags.output.is_some()))
         }
         OutputFormat::Json => linerate_report::explanation::json(&explanation),
         OutputFormat::Html => linerate_report::explanation::html(&explanation),
@@ -145,7 +144,7 @@ fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
             continue;
         }
         let Some(node) = row.get(name).filter(|node| !node.is_empty()) else {
-            mistakes.push(wrong(line, "no name of a node: write one in the column \"node\"".to_owned()).to_string());
+            mistakes.push(wrong(line, "no node name: write one in the column \"node\"".to_owned()).to_string());
             continue;
         };
         for (op, place) in &ops {
@@ -175,7 +174,7 @@ fn columns(heads: &csv::StringRecord, wrong: &dyn Fn(usize, String) -> Failure) 
             let what = format!("unknown column {:?}: leave it out, the columns are node, get and put", quoted(head));
             mistakes.push(wrong(1, what).to_string());
         } else if seen.contains(&name) {
-            mistakes.push(wrong(1, format!("column {head:?} is there twice: leave one")).to_string());
+            mistakes.push(wrong(1, format!("column {head:?} occurs twice: keep one")).to_string());
         }
         seen.push(name);
     }
@@ -204,8 +203,7 @@ fn ragged(row: &csv::StringRecord, heads: &csv::StringRecord) -> String {
     let joined = |record: &csv::StringRecord| quoted(&record.iter().collect::<Vec<_>>().join(","));
     let cells = if row.len() == 1 { "cell" } else { "cells" };
     format!(
-        "{} {cells} in {:?}, and the first line names {}: write {}, with nothing between commas where there is no \
-         figure",
+        "{} {cells} in {:?}, but the first line names {}: write {}, with nothing between commas if there is no figure",
         row.len(),
         joined(row),
         heads.len(),

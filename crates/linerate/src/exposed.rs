@@ -15,6 +15,6 @@ pub(crate) fn tell(path: &Path) {
     let is_exposed = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0);
     if is_exposed && TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         let shown = path.display();
-        say(&format!("warning: {shown} holds keys, and its mode lets others at them: chmod 600 {shown}"));
+        say(&format!("warning: {shown} contains keys, and others can read it: chmod 600 {shown}"));
     }
 }

@@ -85,7 +85,7 @@ pub(crate) enum Failure {
 
 /// What the target said of a deletion, or what to look at where it said that all was well.
 fn remedy_of(why: Option<&str>) -> &str {
-    why.unwrap_or("a listing still shows them, though the target took their deletion; check what it does with it")
+    why.unwrap_or("a listing still shows them, though the target confirmed their deletion; check the target")
 }
 
 /// A name is quoted up to some length, at which a key in it would no longer be known as one.

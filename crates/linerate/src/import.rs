@@ -181,16 +181,15 @@ fn finding(file: &Path, survey: &Survey, layout: &ImportLayout) -> Finding {
         evidence.push_str(&format!("; a request has up to {} objects, and counts as one", survey.objects_per_request));
     }
     if !layout.all_at_work {
-        evidence
-            .push_str("; its threads were not all at work for 300 ms, so that beginning and end are in the figures");
+        evidence.push_str("; its threads were not all busy for 300 ms, so the figures include its beginning and end");
     }
     Finding {
         kind: FindingKind::Imported,
         severity: Severity::Note,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: "warp measured this, and linerate imported it".into(),
+        claim: "measured by warp and imported by linerate".into(),
         evidence,
-        remedy: "its client's processor time and machine are unknown, so that its bottleneck is not known".into(),
+        remedy: "its client's processor time and machine are unknown, so its bottleneck is not known".into(),
     }
 }

@@ -84,13 +84,13 @@ impl Remains {
     fn first(&self) -> String {
         let second = "a second Ctrl-C ends linerate at once";
         match self.get() {
-            None => format!("interrupted: nothing of the run is kept at the target; {second}"),
+            None => format!("interrupted: nothing of the run is at the target; {second}"),
             Some(RunRemains { place, cleaning, stays: true }) => format!(
-                "interrupted: requests in flight have a second to end; what is below {place} stays until {cleaning} \
-                 deletes it; {second}"
+                "interrupted: requests in flight get one second to finish; what is below {place} stays until \
+                 {cleaning} deletes it; {second}"
             ),
             Some(RunRemains { place, cleaning, stays: false }) => format!(
-                "interrupted: requests in flight have a second to end, then what the run wrote below {place} is \
+                "interrupted: requests in flight get one second to finish, then what the run wrote below {place} is \
                  deleted; {second}, and {cleaning} then deletes what remains"
             ),
         }

@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
 fn profile(name: &str) -> Result<&'static Profile, Failure> {
     profiles::find(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        Failure::usage(format!("no profile is called {name:?}: there are {}", names.join(", ")))
+        Failure::usage(format!("there is no profile {name:?}: there are {}", names.join(", ")))
     })
 }
 
@@ -80,11 +80,11 @@ fn named(name: &str) -> Result<(Vec<&'static KnobRow>, bool), Failure> {
     }
     let near = knobs::nearest(name);
     let hint = if near.is_empty() {
-        "linerate knobs lists what there is".to_owned()
+        "linerate knobs lists them all".to_owned()
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
-    Err(Failure::usage(format!("no knob is called {name:?}: {hint}")))
+    Err(Failure::usage(format!("there is no knob {name:?}: {hint}")))
 }
 
 /// Fewer letters are in many names.
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn what_is_not_there_is_quoted_with_what_was_meant() {
         let error = named("vm.swapines").expect_err("no such knob").to_string();
-        assert_eq!(error, "no knob is called \"vm.swapines\": did you mean vm.swappiness?");
+        assert_eq!(error, "there is no knob \"vm.swapines\": did you mean vm.swappiness?");
         let error = named("qqqqqqqqqqqqqq").expect_err("no such knob").to_string();
-        assert_eq!(error, "no knob is called \"qqqqqqqqqqqqqq\": linerate knobs lists what there is");
+        assert_eq!(error, "there is no knob \"qqqqqqqqqqqqqq\": linerate knobs lists them all");
         assert!(profile("s3").expect_err("no such profile").to_string().contains("s3-storage-node"));
     }
 }

@@ -29,7 +29,7 @@ const THERE_MAY_BE_MORE: &str =
     "The line has more than 300 words, and only its first mistake is reported: there may be more.";
 
 /// What is said of `-op`.
-const ONE_DASH: &str = "has one dash and means others: write -";
+const ONE_DASH: &str = "has one dash, which means other flags: write -";
 
 /// A flag with its value, or a word that is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -367,7 +367,7 @@ impl<'a> Line<'a> {
             Some(arg) => format!("'{arg}'"),
             None => format!("argument {}", argument.words.start),
         };
-        format!("the text given for {what} is no UTF-8: write it in UTF-8")
+        format!("the text given for {what} is not UTF-8: write it in UTF-8")
     }
 
     /// What the verb itself holds against these arguments.

@@ -43,7 +43,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure>
     if is_recorded(path) {
         let path = path.display();
         return Err(Failure::usage(format!(
-            "{path} is what was recorded of a run, and would be lost: name another file"
+            "{path} is part of a recorded run and would be overwritten: name another file"
         )));
     }
     match path.symlink_metadata() {
@@ -146,7 +146,7 @@ mod tests {
         symlink(folder.path().join("run.json"), &link).unwrap();
         for path in [folder.path().join("run.json"), folder.path().join("points.jsonl"), link] {
             let reported = write(&path, b"said", 0o644).unwrap_err().to_string();
-            assert!(reported.contains("was recorded of a run"), "{reported}");
+            assert!(reported.contains("is part of a recorded run"), "{reported}");
             assert_eq!(fs::read(&path).unwrap(), b"recorded");
         }
         // A page beside them is made of them, and a file of such a name elsewhere is anybody's.

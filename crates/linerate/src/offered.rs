@@ -12,14 +12,14 @@ fn one_of<T: Choice + Send + Sync>(
         T::ALL.iter().map(|&value| PossibleValue::new(value.name()).help(reported(value)).aliases(alias(value)));
     PossibleValuesParser::new(offered).try_map(move |word| {
         let found = T::ALL.iter().find(|&&value| value.name() == word || alias(value) == Some(word.as_str()));
-        found.copied().ok_or("it is none of the possible values")
+        found.copied().ok_or("it is not one of the possible values")
     })
 }
 
 /// Reads `--target` and what `linerate target` starts.
 pub(crate) fn own_targets() -> impl TypedValueParser<Value = OwnTarget> {
     let reported = |target| match target {
-        OwnTarget::Embedded => "A real S3 server over a folder. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        OwnTarget::Embedded => "A real S3 server on a folder. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         OwnTarget::Null => "Answers as fast as the kernel allows and stores nothing",
     };
     one_of(reported, |_| None)
@@ -50,12 +50,8 @@ pub(crate) fn host_selects() -> impl TypedValueParser<Value = HostSelect> {
 /// Reads `--arrivals`.
 pub(crate) fn spacings() -> impl TypedValueParser<Value = Spacing> {
     let reported = |spacing| match spacing {
-        Spacing::Constant => {
-            "Evenly: what waits does so for the target's sake, and never because two requests fell due together"
-        }
-        Spacing::Poisson => {
-            "At random and independently of each other, as the requests of many users come: bursts are part of it"
-        }
+        Spacing::Constant => "Evenly: requests wait only for the target, never because two of them are due together",
+        Spacing::Poisson => "At random and independently, as the requests of many users arrive: with bursts",
     };
     one_of(reported, |_| None)
 }
@@ -66,14 +62,14 @@ pub(crate) fn payloads() -> impl TypedValueParser<Value = Payload> {
         Payload::Signed => "The signature covers the body's SHA-256, as most clients do over plain HTTP",
         Payload::Unsigned => "UNSIGNED-PAYLOAD, as most clients do over TLS: the target does not hash bodies",
         Payload::Streaming => {
-            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each with a signature over the one before"
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD: chunks of 64 KiB, each signed together with the signature before it"
         }
         Payload::StreamingTrailer => {
-            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, and a signed CRC-32C behind them"
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER: signed chunks, followed by a signed CRC-32C"
         }
         Payload::UnsignedTrailer => {
-            "STREAMING-UNSIGNED-PAYLOAD-TRAILER: plain chunks, and a CRC-32C behind them, as current AWS SDKs do over \
-             TLS. AWS itself takes it over TLS only"
+            "STREAMING-UNSIGNED-PAYLOAD-TRAILER: unsigned chunks, followed by a CRC-32C, as current AWS SDKs send over \
+             TLS. AWS accepts it only over TLS"
         }
     };
     one_of(reported, |_| None)

@@ -50,12 +50,12 @@ fn require(path: &Path, metadata: &Metadata) -> Result<(), Error> {
     match standing(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw()) {
         Standing::Own => Ok(()),
         Standing::Foreign => Err(Error::Foreign(Failure::usage(format!(
-            "{shown} belongs to another user (uid {}), and what it says would be acted upon: read it, then take a copy \
-             of your own with cp -r",
+            "{shown} belongs to another user (uid {}), and this command would act on its contents: read it, then make \
+             your own copy with cp -r",
             metadata.uid()
         )))),
         Standing::Open => Err(Error::Foreign(Failure::usage(format!(
-            "others can write to {shown}, and what it says would be acted upon: read it, then chmod go-w {shown}"
+            "others can write to {shown}, and this command would act on its contents: read it, then chmod go-w {shown}"
         )))),
     }
 }
@@ -68,8 +68,8 @@ pub(crate) fn require_way(path: &Path) -> Result<(), Error> {
         Some(above) => {
             let (shown, above) = (path.display(), above.display());
             Err(Error::Foreign(Failure::usage(format!(
-                "others could put another in the place of {shown}, for {above} is theirs or they can write to it, and \
-                 what it says would be acted upon: chmod go-w {above}, or take a copy elsewhere with cp -r"
+                "others could replace {shown}, because {above} is theirs or they can write to it, and this command \
+                 would act on its contents: chmod go-w {above}, or make a copy elsewhere with cp -r"
             ))))
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     if let Some(site) = &flags.site {
         let of = predicted::site(site)?;
         predicted::add(&mut view, &of)
-            .map_err(|why| Failure::usage(format!("--site {}: the run is none of it: {why}", site.display())))?;
+            .map_err(|why| Failure::usage(format!("--site {}: the run is not of this site: {why}", site.display())))?;
     }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
         let workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();

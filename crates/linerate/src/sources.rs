@@ -34,8 +34,10 @@ fn one(word: &str, are_ipv4: &[bool], interfaces: &[Interface]) -> Result<IpAddr
     if let Ok(source) = bare.parse::<IpAddr>() {
         // Binding tells what is local, 127.0.0.2 among them: interfaces list 127.0.0.1 alone.
         UdpSocket::bind((source, 0)).map_err(|_| {
-            let all =
-                Failure::usage(format!("--source {word:?} is no address of this machine; {}", reported(interfaces)));
+            let all = Failure::usage(format!(
+                "--source {word:?} is not an address of this machine; {}",
+                reported(interfaces)
+            ));
             if source.is_unspecified() { unfit() } else { all }
         })?;
         return if fits(source) && !source.is_unspecified() { Ok(source) } else { Err(unfit()) };
@@ -43,7 +45,7 @@ fn one(word: &str, are_ipv4: &[bool], interfaces: &[Interface]) -> Result<IpAddr
     let mut own = interfaces.iter().filter(|i| i.name == word).peekable();
     if own.peek().is_none() {
         let all = reported(interfaces);
-        return Err(Failure::usage(format!("--source {word:?} is no address or interface of this machine; {all}")));
+        return Err(Failure::usage(format!("--source {word:?} is not an address or interface of this machine; {all}")));
     }
     own.map(Interface::ip).find(|&ip| fits(ip)).ok_or_else(unfit)
 }
@@ -72,8 +74,8 @@ mod tests {
     #[test]
     fn what_is_not_local_or_cannot_reach_the_hosts_is_quoted() {
         for (text, part) in [
-            ("192.0.2.7", "\"192.0.2.7\" is no address of this machine"),
-            ("127.0.0.1,no-such0", "\"no-such0\" is no address or interface"),
+            ("192.0.2.7", "\"192.0.2.7\" is not an address of this machine"),
+            ("127.0.0.1,no-such0", "\"no-such0\" is not an address or interface"),
             ("", "\"\""),
             ("0.0.0.0", "\"0.0.0.0\""),
         ] {
@@ -88,8 +90,8 @@ mod tests {
     fn what_is_not_local_is_told_before_names_are_looked_up() {
         let check = |text: &str, host: &str| check(text, &[host.to_owned()]).map_err(|error| error.to_string());
         for (text, host, part) in [
-            ("192.0.2.7", "a.invalid:1", "no address of this machine"),
-            ("no-such0", "127.0.0.1:1", "no address or interface"),
+            ("192.0.2.7", "a.invalid:1", "not an address of this machine"),
+            ("no-such0", "127.0.0.1:1", "not an address or interface"),
             ("127.0.0.1", "[::1]:1", "family"),
         ] {
             assert!(check(text, host).unwrap_err().contains(part), "{text} {host}");

@@ -38,7 +38,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
         .or_else(|| is_root.then(|| PathBuf::from("/var/lib/linerate")))
         .or_else(|| from("XDG_STATE_HOME").map(|folder| folder.join("linerate")))
         .or_else(|| from("HOME").map(|home| home.join(".local/state/linerate")));
-    let folder = folder.ok_or_else(|| Failure::usage("nowhere to keep state: set LINERATE_STATE to a folder"))?;
+    let folder = folder.ok_or_else(|| Failure::usage("no folder for state: set LINERATE_STATE to a folder"))?;
     // A watch runs in another folder than this process.
     std::path::absolute(&folder).map_err(|source| Failure::File { what: "find", path: folder, source })
 }

@@ -22,8 +22,8 @@ use crate::processors::processors;
 use flags::TargetFlags;
 
 /// What is said where nobody gave the embedded target keys: it has no flags for them, whose values others could see.
-const NO_KEYS: &str = "the embedded target takes requests that are signed with keys, and there are none: set \
-                       AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, to any that clients are to have too";
+const NO_KEYS: &str = "the embedded target needs keys for signed requests, and there are none: set AWS_ACCESS_KEY_ID \
+                       and AWS_SECRET_ACCESS_KEY to any values, and give clients the same";
 
 /// The folders that the target made, for whoever ends the process to remove.
 type Made = Arc<Mutex<Vec<TempDir>>>;

@@ -25,7 +25,7 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
         let pem = bounded::named(path, PEM_BYTES_MAX)
             .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))?;
         let added = certificates_in_pem(&pem)
-            .map_err(|why| Failure::usage(format!("--ca-file {} is no PEM certificate: {why}", path.display())))?;
+            .map_err(|why| Failure::usage(format!("--ca-file {} is not a PEM certificate: {why}", path.display())))?;
         roots.extend(added);
     }
     Ok(Trust::Roots(roots))
@@ -57,7 +57,7 @@ pub(crate) fn unverified() -> Finding {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the target's certificate was not verified".into(),
-        evidence: "--insecure was given, so that any server may have answered".into(),
+        evidence: "--insecure was given, so any server may have answered".into(),
         remedy: "give the issuer's certificate with --ca-file, and drop --insecure".into(),
     }
 }

@@ -72,7 +72,7 @@ fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
     }
     let text = bounded::named_of(&mut file, FILE_BYTES_MAX).map_err(failed)?;
     let set = serde_json::from_slice(&text)
-        .map_err(|error| Failure::usage(format!("{shown} is no file of changes of tune diff: {error}")))?;
+        .map_err(|error| Failure::usage(format!("{shown} is not a file of changes from tune diff: {error}")))?;
     readable(&set)?;
     Ok(set)
 }

@@ -24,11 +24,12 @@ const NO_PROFILES: &str = "linerate does not profile servers: leave it out, and 
 const NO_PROFILE: &str = "linerate does not profile itself: leave it out";
 const NO_ENCRYPTION: &str = "linerate stores objects unencrypted: leave it out";
 const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
-const NO_METADATA: &str = "linerate gives objects no metadata, tags or storage class: leave it out";
-const DURATION: &str = "a point ends when it is known to --precision 2%, after --duration at the most";
-const CLIENTS: &str = "linerate drives the load from one machine: start one on each, with a --prefix of its own";
+const NO_METADATA: &str = "linerate writes objects without metadata, tags and storage class: leave it out";
+const DURATION: &str = "a point ends when it is known to --precision 2%, at the latest after --duration";
+const CLIENTS: &str = "linerate drives the load from one machine: start one on each machine, with a separate --prefix";
 const NO_STS: &str = "give the credentials of the exchange: --access-key, --secret-key and --session-token";
-const REPORT: &str = "a report is made of the run folder: linerate report RUN --format text, json, csv or html";
+const REPORT: &str = "linerate report makes the report from the run folder: linerate report RUN --format text, json, \
+                      csv or html";
 const REPORT_SPLIT: &str = "a report shows every point over time, per operation and per host: linerate report RUN";
 const KEEP_ALIVE: &str = "connections are HTTP/1.1 and kept open: leave it out";
 const ONE_PUT: &str = "a put is one request, and objects in parts are --op multipart: leave it out";
@@ -56,15 +57,15 @@ const OTHERS: &[Other] = &[
     other("noprefix", "", "every thread writes below the run's one prefix: leave it out"),
     other("disable-multipart", "", ONE_PUT),
     other("disable-sha256-payload", "", "give --payload unsigned"),
-    other("md5", "", "bodies are guarded by their signature, or a CRC-32C with --payload unsigned-trailer"),
-    other("checksum", "", "give --payload unsigned-trailer, which sends a CRC-32C behind the body"),
+    other("md5", "", "bodies are protected by their signature, or by a CRC-32C with --payload unsigned-trailer"),
+    other("checksum", "", "give --payload unsigned-trailer, which sends a CRC-32C after the body"),
     other("storage-class", "", NO_METADATA),
     other("add-metadata", "", NO_METADATA),
     other("tag", "", NO_METADATA),
     other("disable-http-keepalive", "", KEEP_ALIVE),
     other("http2", "", KEEP_ALIVE),
-    other("stress", "", "give --quiet to print nothing but errors"),
-    other("influxdb", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
+    other("stress", "", "give --quiet to print only errors"),
+    other("influxdb", "", "figures are served during a run with --metrics 127.0.0.1:9091"),
     other("stdout", "", "figures of every interval are in the run folder: see --output"),
     other("rps-limit", "0", "give --max-rate 500/s for a cap, or --rate 500/s for an open loop"),
     other("obj.generator", "random", "bodies are random: leave it out"),
@@ -80,16 +81,16 @@ const OTHERS: &[Other] = &[
     other("autoterm.pct", "", DURATION),
     other("syncstart", "", "start linerate at that time, such as with at(1)"),
     other("warp-client", "", CLIENTS),
-    other("web", "", "every run folder holds report.html"),
+    other("web", "", "every run folder contains report.html"),
     other("analyze.dur", "", REPORT_SPLIT),
     other("analyze.out", "", REPORT),
     other("analyze.op", "", REPORT_SPLIT),
     other("analyze.host", "", REPORT_SPLIT),
-    other("analyze.skip", "0s", "give --warmup: it is in no figure"),
+    other("analyze.skip", "0s", "give --warmup: it is excluded from all figures"),
     other("analyze.limit", "0", REPORT),
     other("analyze.offset", "0", REPORT),
     other("analyze.v", "", REPORT),
-    other("serve", "", "figures are served while a run goes on with --metrics 127.0.0.1:9091"),
+    other("serve", "", "figures are served during a run with --metrics 127.0.0.1:9091"),
     other("full", "", "linerate keeps histograms per interval and no record per request: leave it out"),
     other("range", "", "give --range-size, the length of the ranges to read"),
     other("versions", "1", "not measured here: versions of objects; leave it out for one version of each"),
@@ -113,7 +114,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("analyze", "linerate report RUN, after linerate import warp FILE for files of warp"),
     ("cmp", "linerate compare RUN RUN"),
     ("merge", "linerate report of each run"),
-    ("client", "linerate bench on each machine, with a --prefix of its own"),
+    ("client", "linerate bench on each machine, with a separate --prefix"),
     ("multipart-put", "linerate bench --op multipart"),
 ];
 
@@ -252,7 +253,10 @@ fn command(word: &str) -> Option<String> {
         return Some(format!("{of_warp}: {reported}"));
     }
     if word == "update" {
-        return Some(format!("{of_warp}: linerate does not replace itself; install a new version as this one was"));
+        return Some(format!(
+            "{of_warp}: linerate does not update itself; install a new version in the same way as this \
+                             one"
+        ));
     }
     let (_, instead) = COMMANDS.iter().find(|(name, _)| *name == word)?;
     Some(format!("{of_warp}: write {instead}"))

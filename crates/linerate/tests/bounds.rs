@@ -88,13 +88,13 @@ fn lines_of_gigabytes_in_a_run_folder_cost_neither_memory_nor_time() {
         let path = run.join(name);
         let before = fs::read(&path).ok();
         // Larger than it can be, and one line that is: what is a hole reads as zeros.
-        for (bytes, part) in [(4_u64 << 30, "larger than"), (1 << 30, "longer than")] {
+        for (bytes, part) in [(4_u64 << 30, "too large"), (1 << 30, "too long")] {
             File::options().append(true).create(true).open(&path).unwrap().set_len(bytes).unwrap();
             for line in ["report run", "compare run run"] {
                 let output = bounded(home.path(), &[], line);
                 let reported = shown(&output);
                 assert_eq!(output.status.code(), Some(1), "{line}: {name}: {reported}");
-                let parts = [part, "larger than"];
+                let parts = [part, "too large"];
                 assert!(
                     parts.iter().any(|part| reported.contains(part)) && reported.contains(name),
                     "{line}: {name}: {reported}"
@@ -170,7 +170,7 @@ fn folders_of_runs_and_experiments_with_endless_files_are_refused_at_once() {
             let output = bounded(home.path(), &[], line);
             let reported = shown(&output);
             assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {name}: {}: {reported}", output.status);
-            let refused = reported.contains("no regular file") || reported.contains("larger than");
+            let refused = reported.contains("not a regular file") || reported.contains("too large");
             assert!(refused && reported.contains(name), "{line}: {name}: {reported}");
         }
         fs::remove_file(&path).unwrap();

@@ -366,14 +366,14 @@ fn values_by_hand_that_undo_each_other_or_name_no_device_are_refused_with_the_fi
     for (values, parts) in [
         (
             &["vm.dirty_bytes=1073741824", "vm.dirty_ratio=10"][..],
-            &["\"vm.dirty_bytes=1073741824\" and \"vm.dirty_ratio=10\"", "zeroes each when the other is written"][..],
+            &["\"vm.dirty_bytes=1073741824\" and \"vm.dirty_ratio=10\"", "resets one to 0 when the other is"][..],
         ),
         (&["vm.dirty_background_ratio=5", "vm.dirty_background_bytes=536870912"], &["\"vm.dirty_background_ratio=5\""]),
         (&["nic.mtu=9000"], &["write nic.mtu@DEVICE=VALUE; devices here: eth0"]),
         (&["block.scheduler=none"], &["write block.scheduler@DEVICE=VALUE; devices here: "]),
         (&["bond.mode=802.3ad"], &["write bond.mode@DEVICE=VALUE; there is no such device here"]),
         (&["nic.mtu@nosuch=9000"], &["; devices here: eth0"]),
-        (&["vm.swappiness@eth0=10"], &["it is of no device: write vm.swappiness=VALUE"]),
+        (&["vm.swappiness@eth0=10"], &["it does not belong to a device: write vm.swappiness=VALUE"]),
     ] {
         let (code, said) = diff(&root, values);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{values:?}: {said}");
@@ -420,7 +420,7 @@ fn a_folder_that_is_no_captured_machine_is_refused_by_tune_in_the_words_of_an_au
         let (code, said) = diff(root, &["vm.swappiness=10"]);
         let audit = linerate(&["audit", "--root", &root.display().to_string()]);
         assert_eq!((code, said.as_str()), (Some(2), String::from_utf8_lossy(&audit.stderr).as_ref()));
-        assert!(said.contains("is no captured machine") && !said.contains("machine-id"), "{said}");
+        assert!(said.contains("is not a captured machine") && !said.contains("machine-id"), "{said}");
     }
     let changes = folder.path().join("changes.json");
     let set = r#"{"schema": 1, "machine": "", "profile": "test", "changes": []}"#;
@@ -433,7 +433,7 @@ fn a_folder_that_is_no_captured_machine_is_refused_by_tune_in_the_words_of_an_au
             .output()
             .expect("linerate runs");
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(out.status.code() == Some(2) && said.contains("is no captured machine"), "{said}");
+        assert!(out.status.code() == Some(2) && said.contains("is not a captured machine"), "{said}");
         assert!(!folder.path().join("state").exists(), "{said}");
     }
     let root = folder.path().join("machine");

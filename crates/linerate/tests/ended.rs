@@ -130,7 +130,7 @@ fn a_run_killed_with_9_has_true_figures_and_can_be_cleaned() {
     let mut begun = Begun::puts("");
     let refused = begun.clean(&[]);
     assert_eq!(refused.status.code(), Some(2), "{}", shown(&refused));
-    assert!(shown(&refused).contains("still goes on"), "{}", shown(&refused));
+    assert!(shown(&refused).contains("is still running"), "{}", shown(&refused));
     begun.signal("KILL");
     assert_eq!(begun.end().0, None);
     let stored = settled(&begun);

@@ -350,7 +350,7 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         ("", &["--knob", "net.core.rmem_maxx=1,2"], "did you mean net.core.rmem_max?"),
         ("", &["--knob", "net.core.rmem_max"], "write KNOB=VALUE"),
         ("", &["--knob", "net.core.rmem_max=1,2", "--arm", "x=y"], "cannot be used with"),
-        ("", &["--profile", "none"], "no profile is called"),
+        ("", &["--profile", "none"], "there is no profile"),
         ("--blocks 4", PAYLOADS, "plan at least 6"),
         ("--budget 1s", PAYLOADS, "--budget 1s holds about 0 of"),
         ("--may-differ foo", PAYLOADS, "is no key of the fingerprint: write one of "),

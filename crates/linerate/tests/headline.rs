@@ -97,7 +97,7 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     assert!(last.starts_with("error: get.throughput<1TiB/s: the best throughput was"), "{last}");
     let manifest = fs::read(folder.path().join("runs/first/run.json")).unwrap();
     let (output, reported) = run(folder.path(), &["report", "runs/first", "-o", "runs/first/run.json"]);
-    assert!(output.status.code() == Some(2) && reported.contains("was recorded of a run"), "{reported}");
+    assert!(output.status.code() == Some(2) && reported.contains("is part of a recorded run"), "{reported}");
     assert_eq!(fs::read(folder.path().join("runs/first/run.json")).unwrap(), manifest);
     let (piped, _) = run(folder.path(), &["report", "runs/first", "--format", "csv", "-o", "-"]);
     let (plain, _) = run(folder.path(), &["report", "runs/first", "--format", "csv"]);

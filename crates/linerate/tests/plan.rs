@@ -112,10 +112,7 @@ fn a_site_that_never_ends_is_one_error_and_no_wait() {
         let output = run(flags);
         assert_ne!(output.status.code(), Some(0), "{flags}: {}", shown(&output));
         let reported = shown(&output);
-        assert!(
-            reported.contains("/dev/") && reported.contains("larger than such a file can be"),
-            "{flags}: {reported}"
-        );
+        assert!(reported.contains("/dev/") && reported.contains("it is too large: at most"), "{flags}: {reported}");
         assert_eq!(reported.matches("error:").count(), 1, "{flags}: {reported}");
     }
 }
@@ -157,7 +154,7 @@ fn uplinks_of_racks_have_one_name_wherever_they_are_told() {
     let path = folder.path().join("racks.yaml");
     fs::write(&path, printed("plan --example")).unwrap();
     let plan = printed(&format!("plan {} --why", path.display()));
-    let explanation = printed(&format!("explain --site {} --observed get=60GiB/s", path.display()));
+    let explanation = printed(&format!("explain --site {} --observed get=60GiB/s --why", path.display()));
     for text in [plan, explanation] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("rack uplinks, to the spines"), "{text}");
@@ -217,13 +214,13 @@ fn bad_usage_is_told_with_the_fix() {
             "is not what 2 nodes give together, 15.3 MiB/s",
         ),
         (format!("explain --site {four} --nodes {ragged}"), "3 mistakes"),
-        (format!("explain --site {four} --nodes {ragged}"), "e.csv:3: 1 cell in \"node2\", and the first line names 2"),
+        (format!("explain --site {four} --nodes {ragged}"), "e.csv:3: 1 cell in \"node2\", but the first line names 2"),
         (format!("explain --site {four} --nodes {ragged}"), "e.csv:4: 3 cells in \"node3,9MB/s,8MB/s\""),
         (format!("explain --site {four} --nodes {ragged}"), "write node,get, with nothing between commas"),
         (format!("explain --site {four} --nodes {ragged}"), "e.csv:6: invalid rate of bytes \"x\""),
         (
             format!("explain --site {four} --observed get=40MB/s --nodes-alone"),
-            "figures of single nodes were measured, and there are none: give them by --nodes FILE",
+            "per-node figures, and there are none: give them with --nodes FILE",
         ),
         (format!("explain --site {four} --nodes {no_figure}"), "f.csv:1: no figure below the first line: write lines"),
         ("plan".to_owned(), "required"),
@@ -241,12 +238,15 @@ fn bad_usage_is_told_with_the_fix() {
         (format!("plan {site} --mix get=1e308,put=1e308"), "invalid mix \"get=1e308,put=1e308\""),
         (
             format!("explain --site {site}"),
-            "nothing was observed: give --observed get=152GiB/s, --nodes FILE with figures of single nodes, or --run",
+            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, or --run",
         ),
-        (format!("explain --site {four} --nodes {twice_read} --concurrent 4"), "--concurrent is of --observed, and"),
+        (
+            format!("explain --site {four} --nodes {twice_read} --concurrent 4"),
+            "--concurrent belongs to --observed, and",
+        ),
         (format!("explain --site {four} --nodes {unknown}"), "2 mistakes"),
         (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: unknown column \"gets\": leave it out, the"),
-        (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: column \"GET\" is there twice: leave one"),
+        (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: column \"GET\" occurs twice: keep one"),
         (format!("explain --site {site} --observed get=152"), "capital B"),
         (format!("explain --site {site} --observed get=1GB/s,get=2GB/s"), "\"get\" is given twice"),
         (format!("explain --site {site} --nodes {no_node}"), "a.csv:1: no column \"node\""),
@@ -304,14 +304,37 @@ fn two_causes_that_fit_equally_are_both_told_with_what_tells_them_apart() {
     let weights: f64 = explanation.survivors.iter().map(|hypothesis| hypothesis.weight).sum();
     let weights = weights + explanation.none_of_these;
     assert!((weights - 1.0).abs() < 1e-6, "{weights}");
-    let text = printed(&flags);
     let reading = &explanation.separator.as_ref().expect("something tells them apart").reading;
-    assert!(
-        text.contains("hypotheses are not refuted by what was observed")
-            && text.contains(&format!("read next    {reading}")),
-        "{text}"
-    );
-    assert!(text.lines().count() < 150, "{}", text.lines().count());
+    for (text, lead, lines) in
+        [(printed(&flags), "read next  ", 16), (printed(&format!("{flags} --why")), "read next    ", 150)]
+    {
+        assert!(text.contains("hypotheses are not refuted by what was observed"), "{text}");
+        assert!(text.contains(&format!(" {lead}{reading}")), "{text}");
+        assert!(text.lines().count() <= lines, "{text}");
+    }
+}
+
+#[test]
+fn an_explanation_answers_in_about_ten_lines_and_says_how_much_is_left() {
+    let asked = [
+        ("source-000-56.yaml", "get=152GiB/s,put=81GiB/s"),
+        ("source-000-56.yaml", "get=300GiB/s,put=220GiB/s"),
+        ("source-000-484-shared.yaml", "get=300GiB/s,put=220GiB/s"),
+        ("namespaces-4.yaml", "get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s"),
+        ("namespaces-4.yaml", "get=900GiB/s"),
+    ];
+    for (name, figures) in asked {
+        let flags = format!("explain {} --observed {figures}", site(name));
+        let (brief, why) = (printed(&flags), printed(&format!("{flags} --why")));
+        assert!(brief.lines().count() <= 16, "{name}, {figures}: {brief}");
+        assert!(why.lines().count() > brief.lines().count() + 5, "{name}, {figures}: {why}");
+        let explanation: Explanation = serde_json::from_str(&printed(&format!("{flags} --format json"))).unwrap();
+        for (place, kind) in explanation.kinds.iter().take(3).enumerate() {
+            let lead = format!(" {:>2}  {:>3.0} %", kind.survivors[0] + 1, kind.weight * 100.0);
+            assert!(brief.contains(&lead), "{place}: {lead:?} in {brief}");
+        }
+        assert!(brief.contains("\n --why     "), "{brief}");
+    }
 }
 
 #[test]
@@ -373,7 +396,7 @@ fn clients_on_the_nodes_are_planned_and_explained_as_typed() {
     let (text, why) = (printed(&format!("plan {own} --need get=325GiB/s")), printed(&format!("plan {own} --why")));
     assert!(text.contains("clients on the nodes: each asks its own") && text.contains("at most 381 GiB/s"), "{text}");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(&text).contains("a client runs on each node, and all of it is for these"), "{text}");
+    assert!(words(&text).contains("a client runs on each node, and the result is for these clients"), "{text}");
     assert!(why.contains("one on each storage node") && why.contains("a client's own work"), "{why}");
     assert!(words(&why).contains("the site's 32 × 20 = 640 give"), "{why}");
 
@@ -398,7 +421,7 @@ fn clients_on_the_nodes_are_planned_and_explained_as_typed() {
     for (clients, reported) in [
         ("clients: {onn: nodes}", "did you mean \"on\"? Keys: on, count, racks"),
         ("clients: {on: nodes, count: 32}", "count of clients on the storage nodes"),
-        ("clients: {on: nodes}\nentry: bgp", "write client-side where each spreads its requests over all nodes"),
+        ("clients: {on: nodes}\nentry: bgp", "write client-side if each client spreads its requests over all nodes"),
         ("entry: local", "write clients: {on: nodes}"),
     ] {
         let output = run(&format!("plan {}", with("clients: {on: nodes}", clients)));
@@ -459,7 +482,7 @@ fn a_run_is_held_against_what_its_site_can_do() {
     let output = bench(&folder.path().join("other"), &format!("{load} --site {}", secret.display()));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(!folder.path().join("other").exists() && !shown(&output).contains(running::SECRET_KEY));
-    assert!(shown(&output).contains("--site holds the secret key"), "{}", shown(&output));
+    assert!(shown(&output).contains("--site contains the secret key"), "{}", shown(&output));
     let wrong = folder.path().join("site.yaml");
     fs::write(&wrong, "nodes: {count: many}").unwrap();
     for load in [load.clone(), format!("{load} --dry-run")] {
@@ -472,10 +495,10 @@ fn a_run_is_held_against_what_its_site_can_do() {
     let own = load.replace(&format!("--host {}", target.address), "--target embedded");
     let output = bench(&folder.path().join("other"), &format!("{own} --site {}", site("namespaces-4.yaml")));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("own embedded target is no part of namespaces-4"), "{}", shown(&output));
+    assert!(shown(&output).contains("own embedded target is not part of namespaces-4"), "{}", shown(&output));
     let other = folder.path().join("own");
     assert!(bench(&other, &own).status.success());
     let output = run(&format!("report {} --site {}", other.display(), site("namespaces-4.yaml")));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("is none of it: it loaded linerate's own embedded"), "{}", shown(&output));
+    assert!(shown(&output).contains("is not of this site: it loaded linerate's own embedded"), "{}", shown(&output));
 }

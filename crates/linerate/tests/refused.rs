@@ -30,8 +30,8 @@ fn a_verb_that_there_is_not_is_quoted_beside_those_that_there_are() {
         ("foo", &["subcommand 'foo'", "tip: write one of bench, report, runs, "][..]),
         ("tune foo", &["subcommand 'foo'", "tip: write one of diff, apply, "]),
         ("benhc", &["subcommand 'benhc'", "a similar subcommand exists: 'bench'"]),
-        ("tune log foo", &["no application of changes is called \"foo\": see linerate tune log"]),
-        ("target embedded", &["the embedded target takes requests that are signed", "set AWS_ACCESS_KEY_ID"]),
+        ("tune log foo", &["no application of changes is named \"foo\": see linerate tune log"]),
+        ("target embedded", &["the embedded target needs keys for signed requests", "set AWS_ACCESS_KEY_ID"]),
         ("target null --listen 127.0.0.1", &["invalid value '127.0.0.1' for '--listen"]),
     ] {
         let place = tempdir().expect("a folder");
@@ -77,7 +77,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
     let over_tls = format!("--host https://{used}");
     let here = format!("--host {used}");
     for (flags, code, parts) in [
-        (format!("{here} --source 192.0.2.7"), 2, &["--source \"192.0.2.7\" is no address of this machine"][..]),
+        (format!("{here} --source 192.0.2.7"), 2, &["--source \"192.0.2.7\" is not an address of this machine"][..]),
         (format!("{here} -o full"), 2, &["full is not empty: name a new folder with --output"]),
         (format!("{here} -o full/file"), 1, &["failed to use as run folder full/file"]),
         (format!("{here} -o full/file/below"), 1, &["full/file/below: ", "ot a directory"]),
@@ -86,10 +86,14 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
         (format!("{here} --insecure"), 2, &["--insecure is for TLS, and"]),
         (format!("{here} --ca-file full/file"), 2, &["--ca-file is for TLS, and"]),
         (format!("{over_tls} --ca-file none.pem"), 2, &["failed to read --ca-file none.pem"]),
-        (format!("{over_tls} --ca-file full/file"), 2, &["--ca-file full/file is no PEM certificate"]),
+        (format!("{over_tls} --ca-file full/file"), 2, &["--ca-file full/file is not a PEM certificate"]),
         ("--host https://[::1]:9 --lookup host".into(), 2, &["\"linerate-bench.[::1]\" cannot be named in TLS"]),
-        ("--op get --list-existing".into(), 2, &["--list-existing reads what is there", "own embedded target begins"]),
-        ("--target null --op get --list-existing".into(), 2, &["own null target begins empty: name --host"]),
+        (
+            "--op get --list-existing".into(),
+            2,
+            &["--list-existing reads existing objects", "own embedded target starts"],
+        ),
+        ("--target null --op get --list-existing".into(), 2, &["own null target starts empty: give --host"]),
         ("-o /proc/x".into(), 1, &["failed to make run folder /proc/x: it is of the kernel's own, and keeps no files"]),
         ("-o /sys/x".into(), 1, &["failed to make run folder /sys/x: it is of the kernel's own"]),
         ("--lookup host".into(), 2, &["own embedded target has an address: drop it"]),
@@ -163,7 +167,7 @@ fn a_dry_run_wants_keys_as_the_run_does() {
 fn a_dry_run_says_that_consent_will_be_wanted() {
     let place = tempdir().unwrap();
     for (host, consent) in [
-        ("192.0.2.1:9000", Some("consent  192.0.2.1:9000 is not this machine: the run asks on a terminal, and wants")),
+        ("192.0.2.1:9000", Some("consent  192.0.2.1:9000 is not this machine: the run asks on a terminal, and needs")),
         ("minio.invalid:9000", Some("consent  minio.invalid:9000 may not be this machine")),
         ("192.0.2.1:9000 --yes-load", None),
         ("localhost:9", None),
@@ -192,7 +196,7 @@ fn a_dry_run_tells_what_would_be_written_and_does_nothing() {
         "5 points of get, put, stat",
         "writes   578 MiB in 2128 objects beforehand and by put",
         "at most 2 min 30 s",
-        "nothing was reached, written or deleted",
+        "nothing was contacted, written or deleted",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -252,7 +256,7 @@ fn what_cannot_be_meant_is_refused_and_quoted() {
         ("bench --op get --timeout 0s", &["--timeout \"0s\" fails every request"]),
         ("bench --host ::1:9000", &["ambiguous host \"::1:9000\": write [::1]:9000"]),
         ("clean none --timeout 0s", &["--timeout \"0s\" fails every request"]),
-        ("tune rollback nosuch", &["no application of changes is called \"nosuch\""]),
+        ("tune rollback nosuch", &["no application of changes is named \"nosuch\""]),
         ("audit --netns nosuch", &["--netns \"nosuch\": there is no network namespace \"nosuch\""]),
         ("audit --pid 4194303", &["--pid \"4194303\": there is no process"]),
         ("warp get --host h:1", &["\"get\" is a command of warp: write linerate bench --op get"]),
@@ -321,7 +325,10 @@ fn a_dry_run_names_the_bucket_and_what_keys_begin_with() {
         ("-o here", "objects  s3://linerate-bench/linerate-here-xxxxxxxx/, with random digits for each x\n"),
         ("-o here --bucket b-1 --prefix a/", "objects  s3://b-1/a/linerate-here-xxxxxxxx/,"),
         ("-o here --bucket b-1 --prefix a", "objects  s3://b-1/alinerate-here-xxxxxxxx/,"),
-        ("-o here --host 127.0.0.1:9 --bucket b-1 --prefix a --list-existing", "objects  s3://b-1/a, what is there\n"),
+        (
+            "-o here --host 127.0.0.1:9 --bucket b-1 --prefix a --list-existing",
+            "objects  s3://b-1/a, existing objects\n",
+        ),
     ] {
         let (code, said) = said(typed(place.path(), &format!("bench --op get {flags} --dry-run")));
         assert!(code == Some(0) && said.contains(named), "{flags}: {said}");
@@ -416,7 +423,7 @@ fn a_wrong_key_is_told_by_where_it_was_found() {
 
 #[test]
 fn a_choice_of_hosts_is_told_to_have_no_effect_where_there_is_one() {
-    let told = "--host-select has no effect: it shares requests over several hosts, and there is one";
+    let told = "--host-select has no effect: it distributes requests over several hosts, but there is only one";
     for (hosts, is_told) in
         [("127.0.0.1:9", true), ("127.0.0.1:9,127.0.0.1:8", false), ("127.0.0.1:9 --resolve-host", false)]
     {
@@ -430,8 +437,8 @@ fn a_choice_of_hosts_is_told_to_have_no_effect_where_there_is_one() {
 #[test]
 fn what_is_of_objects_that_a_run_writes_is_refused_beside_list_existing() {
     for (flag, told) in [
-        ("--write multipart", "--write says how objects are written beforehand, and --list-existing reads what is"),
-        ("--noclear", "--noclear keeps what a run wrote, and --list-existing writes nothing: drop --noclear"),
+        ("--write multipart", "--write is for objects that are written beforehand, but --list-existing reads"),
+        ("--noclear", "--noclear keeps what a run wrote, but --list-existing writes nothing: drop --noclear"),
     ] {
         let place = tempdir().unwrap();
         let flags = format!("bench --host 127.0.0.1:9 --op get --concurrent 1 --list-existing {flag} --dry-run");

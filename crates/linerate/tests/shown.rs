@@ -411,8 +411,8 @@ fn what_is_written_for_others_holds_no_form_of_a_key() {
         assert_eq!(output.status.code(), Some(2), "{form}: {}", shown(&output));
     }
     for (host, expected) in [
-        ("qqqqhost0123", "a host is called as the secret key"),
-        ("QQQQhost0123", "a host is called as the secret key"),
+        ("qqqqhost0123", "a host has the same name as the secret key"),
+        ("QQQQhost0123", "a host has the same name as the secret key"),
         ("QQQQhost0123.localhost", ""),
     ] {
         let mut command = linerate();
@@ -486,7 +486,7 @@ fn a_run_that_would_keep_a_secret_is_refused_before_a_request_whatever_names_it(
             let line = [&["bench", "--duration", "100ms"], &target[..], &words[..]].concat();
             let reported = refused(home.path(), &environment, &line);
             assert!(
-                reported.contains(&format!("{flag} holds the secret key or the session token")),
+                reported.contains(&format!("{flag} contains the secret key or the session token")),
                 "{words:?}: {reported}"
             );
         }
@@ -508,7 +508,7 @@ fn secrets_of_aliases_that_no_flag_names_are_kept_nowhere() {
     ] {
         let words: Vec<&str> = line.split(' ').chain([titled.as_str()]).collect();
         let reported = refused(home.path(), &environment, &words);
-        let expected = format!("{flag} holds the secret key or the session token");
+        let expected = format!("{flag} contains the secret key or the session token");
         assert!(reported.contains(&expected) && !reported.contains(KEY), "{line}: {reported}");
     }
     assert!(fs::read_dir(home.path()).unwrap().next().is_none(), "nothing is left");

@@ -175,7 +175,7 @@ fn files_of_keys_that_others_can_read_are_told_and_pipes_are_not() {
             let path = home.path().join(file);
             fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
             let reported = shown(&run(home.path(), &environment, &format!("{flags} --op put {SHORT} --timeout 1s")));
-            let warning = format!("warning: {} holds keys, and its mode lets others at them", path.display());
+            let warning = format!("warning: {} contains keys, and others can read it", path.display());
             let times = reported.matches(&warning).count();
             assert_eq!(times, usize::from(is_reported && is_open), "{file} {mode:o} {flags}: {reported}");
             assert!(is_reported || !reported.contains("holds keys"), "{flags}: {reported}");
@@ -423,7 +423,7 @@ fn knobs_are_told_as_a_table_in_full_and_as_json() {
     let (code, error) = reported(&["vm.swapines"]);
     assert_eq!(
         (code, error.as_str()),
-        (Some(2), "error: no knob is called \"vm.swapines\": did you mean vm.swappiness?\n")
+        (Some(2), "error: there is no knob \"vm.swapines\": did you mean vm.swappiness?\n")
     );
     let (code, error) = reported(&["--profile", "fast"]);
     assert!(code == Some(2) && error.contains("s3-storage-node"), "{error}");
@@ -452,15 +452,15 @@ fn a_flag_that_would_do_nothing_is_refused_with_what_it_is_for() {
         ("--op get --get-distrib 3", "--get-distrib is a weight of --op mixed"),
         ("--op put --range-size 1KiB", "--range-size is for GET"),
         ("--op put --verify", "--verify compares what GET reads"),
-        ("--op put --target-memory 1GiB", "--target-memory is held against what GET reads"),
+        ("--op put --target-memory 1GiB", "--target-memory is compared with what GET reads"),
         ("--op get --part.size 8MiB", "--part.size cuts uploads in parts"),
-        ("--op get --part.concurrent 2", "--part.concurrent is of uploads in parts"),
-        ("--op put --write multipart", "--write says how objects to read are written"),
+        ("--op get --part.concurrent 2", "--part.concurrent is for uploads in parts"),
+        ("--op put --write multipart", "--write is for objects that are written beforehand"),
         ("--op get --canary-rate 7", "--canary-rate paces the canary of --abort-if"),
         ("--op get --concurrent 2 --max-concurrent 9", "--max-concurrent bounds the search"),
         ("--op get --rate 50/s --max-concurrent 9", "--max-concurrent bounds the search"),
         ("--op get --rate 50/s --precision 5%", "--precision ends points of a closed loop"),
-        ("--op delete --warmup 1s", "--warmup is for what can be done again"),
+        ("--op delete --warmup 1s", "--warmup is for operations that can be repeated"),
         ("--target null --drive .", "--drive is for --target embedded"),
         ("--target null --anonymous", "--anonymous is for --host"),
     ] {
@@ -508,17 +508,17 @@ fn mistakes_that_clap_finds_are_told_with_all_others_by_every_verb() {
 fn names_of_buckets_that_aws_keeps_are_refused_there_and_told_elsewhere() {
     for (flags, part) in [
         ("--bucket xn--a", "which the embedded target refuses"),
-        ("--host https://s3.eu-central-1.amazonaws.com --bucket sthree-a", "begins with \"sthree-\", which AWS keeps"),
-        ("--host https://s3.cn-north-1.amazonaws.com.cn:443 --bucket a--x-s3", "ends with \"--x-s3\", which AWS keeps"),
+        ("--host https://s3.eu-central-1.amazonaws.com --bucket sthree-a", "with \"sthree-\", which AWS reserves"),
+        (
+            "--host https://s3.cn-north-1.amazonaws.com.cn:443 --bucket a--x-s3",
+            "ends with \"--x-s3\", which AWS reserves",
+        ),
     ] {
         let said = refused(&format!("bench --dry-run {flags}"));
         assert!(said.contains(part), "{flags}: {said}");
     }
     for (flags, part) in [
-        (
-            "--host minio:9000 --bucket xn--a",
-            "AWS refuses such names, and so do RustFS and Garage; MinIO and Ceph take them",
-        ),
+        ("--host minio:9000 --bucket xn--a", "such names, and so do RustFS and Garage; MinIO and Ceph accept them"),
         ("--host minio:9000 --bucket a-s3alias", "ends with \"-s3alias\": AWS refuses such names, and so does Garage"),
         ("--host minio:9000 --bucket amzn-s3-demo-a", "AWS refuses such names; MinIO"),
         ("--bucket sthree-a", ""),
@@ -538,7 +538,7 @@ fn a_flag_without_effect_that_misleads_nobody_is_told_and_taken() {
     let output = run(home.path(), &[], &format!("{SHORT} --op put --target null"));
     assert!(output.status.success(), "{}", shown(&output));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("note: --objects has no effect: it counts what is written beforehand"), "{said}");
+    assert!(said.contains("note: --objects has no effect: it is the number of objects written beforehand"), "{said}");
 }
 
 #[test]

@@ -205,7 +205,9 @@ fn local_addresses_are_recorded_and_refused_where_they_are_not_local() {
     let view = bench_view(&out.path().join("run"), &format!("{flags} --source 127.0.0.2,127.0.0.3"));
     assert_eq!(view.run.asked.sources, ["127.0.0.2", "127.0.0.3"]);
     assert_eq!(points(&view)[0].error_count(), 0);
-    for (source, part) in [("192.0.2.7", "no address of this machine"), ("no-such0", "interface"), ("::1", "family")] {
+    for (source, part) in
+        [("192.0.2.7", "not an address of this machine"), ("no-such0", "interface"), ("::1", "family")]
+    {
         let refused = bench(&out.path().join("refused"), &format!("{flags} --source {source}"));
         assert_eq!(refused.status.code(), Some(2), "{source}: {}", shown(&refused));
         assert!(shown(&refused).contains(part), "{source}: {}", shown(&refused));

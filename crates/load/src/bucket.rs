@@ -209,7 +209,7 @@ impl<'a> Bucket<'a> {
         }
         Err(BucketError::Answer {
             call: format!("{} at {}", call.what, self.authority()),
-            why: "it was said to be done, and the bucket is still there".into(),
+            why: "the target confirmed it, but the bucket is still there".into(),
         })
     }
 
@@ -420,7 +420,7 @@ impl<Next: PartialEq> Pages<Next> {
             return endless("its next page begins where this one does");
         }
         if self.empty > EMPTY_PAGES_MAX {
-            return endless("page after page is empty, and more are to follow");
+            return endless("page after page is empty, but more are announced");
         }
         self.from = next;
         Ok(true)

@@ -57,12 +57,15 @@ pub enum HostsError {
     },
     /// Keys before the host, as mc and some databases write them. Nothing of it is quoted but the host.
     #[error(
-        "keys before the host {0:?} in a list of hosts: name hosts alone, and give the keys by AWS_ACCESS_KEY_ID and \
+        "keys before the host {0:?} in a list of hosts: give hosts only, and the keys with AWS_ACCESS_KEY_ID and \
          AWS_SECRET_ACCESS_KEY, a --profile, or an --alias of mc (MC_HOST_NAME=https://ACCESS_KEY:SECRET_KEY@HOST)"
     )]
     Keys(String),
     /// Some with TLS, some without.
-    #[error("host {0:?} is not spoken to as the others are: write https:// or http:// before all of them, or --tls")]
+    #[error(
+        "host {0:?} uses another protocol than the others: write https:// or http:// before all of them, or use \
+             --tls"
+    )]
     Scheme(String),
     /// Too many.
     #[error("{0:?} names more than {HOSTS_MAX} hosts")]

@@ -61,7 +61,7 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
         match (parent, name) {
             (Some("Contents"), "Key") => key = Some(std::mem::take(text)),
             (Some("Contents"), "Size") => {
-                size_bytes = text.trim().parse().map_err(|_| format!("size {text:?} is no number"))?;
+                size_bytes = text.trim().parse().map_err(|_| format!("size {text:?} is not a number"))?;
             }
             (_, "Contents") => {
                 let key = key.take().ok_or("an object without a key")?;
@@ -99,14 +99,13 @@ pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
 const VERSIONS: &[&str] = &["ListVersionsResult", "ListBucketVersionsResult"];
 
 fn goes_on(text: &str) -> Result<bool, String> {
-    document::boolean(text.as_bytes())
-        .ok_or_else(|| format!("whether more follows is neither true nor false: {text:?}"))
+    document::boolean(text.as_bytes()).ok_or_else(|| format!("IsTruncated is neither true nor false: {text:?}"))
 }
 
 /// Where the next page begins. A listing that says that it goes on, and not where, is not known to be whole.
 fn following<Next>(truncated: bool, next: Option<Next>) -> Result<Option<Next>, String> {
     match (truncated, next) {
-        (true, None) => Err("it says that more follows, and not where".into()),
+        (true, None) => Err("it says that more follows, but not where".into()),
         (true, next) => Ok(next),
         (false, _) => Ok(None),
     }

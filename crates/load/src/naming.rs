@@ -15,7 +15,7 @@ pub enum NameError {
     /// Of a bucket.
     #[error(
         "invalid bucket name {}: S3 takes 3 to 63 small letters, digits, dots and dashes, the first and last a letter \
-         or digit, without two dots in a row, and no IP address{}",
+         or digit, without two dots in a row, and not an IP address{}",
         quoted(.0),
         if check_old_bucket(.0, Lookup::Path).is_ok() { "; older ones are read with --list-existing" } else { "" }
     )]
@@ -23,7 +23,7 @@ pub enum NameError {
     /// Of a bucket that is there already.
     #[error(
         "invalid bucket name {}: even old ones have 3 to 255 letters, digits, dots, dashes or underscores, the first \
-         and last a letter or digit, without two dots in a row, and are no IP address",
+         and last a letter or digit, without two dots in a row, and are not an IP address",
         quoted(.0)
     )]
     OldBucket(String),

@@ -78,38 +78,42 @@ fn server_name(authority: &str, lookup: Lookup, bucket: &str) -> Result<ServerNa
 /// What to do about a fault, where there is something.
 pub(crate) fn remedy(fault: &str) -> &'static str {
     match fault {
-        "unknown issuer" => "give its issuer's certificate with --ca-file, or --insecure to believe any",
-        "bad signature" => "its issuer has the name of one that is believed and another key: is --ca-file the newest?",
-        "certificate expired" => "renew it, or give --insecure to believe any; is this machine's clock right?",
-        "certificate not yet valid" => "is this machine's clock right? --insecure believes any certificate",
-        "name mismatch" => "name the host as its certificate does, or give --insecure to believe any",
+        "unknown issuer" => "give its issuer's certificate with --ca-file, or --insecure to accept any",
+        "bad signature" => "its issuer has the name of a trusted CA but another key: is --ca-file up to date?",
+        "certificate expired" => "renew it, or give --insecure to accept any; is this machine's clock right?",
+        "certificate not yet valid" => "is this machine's clock right? --insecure accepts any certificate",
+        "name mismatch" => "use the host name in its certificate, or give --insecure to accept any",
         "certificate is an authority's own" => {
-            "give that very certificate with --ca-file, or the server one that is not marked CA:TRUE, or --insecure"
+            "give this certificate with --ca-file, install one on the server that is not marked CA:TRUE, or give \
+             --insecure"
         }
         "certificate without subjectAltName" => {
-            "give the server one with its names as subjectAltName, or that very certificate with --ca-file, or \
-             --insecure to believe any"
+            "install a certificate with subjectAltName on the server, give this one with --ca-file, or give --insecure \
+             to accept any"
         }
         "issuer is no authority" => {
-            "give the very certificate that the server shows with --ca-file, or that of an authority (CA:TRUE) that \
-             issued it, or --insecure to believe any"
+            "give the server's certificate with --ca-file, or that of the CA (CA:TRUE) that issued it, or --insecure \
+             to accept any"
         }
         "certificate not for servers" => {
-            "have it issued with serverAuth, or give that very certificate with --ca-file, or --insecure to believe any"
+            "have it issued with serverAuth, or give this certificate with --ca-file, or --insecure to accept any"
         }
-        "unsupported size of RSA key" => "give the server a certificate with an RSA key of 2048 bits, or an ECDSA key",
+        "unsupported size of RSA key" => {
+            "install a certificate with an RSA key of 2048 bits or an ECDSA key on the \
+                                          server"
+        }
         "unsupported size of the issuer's RSA key" => {
-            "have it issued by an authority with a larger key, or give that very certificate with --ca-file, or \
-             --insecure to believe any"
+            "have it issued by a CA with a larger key, or give this certificate with --ca-file, or --insecure to \
+             accept any"
         }
-        "key of another certificate" => "give the server the private key that its certificate was made with",
+        "key of another certificate" => "install the private key of the certificate on the server",
         "invalid certificate" => {
-            "give the server another certificate, or that very one with --ca-file, or --insecure to believe any"
+            "install another certificate on the server, or give this one with --ca-file, or --insecure to accept any"
         }
         "the peer does not speak TLS" | "closed during the handshake" => {
             "is the port right, and does it speak TLS? plain HTTP is http://, and without --tls"
         }
-        _ => "which versions and ciphers the server takes may be too old or too narrow: TLS 1.2 or 1.3 is spoken",
+        _ => "the server's TLS versions or ciphers may be too old or too few: linerate supports TLS 1.2 and 1.3",
     }
 }
 

@@ -66,24 +66,24 @@ fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
 const FAULTS: &[(Manner, &str, &str)] = &[
     (Manner::Expired, "tls: certificate expired", "is this machine's clock right?"),
     (Manner::NotYetValid, "tls: certificate not yet valid", "is this machine's clock right?"),
-    (Manner::OtherName, "tls: name mismatch", "name the host as its certificate does"),
+    (Manner::OtherName, "tls: name mismatch", "use the host name in its certificate"),
     (Manner::OtherIssuer, "tls: unknown issuer", "--ca-file"),
-    (Manner::IssuerRemade, "tls: bad signature", "is --ca-file the newest?"),
+    (Manner::IssuerRemade, "tls: bad signature", "is --ca-file up to date?"),
     (Manner::IssuerOfAnotherKind, "tls: bad signature", "another key signed it (bad signature); its issuer has the"),
     (
         Manner::IssuerWithShortKey,
         "tls: unsupported size of the issuer's RSA key",
-        "the RSA key of its certificate's issuer has 1024 bits, and 2048 to 8192 are taken; have it issued by",
+        "the RSA key of its certificate's issuer has 1024 bits, but 2048 to 8192 are required; have it issued by",
     ),
     (
         Manner::ShortKey,
         "tls: unsupported size of RSA key",
-        "the RSA key of its certificate has 1024 bits, and 2048 to 8192 are taken; give the server a certificate",
+        "the RSA key of its certificate has 1024 bits, but 2048 to 8192 are required; install a certificate",
     ),
     (
         Manner::KeyOfAnother,
         "tls: key of another certificate",
-        "the key with which it signs is not that of its certificate; give the server the private key",
+        "its signing key does not belong to its certificate; install the private key",
     ),
     (
         Manner::ForClients,
@@ -93,25 +93,24 @@ const FAULTS: &[(Manner, &str, &str)] = &[
     (
         Manner::IssuedByLeaf,
         "tls: issuer is no authority",
-        "was issued by one that is not marked as an authority (CA:TRUE), and that stands for itself alone; give \
-         the very certificate that the server shows with --ca-file",
+        "was issued by a certificate that is not marked as a CA (CA:TRUE); give the server's certificate with",
     ),
-    (Manner::IssuedByVersion1, "tls: issuer is no authority", "that stands for itself alone; give the very"),
-    (Manner::AuthorityItself, "tls: certificate is an authority's own", "that very certificate with --ca-file"),
+    (Manner::IssuedByVersion1, "tls: issuer is no authority", "not marked as a CA (CA:TRUE); give the server's"),
+    (Manner::AuthorityItself, "tls: certificate is an authority's own", "give this certificate with --ca-file"),
     (Manner::SelfSignedExpired, "tls: certificate expired", "is this machine's clock right?"),
-    (Manner::SelfSignedOtherName, "tls: name mismatch", "name the host as its certificate does"),
-    (Manner::OtherCommonNameGiven, "tls: name mismatch", "not valid for localhost: it is for elsewhere; name the"),
+    (Manner::SelfSignedOtherName, "tls: name mismatch", "use the host name in its certificate"),
+    (Manner::OtherCommonNameGiven, "tls: name mismatch", "not valid for localhost: it is for elsewhere; use the"),
     (Manner::LeafGivenExpired, "tls: certificate expired", "its certificate expired on 2020-01-01T00:00:00Z, and"),
     (
         Manner::CommonName,
         "tls: certificate without subjectAltName",
-        "no subjectAltName: it names \"localhost\" as common name alone, which does not count; give the server one \
-         with its names as subjectAltName, or that very certificate with --ca-file",
+        "no subjectAltName: it has \"localhost\" only as its common name, which does not count; install a certificate \
+         with subjectAltName on the server, give this one with --ca-file",
     ),
     (
         Manner::Version1,
         "tls: certificate without subjectAltName",
-        "its certificate is of X.509 version 1 or 2, which has no names of hosts that count (subjectAltName); give",
+        "its certificate is of X.509 version 1 or 2, which has no subjectAltName; give",
     ),
     (Manner::PlainHttp, "tls: the peer does not speak TLS", "plain HTTP is http://"),
     (Manner::Closes, "tls: closed during the handshake", "plain HTTP is http://"),

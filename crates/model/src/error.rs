@@ -42,10 +42,10 @@ pub enum ModelError {
     #[error(transparent)]
     Layout(#[from] crate::layout::LayoutError),
     /// Nothing limits what was observed.
-    #[error("the site has nothing that limits what was observed: describe its drives and links")]
+    #[error("the site describes nothing that limits the observed throughput: describe its drives and links")]
     NoCeiling,
     /// Nothing to explain.
-    #[error("nothing was observed: give figures such as get=152GiB/s,put=81GiB/s")]
+    #[error("no figures given: give some, such as get=152GiB/s,put=81GiB/s")]
     NothingObserved,
     /// Figures that cannot be, each quoted.
     #[error("{}", .0.join("; "))]

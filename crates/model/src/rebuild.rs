@@ -87,7 +87,8 @@ fn of_pool(site: &Site, pool: &Pool, lost: FailedPart, usable_bytes: u64) -> Opt
 /// Up to what is stored the drives that are left take what was lost.
 fn room(bytes: f64) -> String {
     format!(
-        "they take it while no more than {} is stored: beyond, drives are over {:.0} % full, where backfilling stops",
+        "they have room for it while at most {} is stored; above that, drives are over {:.0} % full, and backfilling \
+         stops",
         bytes_si(bytes),
         100.0 * FULLEST
     )

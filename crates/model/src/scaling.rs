@@ -107,7 +107,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
                 || layout_change(protection, peak, now),
                 |links| {
                     format!(
-                        "more of each object is on other nodes, and has to cross links: the bottleneck is {}",
+                        "more of each object is on other nodes and has to cross links: the bottleneck is {}",
                         resource_name(*links)
                     )
                 },

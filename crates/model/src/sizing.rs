@@ -75,7 +75,7 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
             &question,
             match &found {
                 Some(found) => question.why(found),
-                None => format!("no number of nodes up to {MOST_NODES} gives it: {}", question.lacking()),
+                None => format!("no number of nodes up to {MOST_NODES} is enough: {}", question.lacking()),
             },
         ),
     })
@@ -87,7 +87,7 @@ fn with_clients(question: &Question, why: String) -> String {
     if !(is_asked && question.site.has_clients_on_nodes()) {
         return why;
     }
-    format!("{why}; a client runs on each node, and all of it is for these")
+    format!("{why}; a client runs on each node, and the result is for these clients")
 }
 
 /// The losses that a site of so many nodes bears.
@@ -125,16 +125,16 @@ impl Question<'_> {
     /// What decides the number of nodes, and what would reduce it.
     fn why(&self, found: &ScalePoint) -> String {
         if found.nodes == 1 {
-            return "one node gives it".to_owned();
+            return "one node is enough".to_owned();
         }
         // What comes closest with fewer nodes says what the last ones are for.
         let mut fewer: Vec<ScalePoint> = points(self.site, found.nodes - 1, self.object_bytes).collect();
         if fewer.is_empty() {
-            return format!("{} nodes are the fewest that the engine's layout works on", found.nodes);
+            return format!("{} nodes is the minimum for the engine's layout", found.nodes);
         }
         fewer.sort_by(|a, b| met(self.need, b).total_cmp(&met(self.need, a)).then(b.nodes.cmp(&a.nodes)));
         let Some(below) = fewer.iter().find(|point| self.bears(self.site, point.nodes)) else {
-            return format!("{} nodes are the fewest whose layout tolerates the failures", found.nodes);
+            return format!("{} nodes is the minimum whose layout tolerates the failures", found.nodes);
         };
         let missed = missed(self.need, below);
         let decides: Vec<String> =
@@ -143,7 +143,7 @@ impl Question<'_> {
         if let Some(resource) = binding(&missed, below) {
             let doubled = self.search(&doubled(self.site, resource)).map(|point| point.nodes);
             if let Some(nodes) = doubled.filter(|&nodes| nodes < found.nodes) {
-                sentences.push(format!("twice of {} would make it {nodes}", limited_name(resource)));
+                sentences.push(format!("doubling {} would reduce it to {nodes}", limited_name(resource)));
             }
         }
         sentences.join("; ")
@@ -368,7 +368,7 @@ mod tests {
         assert!(sized.usable_bytes >= 30_000_000_000_000_000, "{sized:?}");
         assert!(
             sized.why.starts_with("usable capacity of 26.6 PiB: 208 nodes hold 25.5 PiB at 12+4")
-                && sized.why.contains("twice"),
+                && sized.why.contains("doubling"),
             "{sized:?}"
         );
     }
@@ -389,7 +389,7 @@ mod tests {
         let without =
             Intolerant { nodes: 1, data_shards: 8, parity_shards: 4, bears: Tolerates { drives: 4, nodes: 0 } };
         assert_eq!(little.intolerant, Some(without));
-        assert_eq!(little.why, "3 nodes are the fewest whose layout tolerates the failures");
+        assert_eq!(little.why, "3 nodes is the minimum whose layout tolerates the failures");
 
         // 34 is 2 × 17: sets of 2, 1+1. 33 makes sets of 11, and gives less than what 34 do; 35 makes sets of 7, 4+3.
         let get: f64 = at(&without_clients(&site()), 34, 4 << 20).unwrap().limits_bytes_per_s[0];

@@ -243,7 +243,7 @@ fn a_node_whose_link_is_halved_is_named_by_figures_per_node() {
 fn figures_that_are_none_are_refused_with_what_to_give() {
     let site = fifty_six();
     let rows = [
-        (observed(None, None, 0.02), "nothing was observed"),
+        (observed(None, None, 0.02), "no figures given"),
         (observed(Some(-1.0), None, 0.02), "-1 B/s"),
         (observed(Some(f64::NAN), None, 0.02), "NaN B/s"),
         (observed(Some(1e9), None, 0.0), "error of 0 "),

@@ -267,7 +267,7 @@ fn a_curve_over_nodes_and_a_size_keep_a_client_on_each_node() {
     let sizing = reported.sizing.unwrap();
     // 27 nodes would give 27 × 12.3755 / (26/27 × 1.0005) = 346.8 GB/s, less than 349.0.
     assert_eq!(sizing.nodes, Some(28), "{sizing:?}");
-    assert!(sizing.why.ends_with("a client runs on each node, and all of it is for these"), "{sizing:?}");
+    assert!(sizing.why.ends_with("a client runs on each node, and the result is for these clients"), "{sizing:?}");
     let curve = reported.works[0].curve.as_ref().unwrap();
     assert_eq!(curve.clients.map(|point| point.in_flight), Some(32 * 20));
 }

@@ -80,7 +80,7 @@ fn planes_that_share_a_link_are_told_with_what_crosses_it_and_parted_where_that_
     let spread = reported("client-side");
     let spread = found(&spread, PlanFindingKind::SharedPlane);
     assert!(spread[0].0.contains("leaves a node 1.96 times: 0.98 times to clients, 0.98 times"), "{spread:?}");
-    assert!(spread[0].1.starts_with("give traffic among nodes a link of its own"), "{spread:?}");
+    assert!(spread[0].1.starts_with("give the traffic among nodes its own link"), "{spread:?}");
     // Each node asks itself: no client's byte is on the link, and parting its ports would halve what shards have.
     let local = reported("local");
     assert_eq!(found(&local, PlanFindingKind::SharedPlane), []);

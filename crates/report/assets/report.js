@@ -329,7 +329,7 @@
       ["Interfaces", leftOut("bits per second", machine.nics_left_out), 130, devices(machine.nics, [["rx", "in"], ["tx", "out", dash]]), bitsPerS],
       ["Block devices", leftOut("bytes per second", machine.disks_left_out), 130, devices(machine.disks, [["read", "read"], ["write", "written", dash]]), bytesPerS, { incrs: binary }],
       ["Block devices", "share of time busy", 100, devices(machine.disks, [["busy", ""]]), percent, null, { range: [0, 1] }],
-      ["TCP segments sent again, packets dropped", "per second", 90, [line("sent again", column(machine.retransmits_per_s), 1), ...devices(machine.nics, [["drops", "drops"]])], perS],
+      ["TCP retransmits, packets dropped", "per second", 90, [line("sent again", column(machine.retransmits_per_s), 1), ...devices(machine.nics, [["drops", "drops"]])], perS],
       ["Memory available", "", 90, [line("available", column(machine.memory_available_bytes), 6)], bytes, { incrs: binary }],
       ["Pressure", "share of time in which a task waited", 100, shares([["processor", "pressure_cpu"], ["I/O", "pressure_io"], ["memory", "pressure_memory"]]), percent],
     ];

@@ -73,14 +73,14 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
         BucketEnd::WouldBeRemoved => writeln!(text, "would remove bucket {name:?}, if nothing else is in it"),
         BucketEnd::InUse => writeln!(
             text,
-            "kept bucket {name:?}: {}; delete that with a tool of your own where nobody needs it, then clean again, \
-             or let the bucket stay",
+            "kept bucket {name:?}: {}; delete that with another tool if nobody needs it, then clean again, or keep the \
+             bucket",
             of.others
         ),
         BucketEnd::NotNoted => writeln!(
             text,
-            "kept bucket {name:?}: run.json says that the run made it, and this machine has no note of that; \
-             --remove-bucket removes it if nothing is in it"
+            "kept bucket {name:?}: run.json says that the run created it, but this machine has no note of that; \
+             --remove-bucket removes it if it is empty"
         ),
     };
     text
@@ -137,13 +137,13 @@ mod tests {
             (BucketEnd::WouldBeRemoved, "would remove bucket \"b\", if nothing else is in it\n"),
             (
                 BucketEnd::InUse,
-                "kept bucket \"b\": 1 object is in it; delete that with a tool of your own where nobody needs it, \
-                 then clean again, or let the bucket stay\n",
+                "kept bucket \"b\": 1 object is in it; delete that with another tool if nobody needs it, \
+                 then clean again, or keep the bucket\n",
             ),
             (
                 BucketEnd::NotNoted,
-                "kept bucket \"b\": run.json says that the run made it, and this machine has no note of that; \
-                 --remove-bucket removes it if nothing is in it\n",
+                "kept bucket \"b\": run.json says that the run created it, but this machine has no note of that; \
+                 --remove-bucket removes it if it is empty\n",
             ),
         ] {
             let text = cleaned(&Cleaned { bucket_end, ..none.clone() });

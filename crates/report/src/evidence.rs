@@ -10,16 +10,16 @@ use crate::words::{percent, series_label};
 pub fn caveat(caveat: &Caveat) -> String {
     match caveat {
         Caveat::ThisMachine => "the target had an address of the machine that loaded it: unless that forwards to the \
-                                site, its links were not crossed"
+                                site, the load did not cross the site's links"
             .to_owned(),
         Caveat::OnAllNodes { nodes, site } => {
-            format!("clients of {site} run on its {nodes} nodes: it is taken that warp ran on all of them")
+            format!("clients of {site} run on its {nodes} nodes: warp is assumed to have run on all of them")
         }
         Caveat::FewerHosts { hosts, nodes, site } => {
             let hosts = if *hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
             format!(
                 "the run loaded {hosts}, and {site} has {nodes} nodes that clients ask themselves: unless a host \
-                 stands for several nodes, the figures are of a part of the site and are held against all of it"
+                 represents several nodes, the figures are of a part of the site but are compared with all of it"
             )
         }
         Caveat::NoInterval { workload, size, error_share } => format!(
@@ -90,10 +90,7 @@ mod tests {
             Caveat::NoInterval { workload: Worded::read("get"), size: "4MiB".to_owned(), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
-            (
-                Caveat::OnAllNodes { nodes: 4, site: site() },
-                "clients of four run on its 4 nodes: it is taken that warp",
-            ),
+            (Caveat::OnAllNodes { nodes: 4, site: site() }, "clients of four run on its 4 nodes: warp is assumed"),
             (Caveat::FewerHosts { hosts: 1, nodes: 4, site: site() }, "the run loaded 1 host, and four has 4 nodes"),
             (Caveat::FewerHosts { hosts: 3, nodes: 4, site: site() }, "the run loaded 3 hosts, and four has 4 nodes"),
             (

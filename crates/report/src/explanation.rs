@@ -1,5 +1,7 @@
 //! An explanation as text for a terminal, JSON and one self-contained HTML page.
 
+mod brief;
+
 use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
 
 use crate::ink::Ink;
@@ -29,9 +31,14 @@ pub fn html(explanation: &Explanation) -> String {
     crate::html::explanation::page(explanation)
 }
 
-/// The whole explanation: what was observed, what fits it and how well, what nothing fits, and what to look at next.
+/// Ten lines that answer: what share of its ceiling was measured, which causes fit, what tells them apart, what helps.
+/// With `why`, the whole explanation: what each cause predicts of each figure, what shows it, and every caveat.
 #[must_use]
-pub fn text(explanation: &Explanation, look: TextStyle) -> String {
+pub fn text(explanation: &Explanation, why: bool, look: TextStyle) -> String {
+    if why { whole(explanation, look) } else { brief::text(explanation, look) }
+}
+
+fn whole(explanation: &Explanation, look: TextStyle) -> String {
     let mut text = observed(explanation, look);
     for reported in &explanation.of_run {
         text.push_str(&hanging_in(Ink::Yellow, " run", 14, reported, look));

@@ -59,7 +59,7 @@ pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
     let target = target_in_words(load);
     let (bucket, prefix) = (&load.endpoint.bucket, &load.endpoint.prefix);
     let place = if load.objects.list_existing {
-        format!("s3://{bucket}/{prefix}, what is there")
+        format!("s3://{bucket}/{prefix}, existing objects")
     } else {
         format!("s3://{bucket}/{prefix}linerate-{id}-xxxxxxxx/, with random digits for each x")
     };
@@ -72,11 +72,11 @@ pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
     }
     text.push_str(&line("writes", written_in_words(load, of.before).trim_start_matches("written: ")));
     let time = duration_ns(of.most_ms as f64 * 1e6);
-    let time = format!("at most {time}, beside what is written before, deleted after, and ceilings");
+    let time = format!("at most {time}, plus writing objects, deleting them and measuring ceilings");
     text.push_str(&line("time", &time));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
     of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
-    text.push_str("nothing was reached, written or deleted\n");
+    text.push_str("nothing was contacted, written or deleted\n");
     text
 }
 
@@ -221,8 +221,8 @@ mod tests {
              as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
              writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, which is \
              deleted again\n\
-             time     at most 8 min 00 s, beside what is written before, deleted after, and ceilings\n\
-             consent  it asks\nnote     what is odd of it\nnothing was reached, written or deleted\n"
+             time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
+             consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
         let mut own = load.clone();
         own.endpoint.server = Server::Own { kind: OwnTarget::Embedded, drive: None };
@@ -231,9 +231,9 @@ mod tests {
         let text = dry_run(&ForetoldRun { load: &own, before: NOTHING, consent: None, notes: &[], ..of }, None);
         for part in [
             "target   linerate's own embedded target, started for the run\n",
-            "objects  s3://bucket/under/, what is there\n",
+            "objects  s3://bucket/under/, existing objects\n",
             "writes   nothing would be written\n",
-            "and ceilings\nnothing was reached",
+            "and measuring ceilings\nnothing was contacted",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

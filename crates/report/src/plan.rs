@@ -122,12 +122,7 @@ fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: TextStyle) -> St
     let mut text = hanging(" ▸", 3, &format!("at most {most}; bottleneck: {name}"), look);
     text.push_str(&hanging("   why", 13, &model::demand(binds), look));
     if model::rests_on_assumed(binds) {
-        text.push_str(&hanging(
-            "   assumed",
-            13,
-            &format!("{}, which nobody stated", model::assumed_inputs(binds)),
-            look,
-        ));
+        text.push_str(&hanging("   assumed", 13, &format!("{}, assumed", model::assumed_inputs(binds)), look));
     }
     if let Some(curve) = &work.curve {
         text.push_str(&hanging("   knee", 13, &model::curve(curve, &plan.site), look));

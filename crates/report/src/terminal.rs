@@ -174,10 +174,10 @@ fn attempts_line(point: &Point, look: TextStyle) -> String {
     let mut parts = Vec::new();
     if retries > 0 || point.throttled > 0 {
         let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
-        parts.push(format!("{retries} attempts were made again, {throttled} were throttled"));
+        parts.push(format!("{retries} attempts were retried, {throttled} were throttled"));
     }
     if rests > 0.0 {
-        parts.push(format!("slots rested {} of their time after failures", percent(rests)));
+        parts.push(format!("slots were paused {} of the time after failures", percent(rests)));
     }
     hanging("   also", 8, &parts.join("; "), look)
 }

@@ -1,4 +1,4 @@
-//! Changes of settings as text: what is planned, what became of it, how an application stands, and what is taken back.
+//! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
 pub mod export;
 mod untaken;
@@ -37,7 +37,7 @@ pub enum Standing {
     Waits {
         /// For how much longer.
         left_ms: u64,
-        /// Whether some of it is taken back already.
+        /// Whether some of it is rolled back already.
         is_being_undone: bool,
         /// Whether all changes were gone through.
         is_whole: bool,
@@ -118,8 +118,9 @@ pub struct Lost {
 }
 
 /// What is said below an application that nothing watches.
-pub const UNWATCHED: &str = "  no watch lives, so nothing takes this back by itself: linerate tune rollback does, and \
-    so does any linerate tune command but diff and log once its time is over\n";
+pub const UNWATCHED: &str = "  no watch is running, so nothing rolls this back automatically: run linerate tune \
+                             rollback; any linerate tune command except diff and log does it too, once the time is \
+                             over\n";
 
 /// One application in a line: its name, profile, how many changes, and how it stands.
 #[must_use]
@@ -139,38 +140,41 @@ fn standing(of: &Standing) -> String {
     match *of {
         Standing::TakenBack { by, has_owner, left, given_up } => {
             let who = match by {
-                By::Command => "taken back",
-                By::Lapse if has_owner => "taken back: its process ended, or its time was over",
-                By::Lapse => "taken back: not confirmed in time",
-                By::Failure => "taken back: it could not go on",
+                By::Command => "rolled back",
+                By::Lapse if has_owner => "rolled back: its process ended, or its time was over",
+                By::Lapse => "rolled back: not confirmed in time",
+                By::Failure => "rolled back: it could not continue",
                 By::Unchanged => "nothing was changed",
-                By::Reboot => "gone with a boot of the machine",
+                By::Reboot => "reset by a reboot of the machine",
             };
             match (left, given_up) {
                 (0, 0) => who.to_owned(),
-                (0, 1) => format!("{who}, but for 1 setting that was not there, and is given up"),
-                (0, given_up) => format!("{who}, but for {given_up} settings that were not there, and are given up"),
-                _ => format!("{who}, but for {}", counted(left as usize, "setting")),
+                (0, 1) => format!("{who}, except 1 setting whose device is missing, which is given up"),
+                (0, given_up) => format!(
+                    "{who}, except {given_up} settings whose devices are missing, which are given \
+                                          up"
+                ),
+                _ => format!("{who}, except {}", counted(left as usize, "setting")),
             }
         }
         Standing::Confirmed { in_this_boot: true } => "confirmed".to_owned(),
-        Standing::Confirmed { in_this_boot: false } => "confirmed, and gone with a boot of the machine".to_owned(),
-        Standing::GoneWithBoot => "gone with a boot of the machine".to_owned(),
+        Standing::Confirmed { in_this_boot: false } => "confirmed, and reset by a reboot of the machine".to_owned(),
+        Standing::GoneWithBoot => "reset by a reboot of the machine".to_owned(),
         Standing::Waits { left_ms: left_ms @ 1.., is_being_undone: true, .. } => {
-            format!("partly taken back: what is left is tried again in {} s", left_ms.div_ceil(1000))
+            format!("partly rolled back: the rest is tried again in {} s", left_ms.div_ceil(1000))
         }
         Standing::Waits { left_ms, is_whole, can_be_confirmed, .. } => {
             let whole = if is_whole { "" } else { "ended before all were made, " };
             if left_ms == 0 {
-                return format!("{whole}not confirmed in time: being taken back; if not, linerate tune rollback");
+                return format!("{whole}not confirmed in time: being rolled back; if not, run linerate tune rollback");
             }
             let unless = if can_be_confirmed { " unless confirmed" } else { "" };
-            format!("{whole}taken back in {} s{unless}", left_ms.div_ceil(1000))
+            format!("{whole}rolled back in {} s{unless}", left_ms.div_ceil(1000))
         }
     }
 }
 
-/// A setting that was changed, as it is now or as it was taken back, with what has moved with it.
+/// A setting that was changed, as it is now or as it was rolled back, with what has moved with it.
 #[must_use]
 pub fn changed(of: &Changed) -> String {
     let Changed { place, prior, new, .. } = of;
@@ -195,17 +199,17 @@ pub fn changed(of: &Changed) -> String {
 }
 
 fn moved_line(moved: &Moved) -> String {
-    format!("moved with it: {} {:?} → {:?}", moved.what, moved.before, moved.after)
+    format!("changed with it: {} {:?} → {:?}", moved.what, moved.before, moved.after)
 }
 
 fn after(undone: Option<&Undo>) -> String {
     match undone {
         None => String::new(),
         Some(Undo::Restored) => ", restored".to_owned(),
-        Some(Undo::Already) => ", was as before already".to_owned(),
+        Some(Undo::Already) => ", already had its previous value".to_owned(),
         Some(Undo::Gone) => ", not restored: it was not there".to_owned(),
         Some(Undo::Ended) => ", gone with its network namespace".to_owned(),
-        Some(Undo::Left { current }) => format!(", left at somebody else's {current:?}"),
+        Some(Undo::Left { current }) => format!(", left at {current:?}, which somebody else has set"),
         Some(Undo::Failed { why }) => format!(", not restored: {why}"),
     }
 }
@@ -223,48 +227,48 @@ pub fn lost(of: &Lost) -> String {
     let what = format!("{id}  its journal was in {journals} and is not there: put it back");
     match of.wait_ms {
         0 => format!(
-            "{what} for linerate tune rollback {id}; no watch is known to have taken it back; once its settings are \
-             seen to, {} can be removed\n",
+            "{what} for linerate tune rollback {id}; it is not known whether a watch rolled it back; once its settings \
+             are correct, {} can be removed\n",
             of.file.display()
         ),
-        wait_ms => format!("{what}, or wait for {} s, in which its watch takes it back\n", wait_ms.div_ceil(1000)),
+        wait_ms => format!("{what}, or wait {} s until its watch rolls it back\n", wait_ms.div_ceil(1000)),
     }
 }
 
 /// What is said where a command stays to watch changes itself.
-pub const STAYING: &str = "staying as their watch: Ctrl-C and SIGTERM take them back at once";
+pub const STAYING: &str = "running as their watch: Ctrl-C and SIGTERM roll them back at once";
 
 /// What is said beside [`STAYING`] where nothing outlives the command.
 #[must_use]
 pub fn staying_in_container(id: &str) -> String {
-    format!("a container that is killed takes nothing back: linerate tune rollback {id} does then")
+    format!("a container that is killed rolls nothing back: run linerate tune rollback {id} then")
 }
 
 /// What is said where changes were confirmed from elsewhere.
-pub const CONFIRMED: &str = "confirmed: they stay until the machine boots\n";
+pub const CONFIRMED: &str = "confirmed: they stay until the machine reboots\n";
 
 /// What is said where so many changes of an application were confirmed.
 #[must_use]
 pub fn confirmed(id: &str, changes: usize) -> String {
     format!(
-        "{} of {id} kept until the machine boots; linerate tune rollback {id} restores what was there, linerate tune \
-         export keeps what is set over a boot\n",
+        "{} of {id} kept until the machine reboots; linerate tune rollback {id} restores the previous values, linerate \
+         tune export keeps the new ones across reboots\n",
         counted(changes, "setting"),
     )
 }
 
-/// What is said of changes that were to be taken back before, without a line feed.
+/// What is said of changes that were to be rolled back before, without a line feed.
 #[must_use]
 pub fn overdue(of: TakenBack<'_>) -> String {
     let reported = rolled(of);
-    let late = "was not confirmed in time, and no watch lived to take it back";
+    let late = "was not confirmed in time, and no watch was running to roll it back";
     format!("{} {late}: {}", of.id, reported.trim_end())
 }
 
 /// The same where that fails now.
 #[must_use]
 pub fn overdue_still(id: &str, why: &str) -> String {
-    format!("{id} was not confirmed in time, and cannot be taken back now: {why}")
+    format!("{id} was not confirmed in time, and cannot be rolled back now: {why}")
 }
 
 /// An application whose journal cannot be read, in a line.
@@ -283,7 +287,7 @@ pub fn written(file: Option<&Path>) -> String {
 }
 
 /// What is said where nothing is applied.
-pub const NOTHING_IS: &str = "nothing is applied: every change was taken back, or none was made\n";
+pub const NOTHING_IS: &str = "nothing is applied: every change was rolled back, or none was made\n";
 
 /// What is said where nothing ever was.
 pub const NOTHING_WAS: &str = "nothing was ever applied\n";
@@ -309,7 +313,7 @@ pub struct ChangesMade {
 #[must_use]
 pub fn made(of: &ChangesMade) -> String {
     let were = if of.already == 1 { "was" } else { "were" };
-    let mut text = format!("{} changed, {} {were} so already", counted(of.made, "setting"), of.already);
+    let mut text = format!("{} changed, {} {were} already set", counted(of.made, "setting"), of.already);
     let _ = writeln!(text, ", {} not changed", of.refused.len());
     for (place, why) in &of.refused {
         let _ = writeln!(text, "  {place}: {why}");
@@ -319,11 +323,11 @@ pub fn made(of: &ChangesMade) -> String {
         let _ = writeln!(text, "      {place}: {}", moved_line(moved));
     }
     for place in &of.overridden {
-        let _ = writeln!(text, "  {place}: a later change of the file has moved it again");
+        let _ = writeln!(text, "  {place}: a later change in the file has changed it again");
     }
     let _ = match of.waits_s {
-        Some(waits) => writeln!(text, "taken back in {waits} s unless confirmed: linerate tune confirm"),
-        None => writeln!(text, "nothing is changed, so nothing waits to be confirmed"),
+        Some(waits) => writeln!(text, "rolled back in {waits} s unless confirmed: linerate tune confirm"),
+        None => writeln!(text, "nothing is changed, so there is nothing to confirm"),
     };
     text
 }
@@ -348,7 +352,7 @@ pub struct TakenBack<'r> {
 pub fn rolled(of: TakenBack<'_>) -> String {
     let id = of.id;
     if of.after_reboot {
-        return format!("the machine has booted since {id}: its settings went with that, nothing was to be restored\n");
+        return format!("the machine has rebooted since {id}, which reset its settings: nothing had to be restored\n");
     }
     let is_back = |undo: &Undo| matches!(undo, Undo::Restored | Undo::Already);
     let back = of.undone.iter().filter(|(_, undo)| is_back(undo)).count();
@@ -361,12 +365,12 @@ pub fn rolled(of: TakenBack<'_>) -> String {
                 text,
                 "  {place}: not restored: it is not there; if it is moved or plugged, linerate tune rollback {id} \
                  restores it when it is back{}",
-                if of.has_given_up { ", and nothing else does" } else { "; with --force it is given up" }
+                if of.has_given_up { ", and nothing else does" } else { "; --force gives it up" }
             ),
             Undo::Ended => writeln!(text, "  {place}: gone, with its network namespace"),
             Undo::Left { current } => writeln!(
                 text,
-                "  {place}: somebody has set {current:?} since, and that stays; linerate tune rollback {id} --force \
+                "  {place}: somebody has set {current:?} since, which is kept; linerate tune rollback {id} --force \
                  restores it too"
             ),
             Undo::Failed { why } => writeln!(text, "  {place}: not restored: {why}"),
@@ -400,7 +404,7 @@ pub fn planned(
         let head = format!("  {place}: {prior:?} → {new:?} ({}, {})\n", change.scope, change.takes_effect);
         text.push_str(&columns.map_or_else(|| head.clone(), |columns| folded(&head, columns)));
         for (name, own, then) in followers.get(n).into_iter().flatten() {
-            let _ = writeln!(text, "      moves with it: the MTU of {name}, {own} → {then}");
+            let _ = writeln!(text, "      changes with it: the MTU of {name}, {own} → {then}");
         }
         text.push_str(&line("      why", &change.why, 12));
         text.push_str(&line("      risk", &change.risk, 12));
@@ -437,15 +441,15 @@ mod tests {
         };
         let back = |by, left, given_up| Standing::TakenBack { by, has_owner: false, left, given_up };
         for (of, expected) in [
-            (waits(1500, false, true), "taken back in 2 s unless confirmed"),
-            (waits(1500, false, false), "ended before all were made, taken back in 2 s unless confirmed"),
-            (waits(1500, true, true), "partly taken back: what is left is tried again in 2 s"),
-            (waits(0, true, true), "not confirmed in time: being taken back; if not, linerate tune rollback"),
-            (back(By::Lapse, 0, 0), "taken back: not confirmed in time"),
-            (back(By::Command, 0, 2), "taken back, but for 2 settings that were not there, and are given up"),
-            (back(By::Command, 3, 0), "taken back, but for 3 settings"),
+            (waits(1500, false, true), "rolled back in 2 s unless confirmed"),
+            (waits(1500, false, false), "ended before all were made, rolled back in 2 s unless confirmed"),
+            (waits(1500, true, true), "partly rolled back: the rest is tried again in 2 s"),
+            (waits(0, true, true), "not confirmed in time: being rolled back; if not, run linerate tune rollback"),
+            (back(By::Lapse, 0, 0), "rolled back: not confirmed in time"),
+            (back(By::Command, 0, 2), "rolled back, except 2 settings whose devices are missing, which are given up"),
+            (back(By::Command, 3, 0), "rolled back, except 3 settings"),
             (Standing::Confirmed { in_this_boot: true }, "confirmed"),
-            (Standing::GoneWithBoot, "gone with a boot of the machine"),
+            (Standing::GoneWithBoot, "reset by a reboot of the machine"),
         ] {
             assert_eq!(standing(&of), expected);
         }
@@ -456,7 +460,7 @@ mod tests {
             changes: 2,
             standing: Standing::GoneWithBoot,
         };
-        let line = "1123-1  values by hand  2 changes of captures/x  gone with a boot of the machine\n";
+        let line = "1123-1  values by hand  2 changes of captures/x  reset by a reboot of the machine\n";
         assert_eq!(application(&of), line);
     }
 
@@ -481,7 +485,7 @@ mod tests {
         ] {
             let text = changed(&of(now, undone));
             let first = format!("  vm.swappiness: \"60\" → \"1\"{after}\n");
-            assert_eq!(text, first + "      moved with it: the MTU of b \"1\" → \"2\"\n");
+            assert_eq!(text, first + "      changed with it: the MTU of b \"1\" → \"2\"\n");
         }
     }
 
@@ -496,7 +500,7 @@ mod tests {
         let text = rolled(of);
         assert!(text.starts_with("1 of 3 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
         assert!(text.contains("  c: not restored: it is not there"), "{text}");
-        assert!(rolled(TakenBack { after_reboot: true, ..of }).starts_with("the machine has booted since x"));
+        assert!(rolled(TakenBack { after_reboot: true, ..of }).starts_with("the machine has rebooted since x"));
     }
 
     #[test]
@@ -507,17 +511,17 @@ mod tests {
         for (text, expected) in [
             (
                 confirmed(id, 2),
-                "2 settings of x kept until the machine boots; linerate tune rollback x restores what was there, \
-                 linerate tune export keeps what is set over a boot\n",
+                "2 settings of x kept until the machine reboots; linerate tune rollback x restores the previous \
+                 values, linerate tune export keeps the new ones across reboots\n",
             ),
-            (overdue(back), &format!("{late} no watch lived to take it back: 1 of 1 setting of x is as before")),
-            (overdue_still(id, "why"), &format!("{late} cannot be taken back now: why")),
+            (overdue(back), &format!("{late} no watch was running to roll it back: 1 of 1 setting of x is as before")),
+            (overdue_still(id, "why"), &format!("{late} cannot be rolled back now: why")),
             (unreadable(id, "why"), "x  why\n"),
             (written(Some(Path::new("f"))), "written to f; linerate tune apply makes the changes\n"),
             (written(None), "nothing is written: name a file with -o\n"),
             (
                 staying_in_container(id),
-                "a container that is killed takes nothing back: linerate tune rollback x does then",
+                "a container that is killed rolls nothing back: run linerate tune rollback x then",
             ),
         ] {
             assert_eq!(text, expected);
@@ -554,8 +558,8 @@ mod tests {
         let narrow = planned(&set(vec![long]), &[], &left_out, Some(80));
         assert!(narrow.lines().count() > 8 && narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         let back = |given_up, left| Standing::TakenBack { by: By::Command, has_owner: false, left, given_up };
-        assert_eq!(standing(&back(1, 0)), "taken back, but for 1 setting that was not there, and is given up");
-        assert_eq!(standing(&back(0, 1)), "taken back, but for 1 setting");
+        assert_eq!(standing(&back(1, 0)), "rolled back, except 1 setting whose device is missing, which is given up");
+        assert_eq!(standing(&back(0, 1)), "rolled back, except 1 setting");
     }
 
     #[test]
@@ -570,12 +574,12 @@ mod tests {
         };
         assert_eq!(
             made(&of),
-            "2 settings changed, 1 was so already, 1 not changed\n  a: no\n  b: a later change of the file has moved \
-             it again\ntaken back in 0.5 s unless confirmed: linerate tune confirm\n"
+            "2 settings changed, 1 was already set, 1 not changed\n  a: no\n  b: a later change in the file has \
+             changed it again\nrolled back in 0.5 s unless confirmed: linerate tune confirm\n"
         );
         assert!(
             made(&ChangesMade { waits_s: None, ..of })
-                .ends_with("nothing is changed, so nothing waits to be confirmed\n")
+                .ends_with("nothing is changed, so there is nothing to confirm\n")
         );
     }
 }

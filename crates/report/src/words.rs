@@ -326,8 +326,8 @@ pub(crate) fn reach(series: &Series) -> String {
         )
     };
     format!(
-        "a point's intervals know of what comes back within {}, a quarter of its time, and not of what is more seldom, \
-         nor of a warm-up that takes longer{tails}",
+        "a point's intervals cover disturbances that recur within {}, a quarter of its time, but not rarer ones, nor a \
+         longer warm-up{tails}",
         duration_ns(series.summary.reach_ms as f64 * 1e6)
     )
 }

@@ -273,7 +273,7 @@ fn the_terminal_tells_the_story_of_each_series() {
         "USL            Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.0e-4 (0–4.0e-4)",
         "the Universal Scalability Law does not describe these points",
         "stop reason    3 × precise, 4 × time was up; warm-up up to 1.50 s",
-        "▸ the target, or the way to it, is the bottleneck",
+        "▸ the target, or the network path to it, is the bottleneck",
         "why            busiest thread 63 %",
         "linerate alone drives 22.3 GiB/s against the null target, 64 in flight",
         "15 failed",
@@ -488,7 +488,7 @@ fn slots_that_rested_are_told_beside_their_point_and_nothing_measured_is_no_late
     assert!(!render(&view, PLAIN).contains("rested"));
     let point = &mut view.series[0].points[0];
     (point.rested_share, point.paused_share) = (0.012, 0.0004);
-    assert!(render(&view, PLAIN).contains("slots rested 1.24 % of their time after failures"));
+    assert!(render(&view, PLAIN).contains("slots were paused 1.24 % of the time after failures"));
     // A point of which no request succeeded, on hosts that answered none.
     for point in view.series.iter_mut().flat_map(|series| &mut series.points) {
         (point.total, point.ttfb, point.warmup_ms, point.requests) = (Latency::default(), Latency::default(), 0, 0);

@@ -25,7 +25,8 @@ fn texts_are_those_that_were_read_over() {
     same_as_golden("plan.txt", &plan::text(&planned::plan(), false, PLAIN));
     same_as_golden("plan-why.txt", &plan::text(&planned::plan(), true, PLAIN));
     same_as_golden("plan-bare.txt", &plan::text(&planned::bare(), false, PLAIN));
-    same_as_golden("explanation.txt", &explanation::text(&planned::explanation(), PLAIN));
+    same_as_golden("explanation.txt", &explanation::text(&planned::explanation(), false, PLAIN));
+    same_as_golden("explanation-why.txt", &explanation::text(&planned::explanation(), true, PLAIN));
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
     let mut made = planned::explanation();
     (made.curve_error_share, made.observations.figures[0].in_flight) = (Some(0.08), Some(1_120));
     let of = |made: &Explanation| {
-        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     for text in of(&made) {
@@ -76,7 +77,7 @@ fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
 #[test]
 fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
     let mut made = planned::explanation();
-    let of = |made: &Explanation| explanation::text(made, PLAIN);
+    let of = |made: &Explanation| explanation::text(made, true, PLAIN);
     assert!(of(&made).contains("all bytes on one member of each node: then it is 1 or 3"), "{}", of(&made));
     made.kinds[0].survivors = vec![0];
     assert!(of(&made).contains("of each node: then it is 1 or 1 other not shown here"), "{}", of(&made));
@@ -91,7 +92,7 @@ fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
 fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
     let mut made = planned::explanation();
     let of = |made: &Explanation| {
-        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     let (nearest, described) =
@@ -109,21 +110,25 @@ fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
 fn weights_are_said_to_be_no_probabilities_wherever_there_are_any() {
     let mut made = planned::explanation();
     let of = |made: &Explanation| {
-        let texts = [explanation::text(made, PLAIN), explanation::html(made)];
+        let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     for text in of(&made) {
         assert_eq!(text.matches("they are not probabilities that a cause is real").count(), 1, "{text}");
     }
+    let brief =
+        |made: &Explanation| explanation::text(made, false, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(brief(&made).contains("weights are not probabilities"), "{}", brief(&made));
     (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
     assert!(of(&made).iter().all(|text| !text.contains("not probabilities")));
+    assert!(!brief(&made).contains("probabilities"));
 }
 
 #[test]
 fn what_is_stated_and_is_not_so_is_marked_in_what_is_like_the_first_of_a_kind() {
     let mut made = planned::explanation();
     made.survivors[2].deviations[0].contradicts = vec!["nodes.storage.bonds.0.mode: 802.3ad".to_owned()];
-    for text in [explanation::text(&made, PLAIN), explanation::html(&made)] {
+    for text in [explanation::text(&made, true, PLAIN), explanation::html(&made)] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let marked =
             "(3) bond0 runs as active-backup (contradicts what is stated: nodes.storage.bonds.0.mode: 802.3ad)";
@@ -175,10 +180,10 @@ fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
         assert!(text.contains("\x1b[31m") && text.contains("\x1b[33m"), "{text}");
         assert_eq!(plain(text), plan::text(&planned::plan(), why, PLAIN));
     }
-    let text = explanation::text(&planned::explanation(), colored);
+    let text = explanation::text(&planned::explanation(), true, colored);
     assert!(text.contains("\x1b[32m"), "{text}");
-    assert_eq!(plain(text), explanation::text(&planned::explanation(), PLAIN));
-    assert!(!explanation::text(&planned::explanation(), PLAIN).contains('\x1b'));
+    assert_eq!(plain(text), explanation::text(&planned::explanation(), true, PLAIN));
+    assert!(!explanation::text(&planned::explanation(), true, PLAIN).contains('\x1b'));
 }
 
 #[test]
@@ -190,7 +195,7 @@ fn a_narrow_terminal_gets_narrow_sentences() {
     for line in plan::text(&made, true, narrow).lines().chain(plan::text(&made, false, narrow).lines()) {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    let texts = [plan::text(&planned::plan(), false, narrow), explanation::text(&planned::explanation(), narrow)];
+    let texts = [plan::text(&planned::plan(), false, narrow), explanation::text(&planned::explanation(), true, narrow)];
     for line in texts.iter().flat_map(|text| text.lines()) {
         let row = line.contains("iB/s  ") || line.contains("iB/s*") || line.contains("bottleneck  ");
         let row = row || line.contains("headroom") || line.trim_start().starts_with(|c: char| c.is_ascii_digit());

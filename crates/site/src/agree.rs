@@ -21,7 +21,7 @@ pub(super) fn faults(site: &Site) -> Vec<SiteFault> {
     for group in &site.groups {
         let path = format!("nodes.{}", group.name);
         if !names.insert(&group.name) {
-            let what = format!("a second kind of nodes called {:?}", group.name);
+            let what = format!("a second kind of nodes named {:?}", group.name);
             faults.push(SiteFault::new(format!("{path}.name"), what, "names are unique"));
         }
         counts(group, &path, &mut faults);
@@ -40,14 +40,14 @@ fn entry(site: &Site, faults: &mut Vec<SiteFault>) {
     match (site.has_clients_on_nodes(), site.entry) {
         (true, Entry::ClientSide | Entry::Local) => {}
         (false, Entry::Local) => {
-            let advice = "write clients: {on: nodes}, or the way that clients take to the nodes";
-            faults.push(SiteFault::new(path, "entry local of clients that run on no storage node", advice));
+            let advice = "write clients: {on: nodes}, or the entry path from the clients to the nodes";
+            faults.push(SiteFault::new(path, "entry local with clients that do not run on storage nodes", advice));
         }
         (true, _) => {
-            let advice = "what a node's own packets to a service's address do is not modelled: write client-side where \
-                          each spreads its requests over all nodes (a list of them, a ClusterIP), or local where each \
-                          asks its own";
-            faults.push(SiteFault::new(path, "a way in from outside, and clients on the storage nodes", advice));
+            let advice = "the path of a node's own packets to a service address is not modelled: write client-side if \
+                          each client spreads its requests over all nodes (a list of them, a ClusterIP), or local if \
+                          each asks its own node";
+            faults.push(SiteFault::new(path, "an entry path from outside, with clients on the storage nodes", advice));
         }
         (false, _) => {}
     }
@@ -71,14 +71,14 @@ fn bonds(group: &NodeGroup, path: &str, faults: &mut Vec<SiteFault>) {
     let bonds = group.bonds.iter().enumerate().map(|(i, bond)| (format!("{path}.bonds.{i}.name"), &bond.name));
     for (path, name) in nics.chain(bonds) {
         if !names.insert(name) {
-            faults.push(SiteFault::new(path, format!("a second link called {name:?}"), "names are unique in a node"));
+            faults.push(SiteFault::new(path, format!("a second link named {name:?}"), "names are unique in a node"));
         }
     }
     let mut members = BTreeSet::new();
     for (i, bond) in group.bonds.iter().enumerate() {
         let path = format!("{path}.bonds.{i}.nics");
         if bond.nics.is_empty() {
-            faults.push(SiteFault::new(&path, "a bond of no NIC", "write one, or several: [nic0, nic1]"));
+            faults.push(SiteFault::new(&path, "a bond without NICs", "write one, or several: [nic0, nic1]"));
         }
         let mut speeds = Vec::new();
         for name in &bond.nics {
@@ -87,14 +87,14 @@ fn bonds(group: &NodeGroup, path: &str, faults: &mut Vec<SiteFault>) {
                 None => {
                     let known: Vec<_> = group.nics.iter().map(|nic| nic.name.as_str()).collect();
                     let advice = format!("NICs of {}: {}", group.name, known.join(", "));
-                    faults.push(SiteFault::new(&path, format!("no NIC called {name:?}"), advice));
+                    faults.push(SiteFault::new(&path, format!("no NIC named {name:?}"), advice));
                 }
             }
             // Of two NICs of one name it has been said already.
             let alone = group.nics.iter().filter(|nic| nic.name == *name).count() < 2;
             if !members.insert(name) && alone {
                 let what = format!("NIC {name:?} as a member twice");
-                faults.push(SiteFault::new(&path, what, "a port is in one bond at most"));
+                faults.push(SiteFault::new(&path, what, "a port can be in only one bond"));
             }
         }
         if bond.mode == BondMode::Lacp && speeds.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -181,7 +181,7 @@ fn engine(site: &Site, faults: &mut Vec<SiteFault>) {
     if site.engine.local_shards && site.engine.product != Product::Rustfs {
         faults.push(SiteFault::new(
             "engine.local_shards",
-            "local_shards of another engine",
+            "local_shards with another engine",
             "only RustFS has the option",
         ));
     }
@@ -197,14 +197,14 @@ fn engine(site: &Site, faults: &mut Vec<SiteFault>) {
                 faults.push(SiteFault::new(path, what, "write as many as drives, or fewer, and 256 at most"));
             } else if u64::from(shards) > nodes {
                 let what = format!("{shards} shards on {nodes} nodes");
-                let advice = format!("each shard is on a node of its own: have {shards} nodes, or write fewer shards");
+                let advice = format!("each shard is on a different node: use {shards} nodes, or write fewer shards");
                 faults.push(SiteFault::new(path, what, advice));
             }
         }
         Protection::Replicas { copies } => {
             if u64::from(copies) > nodes {
                 let what = format!("{copies} copies on {nodes} nodes");
-                let advice = format!("each copy is on a node of its own: have {copies} nodes, or write fewer copies");
+                let advice = format!("each copy is on a different node: use {copies} nodes, or write fewer copies");
                 faults.push(SiteFault::new(path, what, advice));
             }
         }
@@ -224,7 +224,7 @@ fn sets(set_drives: Option<u32>, parity: Option<u32>, drives: u64, faults: &mut 
         let set = set_drives.unwrap_or(16);
         if parity > set / 2 {
             let what = format!("parity {parity} in sets of {set} drives");
-            faults.push(SiteFault::new("engine.protection", what, "at most half of a set is parity"));
+            faults.push(SiteFault::new("engine.protection", what, "parity is at most half of a set"));
         }
     }
 }

@@ -261,12 +261,12 @@ fn clients(map: Option<&Map>, mtu_bytes: u32, filling: &mut Filling) -> Clients 
         return clients_on_nodes(map, mtu_bytes, filling);
     }
     for key in ["count", "speed"].into_iter().filter(|key| stated && !map.contains_key(key)) {
-        let advice = format!("add \"{key}: …\", or \"on: nodes\" where the storage nodes are the clients");
+        let advice = format!("add \"{key}: …\", or \"on: nodes\" if the storage nodes are the clients");
         filling.fault(path, format!("the clients without {key:?}"), advice);
     }
     if map.contains_key("per_core") {
-        let advice = "leave it out: what clients of their own compute is no load of the nodes; or write on: nodes";
-        filling.fault("clients.per_core", "per_core of clients on machines of their own", advice);
+        let advice = "leave it out: client machines do not use the processors of the nodes; or write on: nodes";
+        filling.fault("clients.per_core", "per_core of clients on separate machines", advice);
     }
     let ports = whole(map, "ports").unwrap_or(1);
     let mut bond = word(map, "bond");
@@ -305,7 +305,7 @@ fn clients_on_nodes(map: &Map, mtu_bytes: u32, filling: &mut Filling) -> Clients
             filling.fault(&path, format!("{} of clients on the storage nodes", key.name), advice);
         }
     }
-    let reason = "what warp took beside TCP of large objects: 0.05 to 0.09 s/GiB (runs/bench-2026-11-20)";
+    let reason = "what warp used in addition to TCP for large objects: 0.05 to 0.09 s/GiB (runs/bench-2026-11-20)";
     let stated = number(map, "per_core");
     Clients {
         on: ClientsOn::Nodes,
@@ -327,8 +327,8 @@ fn engine(map: Option<&Map>, filling: &mut Filling) -> Engine {
     let product = word(map, "product").unwrap_or(Product::Minio);
     let tls = switch(map, "tls").unwrap_or(false);
     let (inside, reason) = match product {
-        Product::Minio | Product::Rustfs => (tls, "nodes speak among themselves what they speak to clients"),
-        Product::CephRgw => (false, "Ceph's messenger signs and does not encrypt by default (ms_cluster_mode = crc)"),
+        Product::Minio | Product::Rustfs => (tls, "nodes use the same protocol among themselves as with clients"),
+        Product::CephRgw => (false, "Ceph's messenger does not encrypt by default (ms_cluster_mode = crc)"),
         Product::Garage => (true, "Garage encrypts all traffic among nodes"),
     };
     Engine {
@@ -351,7 +351,7 @@ fn protection(map: &Map, product: Product, filling: &mut Filling) -> Protection 
     if set_drives.is_some() && !sets {
         filling.fault(
             "engine.set_drives",
-            "set_drives of an engine without sets",
+            "set_drives with an engine without sets",
             "leave it out: MinIO and RustFS have sets",
         );
     }
@@ -365,8 +365,8 @@ fn protection(map: &Map, product: Product, filling: &mut Filling) -> Protection 
         (Some(Protected::Shards { data, parity }), _) if sets => {
             let set = data + parity;
             if set_drives.is_some_and(|stated| stated != set) {
-                let advice = format!("{data}+{parity} are sets of {set} drives: leave set_drives out");
-                filling.fault("engine.set_drives", "set_drives that are not data and parity together", advice);
+                let advice = format!("{data}+{parity} means sets of {set} drives: leave set_drives out");
+                filling.fault("engine.set_drives", "set_drives that is not the sum of data and parity", advice);
             }
             Protection::Sets { set_drives: Some(set), parity: Some(parity) }
         }
@@ -377,9 +377,7 @@ fn protection(map: &Map, product: Product, filling: &mut Filling) -> Protection 
             copies(3)
         }
         (None, _) => {
-            filling
-                .assumed
-                .insert(path.to_owned(), "what Garage's guide begins with (replication_factor = 3)".to_owned());
+            filling.assumed.insert(path.to_owned(), "the value in Garage's guide (replication_factor = 3)".to_owned());
             copies(3)
         }
         (Some(_), _) => {

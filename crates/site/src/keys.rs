@@ -89,13 +89,13 @@ const DRIVE_RATE: Shape = quantity(BytesPerS, 1e5, 1e12);
 const GOAL: Shape = quantity(BytesPerS, 1.0, 1e18);
 const MTU: Shape = Whole(576, 65_535);
 const KERNEL_HASH: &str = "the bonding driver's default (drivers/net/bonding/bond_main.c, xmit_hashtype)";
-const KEPT: &str = "what --need keeps unless stated otherwise";
-const UNLESS_ON_NODES: &str = "**required**, but with `on: nodes`";
-const FABRIC_HASH: &str = "addresses and ports: what most switches hash unless stated otherwise";
+const KEPT: &str = "the default of --need";
+const UNLESS_ON_NODES: &str = "**required**, except with `on: nodes`";
+const FABRIC_HASH: &str = "addresses and ports, the default of most switches";
 
 /// The keys of the file.
 pub(super) const SITE: &[Key] = &[
-    key("name", Name, Value("site", "nobody named it"), "What people call the site."),
+    key("name", Name, Value("site", "nobody named it"), "Name of the site."),
     key("nodes", OneOrMany("nodes", NODES, 64), Required, "Storage nodes, by kind."),
     key("planes", Mapping("planes", PLANES), Empty, "Which links carry which traffic."),
     key("fabric", Mapping("fabric", FABRIC), Empty, "What connects the racks."),
@@ -104,7 +104,7 @@ pub(super) const SITE: &[Key] = &[
     key(
         "entry",
         Short("entry", "path", ENTRY),
-        Value("client-side", "clients that know all nodes: no path through another node is described"),
+        Value("client-side", "clients address all nodes: no path through another node is described"),
         "How requests reach a serving node.",
     ),
     key("data", Mapping("data", DATA), Empty, "What is stored."),
@@ -112,20 +112,15 @@ pub(super) const SITE: &[Key] = &[
 ];
 
 pub(super) const NODES: &[Key] = &[
-    key("name", Name, Follows("`storage`, where there is one kind; else it has to be stated"), "Unique."),
-    key("count", Whole(1, 100_000), Required, "How many there are."),
+    key("name", Name, Follows("`storage`, if there is one kind; otherwise required"), "Unique."),
+    key("count", Whole(1, 100_000), Required, "Number of nodes."),
     key(
         "racks",
         Whole(1, 10_000),
         Value("1", "racks are not described"),
-        "Over how many racks they are spread, evenly.",
+        "Number of racks over which they are spread evenly.",
     ),
-    key(
-        "sockets",
-        Whole(1, 16),
-        Value("2", "two sockets, as most servers for storage"),
-        "Processor sockets of a node.",
-    ),
+    key("sockets", Whole(1, 16), Value("2", "two sockets, as in most storage servers"), "Processor sockets of a node."),
     key("cores", Whole(1, 4096), Follows("16 a socket"), "Physical cores of a node, all sockets together."),
     key("kernel", Kernel, Absent("not known"), "The kernel's version, such as 6.8."),
     key(
@@ -151,7 +146,7 @@ pub(super) const NODES: &[Key] = &[
     key(
         "bonds",
         OneOrMany("bonds", BONDS, 32),
-        Follows("one, `bond0`, over all ports, where there are several and no plane names a NIC"),
+        Follows("one, `bond0`, over all ports, if there are several and no plane names a NIC"),
         "Bonds over ports of NICs.",
     ),
 ];
@@ -167,58 +162,58 @@ const PCIE: &[Key] = &[
 ];
 
 const DRIVES: &[Key] = &[
-    key("count", Whole(1, 1000), Required, "How many a node has."),
-    key("capacity", quantity(Bytes, 1_048_576.0, 1e15), Required, "Capacity of one."),
+    key("count", Whole(1, 1000), Required, "Number per node."),
+    key("capacity", quantity(Bytes, 1_048_576.0, 1e15), Required, "Capacity per drive."),
     key(
         "read",
         DRIVE_RATE,
         Value("6.5GB/s", "an NVMe drive for data centres on four lanes of PCIe 4"),
-        "Sequential reading of one.",
+        "Sequential read throughput per drive.",
     ),
     key(
         "write",
         DRIVE_RATE,
         Value("3GB/s", "an NVMe drive for data centres on four lanes of PCIe 4"),
-        "Sequential writing of one, sustained.",
+        "Sustained sequential write throughput per drive.",
     ),
     key(
         "read_iops",
         quantity(Operations, 1.0, 1e9),
         Value("800k", "an NVMe drive for data centres"),
-        "Random reads of 4 KiB per second of one.",
+        "Random reads of 4 KiB per second per drive.",
     ),
     key(
         "write_iops",
         quantity(Operations, 1.0, 1e9),
         Value("150k", "an NVMe drive for data centres"),
-        "Random writes of 4 KiB per second of one, sustained.",
+        "Sustained random writes of 4 KiB per second per drive.",
     ),
     key(
         "lanes",
         Whole(0, 16),
         Value("4", "NVMe drives have four"),
-        "PCIe lanes of one; 0 where it has none of its own (SATA, SAS).",
+        "PCIe lanes per drive; 0 if it has none of its own (SATA, SAS).",
     ),
     key("generation", Whole(3, 7), Follows("the node's"), "PCIe generation of the drive."),
-    key("numa_node", Whole(0, 63), Absent("not known, or several"), "NUMA node, where all of them sit on one."),
+    key("numa_node", Whole(0, 63), Absent("not known, or several"), "NUMA node, if all drives are attached to one."),
 ];
 
 const NICS: &[Key] = &[
     key("name", Name, Follows("`nic0`, `nic1`, … in their order"), "Unique in the node."),
     key("ports", Whole(1, 64), Value("1", "one port, unless more are stated"), "Ports in use."),
     key("speed", LINK, Required, "Speed of one port, in each direction."),
-    key("lanes", Whole(1, 32), Value("16", "a slot of sixteen lanes, as fast cards have"), "PCIe lanes of the card."),
+    key("lanes", Whole(1, 32), Value("16", "a slot of sixteen lanes, as for fast cards"), "PCIe lanes of the card."),
     key("generation", Whole(3, 7), Follows("the node's"), "PCIe generation of the card."),
     key("numa_node", Whole(0, 63), Absent("not known"), "NUMA node of its slot."),
 ];
 
 pub(super) const BONDS: &[Key] = &[
     key("name", Name, Follows("`bond0`, `bond1`, … in their order"), "Unique in the node, among NICs too."),
-    key("nics", Names, Follows("all of the node"), "NICs all of whose ports are members."),
+    key("nics", Names, Follows("all of the node"), "NICs whose ports are the members."),
     key(
         "mode",
         Words("bond mode", BOND_MODES),
-        Value("802.3ad", "LACP, the only mode that both ends agree on"),
+        Value("802.3ad", "LACP, the only mode that both ends negotiate"),
         "How members are used.",
     ),
     key(
@@ -240,7 +235,7 @@ const PLANES: &[Key] = &[
     key(
         "private",
         Mapping("plane", PLANE),
-        Absent("the public plane carries it too"),
+        Absent("the public plane also carries it"),
         "Traffic among storage nodes, east-west, on links of its own.",
     ),
 ];
@@ -255,14 +250,14 @@ const PLANE: &[Key] = &[
     key(
         "mtu",
         MTU,
-        Value("1500", "Ethernet's; larger frames have to be asked for"),
-        "Largest IP packet on the wire's interface.",
+        Value("1500", "the default of Ethernet; larger frames must be configured"),
+        "Largest IP packet on the physical interface.",
     ),
     key(
         "encapsulation",
         Words("encapsulation", ENCAPSULATIONS),
         Value("none", "no overlay is described"),
-        "What is put around each packet.",
+        "Tunnel header around each packet.",
     ),
     key(
         "timestamps",
@@ -288,15 +283,15 @@ const FABRIC: &[Key] = &[
     key(
         "oversubscription",
         quantity(Ratio, 1.0, 1000.0),
-        Absent("none; `rack_uplinks` says the same in bits"),
-        "Speed of a rack's node ports over that of its uplinks.",
+        Absent("none; `rack_uplinks` states the same as a speed"),
+        "Speed of a rack's node ports divided by that of its uplinks.",
     ),
     key("spines", Whole(0, 1024), Absent("not known"), "Spine switches that paths are hashed over."),
     key(
         "path_hash",
         Words("switch hash", SWITCH_HASHES),
         Value("l4", FABRIC_HASH),
-        "What the fabric's switches hash over paths.",
+        "What the fabric's switches hash to choose a path.",
     ),
 ];
 
@@ -308,8 +303,8 @@ pub(super) const CLIENTS: &[Key] = &[
         "on",
         Words("place of clients", CLIENTS_ON),
         Absent("machines of their own"),
-        "What they run on. With `nodes`, each storage node is a client, whose links are the node's: of the other keys, \
-         `connections` and `per_core` are left.",
+        "What they run on. With `nodes`, each storage node is a client and uses the node's links: of the other keys, \
+         only `connections` and `per_core` apply.",
     ),
     key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
     key("racks", Whole(0, 10_000), Absent("none of their own"), "Racks of their own."),
@@ -323,8 +318,8 @@ pub(super) const CLIENTS: &[Key] = &[
     key(
         "bond",
         Words("bond mode", BOND_MODES),
-        Follows("802.3ad, where there are several ports"),
-        "How a client's ports are one link.",
+        Follows("802.3ad, if there are several ports"),
+        "Bonding mode of a client's ports.",
     ),
     key(
         "transmit_hash",
@@ -342,8 +337,8 @@ pub(super) const CLIENTS: &[Key] = &[
     key(
         "per_core",
         quantity(BytesPerS, 1e6, 1e12),
-        Follows("15GB/s with `on: nodes`: what warp takes beside TCP"),
-        "What one core does of a client's own work, TCP and TLS left aside, with `on: nodes`: 15GB/s is 0.07 s/GiB.",
+        Follows("15GB/s with `on: nodes`: what warp uses in addition to TCP"),
+        "Throughput per core of a client's own work, without TCP and TLS, with `on: nodes`: 15GB/s is 0.07 s/GiB.",
     ),
 ];
 
@@ -352,13 +347,13 @@ const ENGINE: &[Key] = &[
         "product",
         Words("engine", PRODUCTS),
         Required,
-        "Which. All of them by S3: Ceph through its gateways. What librados and RBD clients do is not modelled.",
+        "The engine, accessed with S3: Ceph through its gateways. Clients of librados and RBD are not modelled.",
     ),
     key(
         "protection",
         Protection,
         Follows("MinIO and RustFS: their own choice for the nodes and drives; Ceph and Garage: 3x, their default"),
-        "`10+4`: data and parity; `EC:4`: parity, in sets that the engine makes; `3x`: copies.",
+        "`10+4`: data and parity; `EC:4`: parity, in sets that the engine chooses; `3x`: copies.",
     ),
     key(
         "set_drives",
@@ -366,7 +361,7 @@ const ENGINE: &[Key] = &[
         Absent("the engine's choice"),
         "Drives of an erasure set of MinIO or RustFS: 2 to 16.",
     ),
-    key("tls", Switch, Value("false", "TLS is not stated"), "Whether clients speak TLS."),
+    key("tls", Switch, Value("false", "TLS is not stated"), "Whether clients use TLS."),
     key(
         "internal_tls",
         Switch,
@@ -379,12 +374,7 @@ const ENGINE: &[Key] = &[
         Value("false", "encryption at rest is not stated"),
         "Whether the engine encrypts objects at rest.",
     ),
-    key(
-        "versioned",
-        Switch,
-        Value("false", "versioning is off unless a bucket asks for it"),
-        "Whether buckets keep versions.",
-    ),
+    key("versioned", Switch, Value("false", "versioning is off by default"), "Whether buckets keep versions."),
     key(
         "local_shards",
         Switch,
@@ -398,7 +388,7 @@ const ENTRY: &[Key] = &[
     key(
         "policy",
         Words("traffic policy", POLICIES),
-        Follows("cluster, the default of Kubernetes, where the path has one"),
+        Follows("cluster, the default of Kubernetes, if the path has a policy"),
         "externalTrafficPolicy, of `bgp`, `l2-announcement` and `node-port`.",
     ),
     key(
@@ -410,21 +400,27 @@ const ENTRY: &[Key] = &[
 ];
 
 const DATA: &[Key] = &[
-    key("stored", quantity(Bytes, 1.0, 9e18), Absent("not described"), "Bytes of objects today."),
-    key("growth", quantity(Growth, 0.0, 100.0), Absent("none"), "Growth a year: 30%."),
-    key("retention", quantity(Years, 0.0, 1000.0), Absent("not described"), "How long data is kept: 3y, 18mo, 90d."),
+    key("stored", quantity(Bytes, 1.0, 9e18), Absent("not described"), "Bytes of objects stored today."),
+    key("growth", quantity(Growth, 0.0, 100.0), Absent("none"), "Growth per year, such as 30%."),
+    key(
+        "retention",
+        quantity(Years, 0.0, 1000.0),
+        Absent("not described"),
+        "How long data is kept, such as 3y, 18mo \
+                                                                             or 90d.",
+    ),
     key(
         "object_size",
         quantity(Bytes, 1.0, OBJECT_BYTES_MAX as f64),
-        Value("64MiB", "large objects, for which bandwidth counts and not operations"),
+        Value("64MiB", "large objects, for which bandwidth matters, not operations"),
         "Mean size of an object.",
     ),
     key(
         "variability",
         quantity(Plain, 0.0, 1.0),
-        Value("0.5", "what curves that were measured of MinIO fit"),
-        "How much requests differ in what they take of the bottleneck: 0 not at all, 1 exponentially \
-         (squared coefficient of variation).",
+        Value("0.5", "fits measured curves of MinIO"),
+        "How much the service times of requests at the bottleneck vary: 0 not at all, 1 exponentially (squared \
+         coefficient of variation).",
     ),
 ];
 
@@ -436,23 +432,36 @@ const GOALS: &[Key] = &[
         "p99",
         quantity(Time, 1.0, 3.6e12),
         Absent("no goal"),
-        "99th percentile of latency, held against the mean at the goals' rates (or with all the clients' connections).",
+        "99th percentile of latency, compared with the mean at the goals' rates (or with all the clients' \
+         connections).",
     ),
     key(
         "tolerates",
         Mapping("tolerates", TOLERATES),
-        Absent("no goal, and two drives and one node for --need"),
-        "Failures that the layout has to tolerate, whichever drives or nodes they are.",
+        Absent("no goal; two drives and one node for --need"),
+        "Failures of any drives or nodes that the layout has to tolerate.",
     ),
     key(
         "rebuild_share",
         quantity(Growth, 0.01, 1.0),
         Absent("half in Ceph, a quarter elsewhere"),
-        "Share of the bottleneck that a rebuild has while clients are served.",
+        "Share of the bottleneck that a rebuild gets while clients are served.",
     ),
 ];
 
 const TOLERATES: &[Key] = &[
-    key("drives", Whole(0, 64), Value("2", KEPT), "Any so many drives are lost, and no data is."),
-    key("nodes", Whole(0, 64), Value("1", KEPT), "Any so many nodes are down, and reads and writes go on."),
+    key(
+        "drives",
+        Whole(0, 64),
+        Value("2", KEPT),
+        "Number of drives, whichever they are, that may fail without loss of \
+                                                   data.",
+    ),
+    key(
+        "nodes",
+        Whole(0, 64),
+        Value("1", KEPT),
+        "Number of nodes, whichever they are, that may be down while reads \
+                                                  and writes continue.",
+    ),
 ];

@@ -47,7 +47,7 @@ pub(super) fn read(root: &YamlNode, keys: &'static [Key]) -> (Option<Map>, SiteN
     let map = match &root.content {
         Content::Mapping(entries) => Some(reading.mapping(entries, root.place, "a site", keys, "", None)),
         _ => {
-            let fix = "write nodes: and engine: to begin with; `linerate plan --example` prints a whole one";
+            let fix = "start with nodes: and engine: keys; `linerate plan --example` prints a complete file";
             reading.mistakes.push(Mistake::new(root.place, "no site", fix));
             None
         }
@@ -173,12 +173,12 @@ impl SiteNotes {
                 ("because", _) => {
                     self.mistake(
                         entry.node.place,
-                        "a reason that is no text",
+                        "a reason that is not text",
                         "write a sentence of 1000 letters at most",
                     );
                 }
                 _ => {
-                    let fix = "beside \"assumed\" there may be \"because\"; what belongs to the value goes inside";
+                    let fix = "only \"because\" may stand next to \"assumed\"; move other keys inside";
                     self.mistake(entry.place, format!("unknown key {} of an assumption", quoted(&entry.key)), fix);
                 }
             }
@@ -207,13 +207,13 @@ impl SiteNotes {
             };
             let Content::Mapping(entries) = &node.content else {
                 let fix = "write a mapping, such as {count: 4}";
-                self.mistake(node.place, format!("an entry of {} that is no mapping", key.name), fix);
+                self.mistake(node.place, format!("an entry of {} that is not a mapping", key.name), fix);
                 continue;
             };
             let segment = match by_name.then(|| name_of(entries)) {
                 Some(Some(name)) => name,
                 Some(None) if nodes.len() > 1 => {
-                    let fix = "write name: and a word, where there are several kinds of nodes";
+                    let fix = "write name: and a word, because there are several kinds of nodes";
                     self.mistake(node.place, "nodes without \"name\"", fix);
                     i.to_string()
                 }

@@ -13,7 +13,7 @@ pub fn schema() -> Value {
     let mut root = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "site.yaml",
-        "description": "A storage cluster, as linerate plans and explains it",
+        "description": "A storage cluster, for linerate plan and linerate explain",
     });
     root["$defs"] = Value::Object(definitions);
     merge(&mut root, site);

@@ -55,14 +55,14 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
         }
         Shape::Words(what, list) => word(what, key, list, text).map(SiteValue::Word),
         Shape::Kernel => {
-            kernel(text).map(SiteValue::Kernel).ok_or_else(|| invalid("write it such as 6.8 or 5.14.0-427".to_owned()))
+            kernel(text).map(SiteValue::Kernel).ok_or_else(|| invalid("write it as 6.8 or 5.14.0-427".to_owned()))
         }
         Shape::Protection => protected(text).map(SiteValue::Protected).ok_or_else(|| {
             invalid("write data and parity such as 10+4, parity alone such as EC:4, or copies such as 3x".to_owned())
         }),
         Shape::Mapping(what, keys) | Shape::Short(what, _, keys) | Shape::OneOrMany(what, keys, _) => {
             let names: Vec<_> = keys.iter().map(|key| key.name).collect();
-            Err((format!("{key} {} is no mapping", quoted(text)), format!("keys of {what}: {}", names.join(", "))))
+            Err((format!("{key} {} is not a mapping", quoted(text)), format!("keys of {what}: {}", names.join(", "))))
         }
     }
 }

@@ -59,7 +59,11 @@ pub(super) const PRODUCTS: &[Word] = &[
 ];
 
 pub(super) const ENTRIES: &[Word] = &[
-    word("client-side", "clients know all nodes and spread their requests", &["client", "clients", "dns", "sidecar"]),
+    word(
+        "client-side",
+        "clients address all nodes and spread their requests",
+        &["client", "clients", "dns", "sidecar"],
+    ),
     word("bgp", "routers spread connections over nodes", &["ecmp", "anycast"]),
     word("l2-announcement", "one node answers ARP and takes every connection", &["l2", "arp", "metallb", "vip"]),
     word("node-port", "clients spread over nodes' ports; nodes forward", &["nodeport"]),
@@ -69,11 +73,11 @@ pub(super) const ENTRIES: &[Word] = &[
 
 pub(super) const CLIENTS_ON: &[Word] = &[
     word("machines", "machines of their own", &["own", "hosts", "clients", "elsewhere"]),
-    word("nodes", "the storage nodes, each of which asks as much as any other", &["storage", "servers", "node"]),
+    word("nodes", "the storage nodes, which all send the same load", &["storage", "servers", "node"]),
 ];
 
 pub(super) const POLICIES: &[Word] =
-    &[word("cluster", "any node's pod", &["any"]), word("local", "a pod of the node that took it", &["node"])];
+    &[word("cluster", "any node's pod", &["any"]), word("local", "a pod on the node that received it", &["node"])];
 
 pub(super) const SWITCHES: &[Word] = &[word("true", "", &["yes", "on", "1"]), word("false", "", &["no", "off", "0"])];
 

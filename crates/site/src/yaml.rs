@@ -101,16 +101,24 @@ pub(super) fn parse(text: &str) -> Result<YamlNode, Mistake> {
 const FIXES: [(&str, &str); 12] = [
     ("unknown anchor", "write the value itself, without the star; in quotes where it is a text"),
     ("unexpected character", "put the value in quotes"),
-    ("yaml whitespace", "write a blank behind the colon, and no tab"),
-    ("mapping values are not allowed", "indent keys of one mapping alike, each in a line; quote a value with a colon"),
-    ("comment intercepting", "the line below goes on with this value: indent its key as the keys above"),
-    ("expected '-' indicator", "indent keys of one mapping, and dashes of one list, alike; a mapping has no dashes"),
-    ("expected key", "indent keys of one mapping, and dashes of one list, alike; a mapping has no dashes"),
+    ("yaml whitespace", "write a space after the colon, not a tab"),
+    (
+        "mapping values are not allowed",
+        "indent the keys of a mapping equally, one per line; quote a value that has a \
+                                        colon",
+    ),
+    ("comment intercepting", "the line below continues this value: indent its key like the keys above"),
+    (
+        "expected '-' indicator",
+        "indent the keys of a mapping, or the dashes of a list, equally; a mapping has no \
+                                dashes",
+    ),
+    ("expected key", "indent the keys of a mapping, or the dashes of a list, equally; a mapping has no dashes"),
     ("escape character", "write \\\\ for a backslash, or the text in single quotes"),
     ("quoted scalar", "close the quote that begins here"),
     ("flow", "close each { with }, and each [ with ], before the next key"),
-    ("simple key", "write a colon and a blank behind the key, in its line"),
-    ("unprintable", "remove the character: it is not seen"),
+    ("simple key", "write a colon and a space after the key, on the same line"),
+    ("unprintable", "remove the invisible character"),
 ];
 
 /// What is no YAML from some place on. The reader stops there, so that it is the only mistake told.
@@ -122,13 +130,13 @@ fn unread(text: &str, error: &ScanError) -> Mistake {
     let indents = |line: &str| line.chars().take_while(|c| c.is_whitespace()).position(|c| c == '\t');
     if let Some((line, column)) = near.find_map(|(i, line)| Some((i + 1, indents(line)? + 1))) {
         let place = SourcePosition { line, column, width: 1 };
-        return Mistake::new(place, "a tab before a key", "YAML is indented with blanks: write those in its place");
+        return Mistake::new(place, "a tab before a key", "YAML is indented with spaces: replace the tab");
     }
     let reported = error.info();
     let lower = reported.to_lowercase();
     let fix = FIXES.iter().find(|(words, _)| lower.contains(words)).map(|(_, fix)| *fix);
-    let fix = fix.unwrap_or("look at the indentation, quotes and brackets of this line and of the one before");
-    Mistake::new(place, format!("no YAML: {reported}"), fix)
+    let fix = fix.unwrap_or("check the indentation, quotes and brackets of this line and the one before");
+    Mistake::new(place, format!("invalid YAML: {reported}"), fix)
 }
 
 fn opened(open: &mut Vec<Open>, what: Open, place: SourcePosition) -> Result<(), Mistake> {
@@ -136,7 +144,7 @@ fn opened(open: &mut Vec<Open>, what: Open, place: SourcePosition) -> Result<(),
         return Err(Mistake::new(
             place,
             format!("nested more than {DEPTH_MAX} deep"),
-            "no site needs as much: write values in fewer brackets",
+            "no site needs that many levels: use fewer brackets",
         ));
     }
     open.push(what);
@@ -162,12 +170,12 @@ fn put(above: &mut Open, node: YamlNode) -> Result<(), Mistake> {
             }
             (None, Content::Scalar(name)) => {
                 if let Some(first) = entries.iter().find(|entry| entry.key == name) {
-                    let advice = format!("the first one is in line {}: leave out one of them", first.place.line);
+                    let advice = format!("the first one is in line {}: remove one of them", first.place.line);
                     return Err(Mistake::new(node.place, format!("key {name:?} a second time"), advice));
                 }
                 *key = Some((name, node.place));
             }
-            (None, _) => return Err(Mistake::new(node.place, "a key that is no word", "write a name")),
+            (None, _) => return Err(Mistake::new(node.place, "a key that is not a word", "write a name")),
         },
     }
     Ok(())

@@ -220,7 +220,7 @@ pub fn certificates_in_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
         let added = roots.add(certificate.clone());
         added.or_else(|error| if is_old { Ok(()) } else { Err(words(&error)) })?;
     }
-    if found.is_empty() { Err("no PEM certificate is in it".into()) } else { Ok(found) }
+    if found.is_empty() { Err("it contains no PEM certificate".into()) } else { Ok(found) }
 }
 
 /// What is wrong, in the few words under which a failure is counted. Few different ones: details that differ from

@@ -265,9 +265,9 @@ fn missing(records: &Records) -> Vec<Finding> {
             severity: Severity::Warning,
             confidence: Confidence::Certain,
             points: reported.iter().map(|(point, _)| *point).collect(),
-            claim: self::reported(&client.name, "it did not drive load as long as the others"),
+            claim: self::reported(&client.name, "it drove load for less time than the others"),
             evidence: format!("{:.1} s without it, at the longest", worst_ms as f64 / 1e3),
-            remedy: "figures are of the time in which all clients drove load: see what became of it".into(),
+            remedy: "figures cover the time in which all clients drove load: find out what happened to it".into(),
         })
     };
     clients.filter_map(of_client).collect()

@@ -135,7 +135,7 @@ fn quotas_heat_and_a_hypervisor_are_told() {
     let (limit, view) = reported(&run(0.5, || Some(ProcessorLook { client_quota: quota(40), slowed: 2, ..calm() })));
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("40 % of its periods"), "{limit:?}");
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
-    assert!(found.evidence.contains("slowed for heat") && found.evidence.contains("40 %"), "{found:?}");
+    assert!(found.evidence.contains("throttled by heat") && found.evidence.contains("40 %"), "{found:?}");
 
     let (limit, view) = reported(&run(0.5, || Some(ProcessorLook { target_quota: quota(40), ..calm() })));
     assert!(limit.bound == Bottleneck::Target && limit.claim.contains("quota"), "{limit:?}");

@@ -77,8 +77,8 @@ fn figures_that_are_no_evidence_of_a_site_are_refused_with_the_reason() {
         (Some(Bottleneck::Machine), "shared the processors"),
         (Some(Bottleneck::RateCap), "--max-rate"),
         (Some(Bottleneck::AskedRate), "--rate"),
-        (Some(Bottleneck::Rests), "rested after failures"),
-        (Some(Bottleneck::Disturbed), "what else ran beside it"),
+        (Some(Bottleneck::Rests), "paused after failures"),
+        (Some(Bottleneck::Disturbed), "other programs disturbed it"),
         (None, "50.0 % of its requests failed"),
     ] {
         let mut view = view.clone();
@@ -120,7 +120,7 @@ fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_error
     // Too unsteady to say, with one concurrency too.
     let best = &mut view.series[0].points[0].bytes_per_s;
     best.half_width_95 = Some(0.5 * best.mean);
-    assert!(why(&view).contains("too unsteady to say"), "{}", why(&view));
+    assert!(why(&view).contains("it is too unsteady"), "{}", why(&view));
 }
 
 #[test]

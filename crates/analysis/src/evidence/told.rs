@@ -11,7 +11,10 @@ use linerate_record::units::Bytes;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOfSite {
     /// It loaded a target of linerate's own.
-    #[error("it loaded linerate's own {kind} target, which is no part of {site}: name a run with --host of the site")]
+    #[error(
+        "it loaded linerate's own {kind} target, which is not part of {site}: name a run that used --host with the \
+             site's hosts"
+    )]
     OwnTarget {
         /// Which.
         kind: TargetKind,
@@ -20,7 +23,8 @@ pub enum NotOfSite {
     },
     /// It loaded more hosts than the site has nodes.
     #[error(
-        "it loaded {hosts} hosts, and {site} has {nodes} nodes: it is a run of another target, or the site lacks some"
+        "it loaded {hosts} hosts, and {site} has {nodes} nodes: it is a run of another target, or the site describes \
+         too few"
     )]
     MoreHosts {
         /// Hosts of the run.
@@ -32,8 +36,8 @@ pub enum NotOfSite {
     },
     /// The clients of the site run on all of its nodes, and one machine drove the load.
     #[error(
-        "it was loaded from one machine, and the clients of {site} run on its {nodes} nodes: import what warp measured \
-         there, give the sum by --observed, or describe clients on machines of their own"
+        "it was loaded from one machine, and the clients of {site} run on its {nodes} nodes: import a measurement of \
+         warp from there, give the total with --observed, or describe clients on separate machines"
     )]
     OneMachine {
         /// Nodes of the site.
@@ -97,37 +101,37 @@ pub enum Refused {
         claim: String,
     },
     /// linerate was the limit.
-    #[error("linerate itself was the limit, and not the site: load from more, or --threads")]
+    #[error("linerate itself was the limit, not the site: use more client machines or --threads")]
     Client,
     /// Client and target shared processors.
     #[error("client and target shared the processors of one machine, which were the limit")]
     SharedMachine,
     /// One client's NIC was the limit, and the site has several clients.
-    #[error("the NIC of one client was the limit, and the site has several: load from all of them")]
+    #[error("the NIC of one client was the limit, but the site has several clients: load from all of them")]
     Nic,
     /// Other programs had this machine's processors.
-    #[error("what else ran beside it disturbed it: measure again when that has ended")]
+    #[error("other programs disturbed it: measure again when they have ended")]
     Disturbed,
     /// A cap was the limit.
-    #[error("--max-rate was the limit, and not the site")]
+    #[error("--max-rate was the limit, not the site")]
     RateCap,
     /// The rate that was asked for was the limit.
-    #[error("no more was asked for, by --rate or the search of --slo")]
+    #[error("--rate or the search of --slo asked for no more")]
     AskedRate,
     /// linerate rested.
-    #[error("linerate rested after failures, and asked the site for less meanwhile")]
+    #[error("linerate paused after failures, and loaded the site less during that time")]
     Rests,
     /// More in flight may give more.
-    #[error("it was still rising at the most requests in flight: measure with more")]
+    #[error("it was still rising at the highest concurrency: measure with more requests in flight")]
     StillRising,
     /// The best is not known.
-    #[error("it is too unsteady to say what it gives: measure again, for longer")]
+    #[error("it is too unsteady: measure again, for longer")]
     Unsteady,
     /// What may give the best was not measured.
-    #[error("it does not rise and level off: measure what may give the best too")]
+    #[error("it does not rise and level off: also measure the concurrencies that may be the best")]
     Uneven,
     /// An open loop.
-    #[error("an open loop gives what it is asked for, and not the most")]
+    #[error("an open loop measures the requested rate, not the maximum")]
     OpenLoop,
 }
 

@@ -32,8 +32,8 @@ const REQUESTS_MIN: u64 = 500;
 /// Fewest requests in a step that is a mode.
 const MODE_MIN: f64 = 20.0;
 
-const REMEDY: &str = "see on the timeline whether the kinds alternate or come together; compare hosts, and reads of a \
-                      larger set (--objects) for a cache";
+const REMEDY: &str = "see on the timeline whether the modes alternate or occur together; compare the hosts, and read a \
+                      larger set (--objects) to rule out a cache";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // One operation and one size.
@@ -54,9 +54,9 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: modes.high_ns / modes.low_ns,
-        claim: format!("latencies are of two kinds: {} and {}", duration_ns(modes.low_ns), duration_ns(modes.high_ns)),
+        claim: format!("latencies have two modes: {} and {}", duration_ns(modes.low_ns), duration_ns(modes.high_ns)),
         evidence: format!(
-            "{:.0} % of requests are of the slower kind, and few took about {}",
+            "{:.0} % of requests are in the slower mode, and few took about {}",
             modes.high_share * 100.0,
             duration_ns(modes.valley_ns)
         ),

@@ -49,7 +49,7 @@ fn of_bond(nic: &MachineNic, bond: &MachineBond, nics: &[MachineNic], samples: &
                 severity: Severity::Warning,
                 confidence: Confidence::Likely,
                 badness: rate(full) / speed,
-                claim: format!("one of {} members of {} was full while another idled", up.len(), nic.name),
+                claim: format!("one of {} members of {} was saturated while another was idle", up.len(), nic.name),
                 evidence: format!(
                     "{} {verb} {} of {}, {} {}; mode {}{policy}",
                     full.name,

@@ -16,18 +16,18 @@ pub fn canary_tripped(tripped: &Tripped) -> Finding {
     let Tripped { seen, rule, beyond, count: of } = *tripped;
     let (claim, evidence) = match seen {
         SeenWhen::UnderWay => (
-            format!("the run was ended for the canary's sake: {rule}"),
+            format!("the canary ended the run: {rule}"),
             format!(
-                "{beyond} of its last {of} requests {what}; with the bound just kept, so much comes together once in \
-                 {} requests or more seldom",
+                "{beyond} of its last {of} requests {what}; if the bound were only just met, this would happen once in \
+                 {} requests or less often",
                 count(RUN_LENGTH)
             ),
         ),
         SeenWhen::AtTheEnd => {
             let seldom = if beyond == of {
-                "none kept the bound".to_owned()
+                "none met the bound".to_owned()
             } else {
-                format!("with the bound just kept, as many are in one of {} runs", count(CHANCE))
+                format!("if the bound were only just met, one of {} runs would have as many", count(CHANCE))
             };
             (
                 format!("the canary exceeded its bound: {rule}"),
@@ -42,7 +42,8 @@ pub fn canary_tripped(tripped: &Tripped) -> Finding {
         points: Vec::new(),
         claim,
         evidence,
-        remedy: "the target has other users who felt it: load it less, with --max-rate, --rate or fewer in flight"
+        remedy: "other users of the target are affected: reduce the load with --max-rate, --rate or fewer requests in \
+                 flight"
             .into(),
     }
 }
@@ -56,11 +57,11 @@ mod tests {
         let rule: AbortRule = "p99>50ms".parse().unwrap();
         let of = |seen, beyond| canary_tripped(&Tripped { seen, rule, beyond, count: 40 });
         let under_way = of(SeenWhen::UnderWay, 9);
-        assert!(under_way.claim.starts_with("the run was ended for the canary's sake: "), "{under_way:?}");
+        assert!(under_way.claim.starts_with("the canary ended the run: "), "{under_way:?}");
         assert!(under_way.evidence.starts_with("9 of its last 40 requests took longer than 50.0 ms or failed; "));
         let at_the_end = of(SeenWhen::AtTheEnd, 9);
         assert!(at_the_end.claim.starts_with("the canary exceeded its bound: "), "{at_the_end:?}");
-        assert!(at_the_end.evidence.ends_with("as many are in one of 1000 runs"), "{at_the_end:?}");
-        assert!(of(SeenWhen::AtTheEnd, 40).evidence.ends_with("none kept the bound"));
+        assert!(at_the_end.evidence.ends_with("one of 1000 runs would have as many"), "{at_the_end:?}");
+        assert!(of(SeenWhen::AtTheEnd, 40).evidence.ends_with("none met the bound"));
     }
 }

@@ -24,13 +24,13 @@ const INTERRUPTS: f64 = 0.50;
 /// Share of all processors in software interrupts from which it is told.
 const SOFTIRQ: f64 = 0.40;
 
-const THREAD_REMEDY: &str = "drive more requests in flight, which spread more evenly, or fewer --threads";
+const THREAD_REMEDY: &str = "drive more requests in flight, which are spread more evenly, or use fewer --threads";
 
 const INTERRUPTS_REMEDY: &str = "spread the NIC's queues over processors: irqbalance, or ethtool -L and \
                                  /proc/irq/*/smp_affinity; on a NIC of one queue, receive packet steering (rps_cpus)";
 
-const SOFTIRQ_REMEDY: &str = "raise the MTU, and see that offloads are on (ethtool -k: gro, tso); a firewall or an \
-                              overlay on the way costs here";
+const SOFTIRQ_REMEDY: &str = "raise the MTU, and check that offloads are on (ethtool -k: gro, tso); a firewall or an \
+                              overlay on the path adds to this";
 
 /// One event-loop thread full while others have time.
 pub(super) fn thread(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
@@ -64,9 +64,9 @@ fn thread_of(run: &Run<'_>, point: &Point) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share - mean,
-        claim: "one event-loop thread had no time left while others had".into(),
+        claim: "one event-loop thread was saturated while others were not".into(),
         evidence: format!(
-            "thread {busiest} ran {:.0} % of its time, all {threads} {:.0} % on average",
+            "thread {busiest} was busy {:.0} % of the time, all {threads} threads {:.0} % on average",
             share.min(1.0) * 100.0,
             mean * 100.0
         ),
@@ -106,7 +106,7 @@ fn interrupts_of(run: &Run<'_>, point: &Point) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: full.interrupts,
-        claim: format!("interrupts filled processor {} of this machine while others idled", full.cpu),
+        claim: format!("interrupts saturated processor {} of this machine while others were idle", full.cpu),
         evidence: format!(
             "it was {:.0} % busy, {:.0} % in interrupts; the others were {:.0} % busy",
             full.busy * 100.0,
@@ -123,7 +123,7 @@ fn softirq_of(run: &Run<'_>, point: &Point) -> Option<Told> {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: share,
-        claim: "this machine spent much of its time in software interrupts".into(),
+        claim: "this machine spent much processor time in software interrupts".into(),
         evidence: format!("{:.0} % of all processors' time", share * 100.0),
     })
 }

@@ -18,8 +18,8 @@ const DRIFT_SHARE: f64 = 0.000_6;
 /// Shortest time over which drift is told, in milliseconds: reading the two clocks is off by a few.
 const DRIFT_TIME_MIN_MS: u64 = 60_000;
 
-const REMEDY: &str = "let one time daemon (chrony) keep this machine's clock; a target refuses signatures that are 15 \
-                      minutes off";
+const REMEDY: &str = "let a single time daemon (chrony) set this machine's clock; a target refuses signatures that are \
+                      15 minutes off";
 
 /// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {

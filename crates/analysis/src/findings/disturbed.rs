@@ -9,7 +9,7 @@ use super::{Run, Told, worst};
 use crate::disturbance;
 use crate::view::{Point, Series};
 
-const REMEDY: &str = "end what disturbs, or measure at another time; compare nothing with these figures";
+const REMEDY: &str = "stop the disturbance, or measure at another time; do not compare these figures with others";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::Disturbed, REMEDY, label, series, |point| of_point(run, point))
@@ -20,7 +20,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     let reported = others.reported();
     let severity = if others.is_severe() { Severity::Warning } else { Severity::Note };
     let claim = match severity {
-        Severity::Note => "other programs ran beside the load",
+        Severity::Note => "other programs ran at the same time as the load",
         _ => "the run was disturbed",
     };
     (!reported.is_empty()).then(|| Told {

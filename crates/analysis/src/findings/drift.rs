@@ -23,8 +23,8 @@ const BY_CHANCE: f64 = 0.000_3;
 /// Fewest intervals to look at.
 const INTERVALS_MIN: usize = 10;
 
-const REMEDY: &str = "measure longer, or begin later (--warmup), until it is level; if it falls without end, that is \
-                      what the target does under this load";
+const REMEDY: &str = "measure longer, or begin later (--warmup), until throughput is level; if it never stops falling, \
+                      the target behaves like this under this load";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::Drift, REMEDY, label, series, |point| of_point(run, point, series.measure))
@@ -38,7 +38,7 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
         severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: change.abs(),
-        claim: format!("throughput {} all through the point", if change > 0.0 { "rose" } else { "fell" }),
+        claim: format!("throughput {} throughout the point", if change > 0.0 { "rose" } else { "fell" }),
         evidence: format!(
             "a line through {} intervals changes by {:+.0} % from end to end",
             rates.len(),

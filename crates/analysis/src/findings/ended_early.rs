@@ -14,15 +14,15 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         Some(StopReason::NoSuccess) => (
             Severity::Serious,
             "requests failed, and none succeeded for ten seconds or more",
-            "check credentials, bucket and the target's log, then run again",
+            "check the credentials, the bucket and the target's log, then run again",
         ),
         Some(StopReason::ErrorLimit) => (
             Severity::Serious,
             "more requests failed than --error-limit allows",
-            "see in the target's log what it says of these errors",
+            "see what the target's log says about these errors",
         ),
         Some(StopReason::ObjectsExhausted) => {
-            (Severity::Note, "every object was deleted before its time was up", "raise --objects for a longer point")
+            (Severity::Note, "all objects were deleted before the time was up", "raise --objects for a longer point")
         }
         Some(StopReason::Canary) => {
             (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less")
@@ -63,7 +63,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
             format!("point {point} was given up in its warm-up: {}", none_succeeded(run, point))
         },
         evidence: kinds_of(&errors_of(run, point)),
-        remedy: "check credentials, bucket and the target's log, then run again".into(),
+        remedy: "check the credentials, the bucket and the target's log, then run again".into(),
     };
     given_up.map(finding).collect()
 }

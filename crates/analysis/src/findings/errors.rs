@@ -16,7 +16,7 @@ use crate::view::{Point, too_many_failed};
 /// How a body that differs is counted.
 const WRONG_BODY: &str = "wrong body";
 
-const DISTRUST: &str = "do not trust this target with data: read its logs and check its drives and memory";
+const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let errors = point.error_count();
@@ -44,7 +44,8 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         remedy: if wrong {
             DISTRUST.into()
         } else {
-            "read the target's log at that time; a failed request costs the target work that no figure here counts"
+            "read the target's log at that time; failed requests cost the target work that is not part of any figure \
+             here"
                 .into()
         },
     })
@@ -67,7 +68,7 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
             point.concurrency
         ),
         evidence: kinds_of(&point.warmup_errors),
-        remedy: "find out why the target failed when the load began; figures are of the time after that".into(),
+        remedy: "find out why the target failed when the load began; the figures cover the time after that".into(),
     })
 }
 

@@ -21,8 +21,8 @@ const COSTS: f64 = 0.01;
 /// Fewest intervals to look at: of a few, one may be empty by chance.
 const INTERVALS_MIN: usize = 20;
 
-const REMEDY: &str = "give points a time in which many such stalls come (--precision none with a longer --duration), \
-                      or take the mean of several runs";
+const REMEDY: &str = "make points long enough for many such stalls (--precision none with a longer --duration), or \
+                      take the mean of several runs";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::FewStalls, REMEDY, label, series, |point| of_point(run, point, series.measure))
@@ -38,10 +38,10 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Likely,
         badness: moves,
-        claim: format!("the mean rests on {stalls}; that of a point without may lie above its ±"),
+        claim: format!("the mean depends on {stalls}; without them it could be above its ±"),
         evidence: format!(
-            "one alone holds {:.0} % of what is missing in intervals below half of the median; one more or one fewer \
-             such stall moves the mean by {:.1} %",
+            "one stall causes {:.0} % of the loss in intervals below half of the median; one stall more or less \
+             changes the mean by {:.1} %",
             longest * 100.0,
             moves * 100.0
         ),

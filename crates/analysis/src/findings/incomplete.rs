@@ -15,16 +15,16 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: "the run did not come to its end".into(),
+        claim: "the run did not complete".into(),
         evidence: match &view.run.asked.search {
             Some(search) => {
-                format!("{measured} points have figures{cut}, of {} series to search", search.series.len())
+                format!("{measured} points have figures{cut}, in a search of {} series", search.series.len())
             }
             None => format!("{measured} of {} points have figures{cut}", view.run.asked.points.len()),
         },
         remedy: match measured {
-            0 => "it has no figure that could be used: run it again",
-            _ => "the figures of the points that are here stand; run the others again",
+            0 => "it has no usable figure: run it again",
+            _ => "the figures of the measured points are valid; run the others again",
         }
         .into(),
     })
@@ -50,7 +50,7 @@ mod tests {
             (found.evidence, found.remedy)
         };
         let (evidence, of_none) = remedy(false);
-        assert!(evidence.starts_with("0 of 2 points") && !of_none.contains("stand"), "{evidence}: {of_none}");
-        assert!(remedy(true).1.contains("stand"));
+        assert!(evidence.starts_with("0 of 2 points") && !of_none.contains("are valid"), "{evidence}: {of_none}");
+        assert!(remedy(true).1.contains("are valid"));
     }
 }

@@ -16,8 +16,7 @@ const LATE_SHARE: f64 = 0.10;
 /// Late starts below this matter to nobody.
 const LATE_MIN_NS: u64 = 100_000;
 
-const REMEDY: &str =
-    "latencies from when requests were due contain it: give linerate processors of its own, or a lower --rate";
+const REMEDY: &str = "latencies from the due time include it: give linerate its own processors, or a lower --rate";
 
 pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::LateStarts, REMEDY, label, series, of_point)
@@ -30,7 +29,7 @@ fn of_point(point: &Point) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: late as f64 / whole.max(1) as f64,
-        claim: format!("the client was late by p99 {}", duration_ns(late as f64)),
+        claim: format!("the client started requests late, by {} at p99", duration_ns(late as f64)),
         evidence: format!(
             "requests that were due, with a slot and a host ready, started p50 {} and p99 {} later; their p99 latency \
              is {}",
@@ -81,7 +80,7 @@ mod tests {
         let series = Series { points, ..view.series[0].clone() };
         let run = Run { view: &view, records: &records, samples: Vec::new() };
         let reported = of_series(&run, "get 4KiB", &series).unwrap();
-        assert_eq!(reported.claim, "the client was late by p99 4.00 ms (get 4KiB, 200/s)");
+        assert_eq!(reported.claim, "the client started requests late, by 4.00 ms at p99 (get 4KiB, 200/s)");
         assert_eq!(reported.points, [1, 2, 4]);
     }
 }

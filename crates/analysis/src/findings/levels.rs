@@ -26,8 +26,8 @@ const INTERVALS_MIN: usize = 10;
 /// Fewest requests per interval: counts of a few jump by nature.
 const REQUESTS_MIN: u64 = 30;
 
-const REMEDY: &str = "see on the timeline when it changes, and what this machine or the target did then; measure for \
-                      longer (--duration), so that both levels have their share";
+const REMEDY: &str = "see on the timeline when it changes, and what this machine or the target did then; measure \
+                      longer (--duration), so that both levels are represented";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::ThroughputLevels, REMEDY, label, series, |point| of_point(run, point, series.measure))
@@ -48,7 +48,7 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
         severity: if apart >= APART_WARNING { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: apart,
-        claim: format!("throughput moved between two levels, {} and {}", shown(levels.low), shown(levels.high)),
+        claim: format!("throughput alternated between two levels, {} and {}", shown(levels.low), shown(levels.high)),
         evidence: format!("{} of {} intervals were at the lower one", levels.at_low, rates.len()),
     })
 }

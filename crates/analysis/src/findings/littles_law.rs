@@ -22,12 +22,12 @@ const RESIDUAL_WARNING: f64 = 0.20;
 /// Fewest requests of which a mean is worth testing.
 const REQUESTS_MIN: u64 = 200;
 
-const REMEDY: &str = "give linerate processors of its own or more --threads; where requests are as short as what \
-                      linerate does between two of them, throughput needs more of them in flight";
+const REMEDY: &str = "give linerate its own processors or more --threads; if requests are as short as linerate's work \
+                      between two of them, throughput needs more requests in flight";
 
 /// The same where another tool measured: what its threads did is not recorded.
-const IMPORTED_REMEDY: &str = "what that tool did between two requests is not recorded: see how busy the machine was \
-                               on which it ran, and whether it holds requests back";
+const IMPORTED_REMEDY: &str = "what that tool did between two requests is not recorded: check how busy its machine \
+                               was, and whether the tool delays requests";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let remedy = if run.records.manifest.is_imported() { IMPORTED_REMEDY } else { REMEDY };
@@ -54,9 +54,9 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         return None;
     }
     let claim = if missing > 0.0 {
-        format!("slots idled {:.0} % of the time between two requests", missing * 100.0)
+        format!("slots were idle {:.0} % of the time, between two requests", missing * 100.0)
     } else {
-        format!("latencies add up to {:.0} % more requests in flight than were asked", -missing * 100.0)
+        format!("latencies add up to {:.0} % more requests in flight than requested", -missing * 100.0)
     };
     Some(Told {
         severity: if missing > RESIDUAL_WARNING + ends || missing < 0.0 { Severity::Warning } else { Severity::Note },
@@ -64,7 +64,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         badness: missing.abs(),
         claim,
         evidence: format!(
-            "{} requests/s × {} = {in_flight:.1} in flight, {} asked (Little's law)",
+            "{} requests/s × {} = {in_flight:.1} in flight, {} requested (Little's law)",
             count(rate),
             duration_ns(point.total.mean_ns),
             point.concurrency
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(reported(times, |_| ()).map(|f| f.severity), severity, "{times}");
         }
         let half = reported(0.5, |_| ()).unwrap();
-        assert!(half.claim.contains("idled 50 %") && half.points == [0, 1], "{half:?}");
+        assert!(half.claim.contains("idle 50 %") && half.points == [0, 1], "{half:?}");
         let more = reported(1.5, |_| ()).unwrap();
         assert!(more.severity == Severity::Warning && more.claim.contains("50 % more"), "{more:?}");
     }

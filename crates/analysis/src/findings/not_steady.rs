@@ -14,7 +14,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
         confidence: Confidence::Likely,
         points,
         claim: format!("throughput had not settled when points ended ({label})"),
-        evidence: format!("its later part differs from what came before, {evidence}"),
-        remedy: "see on the timeline how it moved, and give a longer --duration".into(),
+        evidence: format!("the later part differs from the earlier part, {evidence}"),
+        remedy: "see on the timeline how it changed, and give a longer --duration".into(),
     })
 }

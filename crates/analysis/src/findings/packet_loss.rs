@@ -10,7 +10,7 @@ use linerate_record::units::count;
 use super::Run;
 use crate::view::{MachineSample, NicSample};
 
-/// Share of TCP segments sent again from which packets count as lost.
+/// Share of TCP retransmits from which packets count as lost.
 const RETRANSMITS_SHARE: f64 = 0.001;
 
 /// The whole run.

@@ -56,7 +56,7 @@ mod tests {
         };
         let (found, bound, claim) = told(|r| of_second(r, 68_000_000, 0));
         let found = found.unwrap();
-        assert_eq!(claim, "linerate rested after failures: 34.0 % of the slots' time");
+        assert_eq!(claim, "linerate paused after failures: 34.0 % of the slots' time");
         assert_eq!((bound, found.severity, &*found.points), (Bottleneck::Rests, Severity::Warning, &[1][..]));
         assert!(found.claim.starts_with(&claim) && found.evidence.contains("connection reset: 10"), "{found:?}");
         let (found, bound, claim) = told(|r| of_second(r, 10_000_000, 90_000_000));

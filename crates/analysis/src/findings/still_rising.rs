@@ -11,17 +11,20 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     let knee = series.knee.as_ref().filter(|k| k.outcome == KneeOutcome::StillRising)?;
     let next = knee.concurrency.saturating_mul(2);
     let remedy = match &run.records.manifest.asked.search {
-        Some(search) if search.highest > knee.concurrency => "give a longer --duration: its time was spent".to_owned(),
-        Some(_) => format!("go on with --max-concurrent {}", next.saturating_mul(2)),
-        None => format!("go on with --concurrent {next},{}", next.saturating_mul(2)),
+        Some(search) if search.highest > knee.concurrency => "give a longer --duration: time was up".to_owned(),
+        Some(_) => format!("continue with --max-concurrent {}", next.saturating_mul(2)),
+        None => format!("continue with --concurrent {next},{}", next.saturating_mul(2)),
     };
     Some(Finding {
         kind: FindingKind::StillRising,
         severity: Severity::Note,
         confidence: Confidence::Likely,
         points: series.points.last().map(|p| p.point).into_iter().collect(),
-        claim: format!("throughput still rose at {} in flight, the most tried ({label})", knee.concurrency),
-        evidence: format!("nothing below reached {:.0} % of it", SHARE * 100.0),
+        claim: format!(
+            "throughput was still rising at {} in flight, the highest concurrency tried ({label})",
+            knee.concurrency
+        ),
+        evidence: format!("no lower concurrency reached {:.0} % of it", SHARE * 100.0),
         remedy,
     })
 }

@@ -22,7 +22,7 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
             steal * 100.0
         ),
         evidence: "steal in /proc/stat, mean over the run".into(),
-        remedy: "repeat at another time or on a machine of its own; compare only within one run".into(),
+        remedy: "repeat at another time or on a dedicated machine; compare only within one run".into(),
     })
 }
 

@@ -41,8 +41,8 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         points: Vec::new(),
         claim,
         evidence: format!("{:.1} s without a reading, at the longest", longest_ms as f64 / 1e3),
-        remedy: "do not use the figures of points during which it stood still, nor what is said of this machine then: \
-                 repeat"
+        remedy: "do not use the figures of points during which it was stopped, nor the findings about this machine: \
+                 repeat the run"
             .into(),
     })
 }

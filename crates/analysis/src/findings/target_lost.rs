@@ -23,7 +23,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
             point.concurrency
         ),
         evidence: "intervals in which no request succeeded and nothing moved".into(),
-        remedy: "see on the timeline when, and in the target's log why; then run again".into(),
+        remedy: "find the time on the timeline and the reason in the target's log, then run again".into(),
     })
 }
 
@@ -49,7 +49,7 @@ fn unanswered(label: &str, point: &Point) -> Finding {
             point.measured_ms, point.concurrency
         ),
         evidence: "requests were in flight, none ended, and nothing moved".into(),
-        remedy: "see in the target's log whether it answers; if it does, give a --duration of several times the \
+        remedy: "check in the target's log whether it answers; if it does, give a --duration of several times the \
                  latency"
             .into(),
     }

@@ -16,7 +16,7 @@ use crate::view::{Point, Series};
 const KINDS: [&str; 6] =
     ["http 503", "http 429", "SlowDown", "TooManyRequests", "RequestLimitExceeded", "ServiceUnavailable"];
 
-const REMEDY: &str = "ask less at a time (--concurrent, --max-rate), or raise the target's own limit on requests \
+const REMEDY: &str = "reduce the load (--concurrent, --max-rate), or raise the target's own limit on requests \
                       (MinIO: MINIO_API_REQUESTS_MAX)";
 
 pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
@@ -34,7 +34,7 @@ fn of_point(point: &Point) -> Option<Told> {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share,
-        claim: format!("the target turned requests away as too many, {} of them", percent(share)),
+        claim: format!("the target rejected {} of the requests as too many at a time", percent(share)),
         evidence: format!("{count} attempts{failed}"),
     })
 }

@@ -27,8 +27,8 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     })
 }
 
-const REMEDY: &str = "no knee is reported, since what was not measured may be the best: measure more concurrencies \
-                      about the best ones (--concurrent LIST)";
+const REMEDY: &str = "no knee is reported, since a concurrency that was not measured may be the best: measure more \
+                      concurrencies near the best ones (--concurrent LIST)";
 
 #[cfg(test)]
 mod tests {

@@ -92,7 +92,7 @@ fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
         confidence: Confidence::Certain,
         badness: off(furthest).abs(),
         claim: format!("{} took {:+.0} % of an even share of requests", furthest.host, off(furthest) * 100.0),
-        evidence: "requests went to the host with the fewest in flight: a faster one takes more".into(),
+        evidence: "requests went to the host with the fewest in flight, so a faster host gets more of them".into(),
     })
 }
 

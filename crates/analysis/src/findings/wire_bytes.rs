@@ -29,8 +29,8 @@ const BODIES_MIN: f64 = (16u64 << 20) as f64;
 
 const UNACCOUNTED_REMEDY: &str = "do not use these figures: compare with the target's own counters, and report this";
 
-const OVERHEAD_REMEDY: &str = "look for retransmits, and for other traffic of this machine at that time; a machine of \
-                               its own gives figures of its own";
+const OVERHEAD_REMEDY: &str = "look for retransmits, and for other traffic of this machine at that time; use a \
+                               dedicated machine";
 
 /// Bodies that no interface carried.
 pub(super) fn unaccounted(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {

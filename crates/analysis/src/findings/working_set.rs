@@ -36,9 +36,9 @@ pub(super) fn unknown(run: &Run<'_>) -> Option<Finding> {
         severity: Severity::Note,
         confidence: Confidence::Possible,
         points: sets.iter().map(|(point, _)| *point).collect(),
-        claim: "what was read may have come from the target's memory".into(),
+        claim: "reads may have come from the target's memory".into(),
         evidence: format!("reads chose from {} or less; the target's memory is not known", bytes_iec(largest as f64)),
-        remedy: "state it with --target-memory, or read a set that no memory holds (--objects)".into(),
+        remedy: "state it with --target-memory, or read a set that is larger than any memory (--objects)".into(),
     })
 }
 
@@ -51,7 +51,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         severity,
         confidence,
         badness: memory_bytes as f64 / set_bytes.max(1) as f64,
-        claim: "what was read came from the target's memory".into(),
+        claim: "reads came from the target's memory".into(),
         evidence: format!(
             "reads chose from {}, and the target has {} of memory{seen}",
             bytes_iec(set_bytes as f64),

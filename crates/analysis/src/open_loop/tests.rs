@@ -266,7 +266,7 @@ fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
     let held = of(20, false);
     assert!(held.claim.starts_with("the target kept up with") && held.remedy.contains("raise --rate"), "{held:?}");
     for (over, is_search, part) in [
-        (400, false, "ask for a lower --rate"),
+        (400, false, "give a lower --rate"),
         (95, false, "measure longer"),
         (20, true, "without --slo"),
         (400, true, "without --slo"),

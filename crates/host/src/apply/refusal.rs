@@ -25,7 +25,7 @@ pub fn refusal(
     value: &str,
 ) -> Result<&'static Knob, String> {
     let root = built.root;
-    let knob = find(&place.knob).ok_or_else(|| format!("no knob is called {:?}: see linerate knobs", place.knob))?;
+    let knob = find(&place.knob).ok_or_else(|| format!("there is no knob {:?}: see linerate knobs", place.knob))?;
     if let Changeable::No(why) = changeable(&knob.locator) {
         return Err(format!("it cannot be changed while the machine runs: {why}"));
     }
@@ -33,7 +33,7 @@ pub fn refusal(
         return Err("it has one value for the whole machine: leave out --pid and --netns".to_owned());
     }
     if let Some(owner) = owner(root, knob, place) {
-        return Err(format!("{owner}, and linerate leaves it alone"));
+        return Err(format!("{owner}, so linerate does not change it"));
     }
     allowed_value(value)?;
     fitting_value(built, knob, place, value)?;
@@ -46,7 +46,7 @@ pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
     readable(set)?;
     if set.machine != machine_hash(root)? {
         let machine: String = set.machine.chars().take(40).collect();
-        let why = format!("the file of changes was made for another machine ({machine:?}): make one here");
+        let why = format!("the file of changes was made for another machine ({machine:?}): make one on this machine");
         return Err(TuneError::File(why));
     }
     let spaces: HashSet<&Space> = set.changes.iter().map(|change| &change.place.space).collect();
@@ -75,7 +75,7 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
     // Schema 1 does not say which namespaces it means: only of this process's own are its changes made.
     if !(1..=CHANGES_SCHEMA).contains(&set.schema) {
         let (schema, own) = (set.schema, CHANGES_SCHEMA);
-        return refuse(format!("the file of changes has schema {schema}, this linerate reads those up to {own}"));
+        return refuse(format!("the file of changes has schema {schema}, but this linerate reads schemas up to {own}"));
     }
     if set.changes.len() > CHANGES_MAX {
         return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));

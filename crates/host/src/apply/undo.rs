@@ -68,10 +68,10 @@ pub fn rollback(
 fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
     let kept = ground.state.newest_open()?.filter(|reported| !has_booted(ground.root, &reported.begin));
     let why = kept.map_or_else(
-        || "there is nothing to take back".to_owned(),
+        || "there is nothing to roll back".to_owned(),
         |reported| {
             let id = reported.begin.id;
-            format!("nothing waits to be taken back; {id} was confirmed: linerate tune rollback {id}, or --kept")
+            format!("no changes are pending; {id} was confirmed: linerate tune rollback {id}, or --kept")
         },
     );
     Ok(TuneError::Nothing(why))
@@ -162,7 +162,7 @@ pub(crate) fn anew(mut reported: Told) -> Told {
 fn one(ground: &Ground<'_>, made: &Made, force: bool) -> Undo {
     let place = &made.change.place;
     let Some(knob) = (ground.find)(&place.knob) else {
-        return Undo::Failed { why: format!("this linerate knows no knob {:?}", place.knob) };
+        return Undo::Failed { why: format!("this version of linerate has no knob {:?}", place.knob) };
     };
     let target = SettingTarget { root: ground.root, knob, place, net: made.net, devices: &made.devices };
     let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);

@@ -206,7 +206,7 @@ pub(super) fn put_back(inside: &Inside<'_>, besides: &[&Beside]) -> io::Result<(
     match odd {
         None => Ok(()),
         Some((what, now, prior)) => {
-            Err(io::Error::other(format!("{what}, which moves with it, is {now:?} and was {prior:?}")))
+            Err(io::Error::other(format!("{what}, which changes with it, is {now:?} and was {prior:?}")))
         }
     }
 }

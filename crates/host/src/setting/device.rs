@@ -21,7 +21,7 @@ pub(crate) enum Gone {
     #[error("its network namespace is gone")]
     Namespace,
     /// It may have another name in another namespace.
-    #[error("{0} is gone: what has its name, if anything, is another device")]
+    #[error("{0} is gone; a device that has its name now is another one")]
     Device(String),
 }
 

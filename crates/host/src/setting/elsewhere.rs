@@ -76,8 +76,8 @@ pub(super) fn refusal(on_top: &OnTop, prior: u32, new: u32, is_strict: bool) -> 
         on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(reported).collect();
     if !moved.is_empty() {
         return Some(format!(
-            "the kernel moves with it the MTU of {}, and undoing does not bring that back: set it there by hand first, \
-             or take the interface away",
+            "the kernel changes the MTU of {} with it, and undoing does not restore that: set it there manually first, \
+             or remove the interface",
             moved.join(", ")
         ));
     }
@@ -106,7 +106,7 @@ pub(super) fn moved(before: &OnTop, after: &OnTop) -> Option<String> {
     };
     let all = before.uppers.iter().filter_map(|then| Some(format!("{}, was {}", reported(now(then)?), then.link.mtu)));
     let all: Vec<String> = all.collect();
-    (!all.is_empty()).then(|| format!("the kernel moved with it the MTU of {}: set it back there", all.join("; ")))
+    (!all.is_empty()).then(|| format!("the kernel changed the MTU of {} with it: restore it there", all.join("; ")))
 }
 
 /// What stands on interfaces of this thread's network namespace in others; nothing on a captured machine.

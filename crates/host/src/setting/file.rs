@@ -123,7 +123,7 @@ fn plain(path: &str) -> io::Result<()> {
     if path.split('/').all(is_plain) && !path.chars().any(char::is_control) {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is no path below its tree")))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is not a path below its tree")))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(super) fn read(inside: &Inside<'_>, device: &str) -> io::Result<String> {
     let sys = file::folder(&inside.root.0.join("sys"))?;
     let of_device = format!("class/net/{device}/device");
     let local = file::read(sys.as_fd(), &format!("{of_device}/local_cpulist"), Links::WithinTheTree)?;
-    let local = cpus(&local).ok_or_else(|| io::Error::other(format!("{local:?} is no list of processors")))?;
+    let local = cpus(&local).ok_or_else(|| io::Error::other(format!("{local:?} is not a list of processors")))?;
     let numbers = names(sys.as_fd(), &format!("{of_device}/msi_irqs"))?;
     let proc = file::folder(&inside.root.0.join("proc"))?;
     let allowed = numbers.iter().filter_map(|number| {

@@ -18,7 +18,7 @@ pub(super) fn refusal(inside: &Inside<'_>, spot: &Spot, prior: &str, new: &str) 
     let moving = beside::read(inside, spot);
     let of_moving = moving.iter().find_map(|beside| {
         let why = unwritable(&spot::of_address(&beside.address).ok()?, &beside.value)?;
-        Some(format!("{} moves with it: {why}", beside::reported(&beside.address)))
+        Some(format!("{} changes with it: {why}", beside::reported(&beside.address)))
     });
     unwritable(spot, prior).or(of_moving).or_else(|| match spot {
         Spot::Mtu(device) => of_mtu(inside, device, prior.parse().ok()?, new.trim().parse().ok()?),
@@ -52,7 +52,7 @@ fn odd(prior: &str) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("its present value {what}, so undoing could not bring it back: set it by hand"))
+    Some(format!("its present value {what}, so undoing could not restore it: set it manually"))
 }
 
 /// The kernel takes multiples of a device's granularity, and no more than 32 bits; without discards the granularity is
@@ -77,7 +77,7 @@ fn of_discards(inside: &Inside<'_>, path: &str, prior: &str, new: &str) -> Optio
 fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<String> {
     if stack::is_bridge(inside, device) {
         // `net/bridge/br_device.c: br_change_mtu` marks it as set by hand.
-        let why = "takes its MTU from its ports until one is set, and undoing does not bring that back";
+        let why = "takes its MTU from its ports until one is set, and undoing does not restore that";
         return Some(format!("bridge {device} {why}: set that of its ports"));
     }
     let mut moved = vec![(device.to_owned(), prior, new)];
@@ -87,7 +87,7 @@ fn of_mtu(inside: &Inside<'_>, device: &str, prior: u32, new: u32) -> Option<Str
         if let Some((_, family, least)) = goes {
             return Some(format!(
                 "with an MTU below {least}, {name} loses its addresses, routes and settings of {family}, and undoing \
-                 does not bring them back: choose at least {least}"
+                 does not restore them: choose at least {least}"
             ));
         }
     }
@@ -134,8 +134,8 @@ fn of_offload(device: &str, feature: &'static str) -> Option<String> {
     let it = all.iter().find(|link| link.name == device)?;
     elsewhere::stands_elsewhere(it).then(|| {
         format!(
-            "{device} stands on an interface in another network namespace, whose {feature} the kernel turns off with \
-             it, and undoing does not bring that back: set it there"
+            "{device} is stacked on an interface in another network namespace, whose {feature} the kernel turns off \
+             with it, and undoing does not restore that: set it there"
         )
     })
 }
@@ -151,8 +151,8 @@ fn of_routes(inside: &Inside<'_>, moved: &[(String, u32, u32)]) -> Option<String
         let lost = routes.iter().find(|(of, mtu)| by_it(*of) && there_and_back(*mtu, of_ipv6, *own, *then) != *mtu);
         lost.map(|(_, mtu)| {
             format!(
-                "a route of IPv6 by {name} has an MTU of its own, {mtu}, which the kernel changes with the interface's \
-                 and undoing does not bring back: take it out of the route"
+                "an IPv6 route on {name} has its own MTU, {mtu}, which the kernel changes with the interface's MTU and \
+                 which undoing does not restore: remove it from the route"
             )
         })
     })
@@ -208,8 +208,8 @@ fn of_channels(inside: &Inside<'_>, device: &str) -> Option<String> {
     let of_queues = matches!(root.kind.as_str(), "mq" | "mqprio" | "taprio");
     let hung = all.iter().find(|one| of_queues && !one.is_root && !one.is_ingress && one.handle != 0)?;
     Some(format!(
-        "queueing discipline {} {:x}: of {device} goes with the queue it hangs on, and undoing does not bring it back: \
-         take it out with tc qdisc del",
+        "queueing discipline {} {:x}: of {device} disappears with its queue, and undoing does not restore it: remove \
+         it with tc qdisc del",
         hung.kind,
         hung.handle >> 16
     ))

@@ -145,7 +145,7 @@ fn named(name: &str) -> io::Result<String> {
     if is_name {
         return Ok(format!("/run/netns/{name}"));
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a network namespace")))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not the name of a network namespace")))
 }
 
 /// The namespace with this inode, by the name that it had, or by any other.

@@ -40,9 +40,16 @@ pub(super) enum Spot {
 pub(super) fn spot(locator: &Locator, device: Option<&str>) -> io::Result<Spot> {
     let class = locator.device_class();
     if class.is_none() && device.is_some() {
-        return Err(invalid("a device is named, and the setting is of none"));
+        return Err(invalid("a device is given, but the setting does not belong to a device"));
     }
-    let of_device = || device.map(str::to_owned).ok_or_else(|| invalid("a setting of devices, and none is named"));
+    let of_device = || {
+        device.map(str::to_owned).ok_or_else(|| {
+            invalid(
+                "the setting belongs to a device, but none is \
+                                                                        given",
+            )
+        })
+    };
     let interface = || of_device().and_then(|name| sysfs::require_device_name(&name).map(|()| name));
     Ok(match *locator {
         Locator::Sysctl { name } => Spot::Sysctl(sysctl::path(name)?),
@@ -142,7 +149,7 @@ pub(super) fn write(inside: &Inside<'_>, spot: &Spot, value: &str) -> io::Result
 }
 
 pub(super) fn number(value: &str) -> io::Result<u32> {
-    value.trim().parse().map_err(|_| invalid(format!("{value:?} is no whole number")))
+    value.trim().parse().map_err(|_| invalid(format!("{value:?} is not a whole number")))
 }
 
 pub(super) fn switch(value: &str) -> io::Result<bool> {

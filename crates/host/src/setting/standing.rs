@@ -38,7 +38,7 @@ pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[SpaceIdenti
     };
     match why {
         None => Ok(Some(now.net)),
-        Some(why) => Err(io::Error::other(format!("{why}: make the file anew"))),
+        Some(why) => Err(io::Error::other(format!("{why}: make a new file"))),
     }
 }
 
@@ -48,7 +48,7 @@ fn differs(then: &SpaceIdentity, now: &SpaceIdentity) -> Option<&'static str> {
     match &now.space {
         // The machine's own is the machine's after a boot too, by whatever inode.
         Space::Host => (is_same_boot && !is_same_net)
-            .then_some("the file of changes was made in another network namespace than this process is in"),
+            .then_some("the file of changes was made in a different network namespace from that of this process"),
         Space::Pid(_) if !is_same_boot || then.started_ticks != now.started_ticks => {
             Some("another process has that number since the file of changes was made")
         }
@@ -85,7 +85,7 @@ mod tests {
         }
         let elsewhere = SpaceIdentity { net: host.net + 1, ..host.clone() };
         assert!(
-            reported(&Space::Host, std::slice::from_ref(&elsewhere)).unwrap_err().contains("than this process is in")
+            reported(&Space::Host, std::slice::from_ref(&elsewhere)).unwrap_err().contains("from that of this process")
         );
         let before_a_boot = SpaceIdentity { boot: "another".to_owned(), ..elsewhere };
         for meant in [vec![], vec![host], vec![before_a_boot]] {

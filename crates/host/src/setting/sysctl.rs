@@ -14,7 +14,7 @@ pub(super) fn path(name: &str) -> io::Result<String> {
         let parts: Vec<String> = name.split('.').map(|part| part.replace('/', ".")).collect();
         return Ok(parts.join("/"));
     }
-    Err(invalid(format!("{name:?} is no name of a sysctl: write it as net.core.rmem_max")))
+    Err(invalid(format!("{name:?} is not the name of a sysctl: write it as net.core.rmem_max")))
 }
 
 /// An interface's name as a part of a sysctl's.

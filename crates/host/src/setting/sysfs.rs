@@ -56,7 +56,7 @@ pub fn require_device_name(name: &str) -> io::Result<()> {
         && name.len() < 64
         && !name.starts_with('.')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:@!+".contains(c));
-    if is_name { Ok(()) } else { Err(invalid(format!("{name:?} is no name of a device"))) }
+    if is_name { Ok(()) } else { Err(invalid(format!("{name:?} is not the name of a device"))) }
 }
 
 /// The text of a file, and of a selection the chosen word; of several files, theirs where it is the same, and else each
@@ -118,7 +118,7 @@ fn as_kernel_would(text: &str, value: &str) -> io::Result<String> {
         return Ok(as_grouped(text, value).unwrap_or_else(|| value.to_owned()));
     }
     if !choices.iter().any(|choice| choice == value) {
-        return Err(invalid(format!("{value:?} is none of {}", choices.join(", "))));
+        return Err(invalid(format!("{value:?} is not one of {}", choices.join(", "))));
     }
     let shown = choices.iter().map(|word| if word == value { format!("[{word}]") } else { word.clone() });
     Ok(shown.collect::<Vec<_>>().join(" "))

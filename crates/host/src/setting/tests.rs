@@ -131,7 +131,10 @@ fn values_with_line_breaks_and_devices_that_are_paths_are_refused() {
         assert!(written(&scheduler, device, "bfq").is_err(), "{device:?}");
         assert!(read(&root, &scheduler, &place(&scheduler, device)).value.is_none(), "{device:?}");
     }
-    assert!(read(&root, &swappiness, &place(&swappiness, Some("sda"))).value.is_none(), "it is of no device");
+    assert!(
+        read(&root, &swappiness, &place(&swappiness, Some("sda"))).value.is_none(),
+        "it does not belong to a device"
+    );
     assert_eq!(std::fs::read_to_string(dir.path().join("proc/sys/vm/swappiness")).unwrap(), "60\n");
 }
 

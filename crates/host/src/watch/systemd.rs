@@ -73,7 +73,7 @@ pub(super) fn require_waiting(begin: &Begin, after_ms: u64) -> Result<(), String
         return Ok(());
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(format!("systemd says of {timer} that it does not fire in time: {text:?}"))
+    Err(format!("according to systemd, {timer} does not fire in time: {text:?}"))
 }
 
 /// Whether a timer is active and due, on the clock of systemd, by an instant at the latest.

@@ -92,7 +92,7 @@ fn what_has_an_owner_is_not_confirmed_by_anybody() {
     let mut child = process();
     applied(&machine, owner::of(child.id()).unwrap());
     let why = || confirm(&machine.ground()).unwrap_err().to_string();
-    assert!(why().contains(&format!("process {}'s, which takes them back itself", child.id())), "{}", why());
+    assert!(why().contains(&format!("process {}'s, which rolls them back itself", child.id())), "{}", why());
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(why().contains("has ended"), "{}", why());

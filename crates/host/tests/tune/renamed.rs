@@ -208,7 +208,7 @@ fn what_has_another_name_between_reading_and_writing_is_not_written_to() {
         .unwrap();
     assert!(
         matches!(&applied.outcomes[..], [linerate_host::apply::ChangeOutcome::Failed(why)]
-            if why.contains("eth9 by now")),
+            if why.contains("now named eth9")),
         "{applied:?}"
     );
     for name in ["eth0", "eth9"] {

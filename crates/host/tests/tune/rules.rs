@@ -79,7 +79,7 @@ fn an_application_of_no_change_waits_for_nobody() {
         schedulers("[none] mq-deadline", "none [bfq] kyber");
         assert!(!applied.is_pending, "{id}");
         assert!(matches!(machine.state.read(id).unwrap().closed, Some((By::Unchanged, _, 0))), "{id}");
-        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("nothing waits to be confirmed"));
+        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("no changes are pending"));
         assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
     }
     // As a kill before the first change leaves it: a journal that has begun, and no more.
@@ -89,7 +89,7 @@ fn an_application_of_no_change_waits_for_nobody() {
     rollback(&machine.ground(), None, false, &mut nothing).unwrap();
     std::fs::write(&path, &begun).unwrap();
     assert!(machine.state.read("3").unwrap().is_pending());
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("nothing waits to be confirmed"));
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("no changes are pending"));
     std::fs::write(&path, &begun).unwrap();
     machine.apply(&machine.changes(), "4", &mut nothing).unwrap();
     assert!(matches!(machine.state.read("3").unwrap().closed, Some((By::Unchanged, _, 0))));
@@ -137,7 +137,7 @@ fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
     let before = machine.files();
     let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
     for part in
-        ["2 of 31 changes cannot be made", "vm.swappiness: it is \"30\" and was \"60\"", "\n  net.ipv4.tcp_sack"]
+        ["2 of 31 changes cannot be made", "vm.swappiness: it is \"30\" now but was \"60\"", "\n  net.ipv4.tcp_sack"]
     {
         assert!(error.contains(part), "{part}: {error}");
     }
@@ -172,13 +172,13 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
         (change("nic.mtu", Some("cilium_host"), Space::Host, "9000"), "belongs to the CNI"),
         (change("nic.mtu", Some("eth0"), Space::Pid(1), "9000"), "leave out --pid"),
         (change("kernel.version", None, Space::Host, "7"), "cannot be changed while the machine runs"),
-        (change("vm.none", None, Space::Host, "7"), "no knob is called"),
+        (change("vm.none", None, Space::Host, "7"), "there is no knob"),
         (change("vm.swappiness", None, Space::Pid(1), "7"), "one value for the whole machine"),
-        (change("block.scheduler", Some("../sda"), Space::Host, "none"), "no name of a device"),
-        (change("block.scheduler", Some("sda/../sdb"), Space::Host, "none"), "no name of a device"),
-        (change("block.scheduler", None, Space::Host, "none"), "none is named"),
-        (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "no name of a device"),
-        (change("../../etc/passwd", None, Space::Host, "0"), "no knob is called"),
+        (change("block.scheduler", Some("../sda"), Space::Host, "none"), "not the name of a device"),
+        (change("block.scheduler", Some("sda/../sdb"), Space::Host, "none"), "not the name of a device"),
+        (change("block.scheduler", None, Space::Host, "none"), "but none is given"),
+        (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "not the name of a device"),
+        (change("../../etc/passwd", None, Space::Host, "0"), "there is no knob"),
         (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are taken"),
         (change("nic.mtu", Some("eth0"), Space::Host, "abc"), "not a whole number"),
         (change("nic.flush", Some("eth7"), Space::Host, "1"), "cannot be read"),
@@ -197,7 +197,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
     for (change, reason) in cases {
         changes.changes = good.iter().cloned().chain([change]).collect();
         let error = machine.apply(&changes, "1", &mut nothing).unwrap_err().to_string();
-        assert!(error.contains("nothing is changed, for 1 of ") && error.contains(reason), "{error}");
+        assert!(error.contains("nothing is changed, because 1 of ") && error.contains(reason), "{error}");
     }
     assert_eq!(machine.files(), before);
     assert!(machine.state.ids().unwrap().is_empty(), "nothing was begun");
@@ -211,7 +211,7 @@ fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let scheduler = changes.changes.iter_mut().find(|change| change.place.knob == "block.scheduler").unwrap();
     scheduler.new = "cfq".to_owned();
     let refused = machine.apply(&changes, "0", &mut nothing).unwrap_err().to_string();
-    assert!(refused.contains("\"cfq\" is none of none, mq-deadline"), "{refused}");
+    assert!(refused.contains("\"cfq\" is not one of none, mq-deadline"), "{refused}");
     // The module of a scheduler goes when the change is announced.
     let changes = machine.changes().changes;
     let place = changes.iter().position(|change| change.place.knob == "block.scheduler").unwrap();
@@ -226,7 +226,7 @@ fn a_value_that_the_kernel_does_not_take_is_told_and_the_others_are_made() {
     let failed: Vec<&ChangeOutcome> =
         applied.outcomes.iter().filter(|outcome| **outcome != ChangeOutcome::Made).collect();
     assert!(
-        matches!(failed[..], [ChangeOutcome::Failed(why)] if why.contains("\"mq-deadline\" is none of none")),
+        matches!(failed[..], [ChangeOutcome::Failed(why)] if why.contains("\"mq-deadline\" is not one of none")),
         "{failed:?}"
     );
     assert_eq!(machine.text(PATH), "[none]");
@@ -322,7 +322,7 @@ fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
         let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
         assert_eq!(rolled.left(), 1, "{rolled:?}");
         assert!(machine.state.read("1").unwrap().is_pending(), "the watch goes on");
-        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("partly taken back"));
+        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("partly rolled back"));
     }
     std::fs::remove_dir(&file).unwrap();
     machine.set("proc/sys/vm/swappiness", "10");
@@ -380,7 +380,7 @@ fn a_trial_opens_for_writing_what_the_watch_writes_and_changes_nothing() {
     let tried = |sysctl| trial(&machine.ground(), "1", sysctl).map_err(|error| error.to_string());
     assert_eq!(tried(None), Ok(()), "its applier has the lock");
     assert_eq!(tried(Some("vm.swappiness")), Ok(()));
-    assert!(tried(Some("../etc/passwd")).unwrap_err().contains("is no name of a sysctl"));
+    assert!(tried(Some("../etc/passwd")).unwrap_err().contains("is not the name of a sysctl"));
     let file = dir.path().join("root/proc/sys/vm/swappiness");
     std::fs::rename(&file, dir.path().join("aside")).unwrap();
     std::fs::create_dir(&file).unwrap();
@@ -399,7 +399,7 @@ fn after_a_boot_nothing_is_restored_blindly() {
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     machine.set("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");
     let after = machine.files();
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has booted since"));
+    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has been rebooted since"));
     let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
     assert!(rolled.after_reboot && rolled.undone.is_empty());
     assert_eq!(machine.files(), after);
@@ -431,6 +431,6 @@ fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
     let error =
         apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut nothing).unwrap_err();
-    assert!(error.to_string().contains("time to confirm was over"), "{error}");
+    assert!(error.to_string().contains("time to confirm ended"), "{error}");
     assert_eq!(machine.files(), before);
 }

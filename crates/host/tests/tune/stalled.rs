@@ -110,7 +110,7 @@ fn an_application_that_a_disk_outlasts_at_any_step_takes_itself_back_and_tells_n
             }
         });
         let why = done.expect_err("it took longer than it may").to_string();
-        assert!(why.contains("time to confirm was over"), "{slow:?} {times}: {why}");
+        assert!(why.contains("time to confirm ended"), "{slow:?} {times}: {why}");
         assert_eq!(machine.files(), before, "{slow:?} {times}");
         assert!(matches!(machine.state.read(ID).expect("a journal").closed, Some((By::Failure, _, 0))), "{slow:?}");
     }

@@ -23,39 +23,39 @@ Examples:
   linerate bench
       measures the embedded S3 target: no server, no credentials, nothing left behind
   AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host 'minio-{1...4}:9000' --yes-load
-      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, with as many requests in flight as it takes
+      measures a cluster of four, GET and PUT at 64 KiB and 4 MiB, and searches for the best concurrency
   linerate bench --host localhost:9000 --op get --obj.size 1MiB --concurrent 16 --duration 30s --verify
       one point, every byte compared with what was written
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --rate 100/s,200/s --arrivals poisson
-      an open loop: latencies that hide no wait, at two rates
+      an open loop at two rates: latencies include the time that requests wait to be sent
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
-      the highest rate at which 99 of 100 requests take no longer than 50 ms
+      the highest rate at which 99 % of requests take at most 50 ms
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
   linerate bench --op multipart --obj.size 1GiB --part.size 64MiB --part.concurrent 4 --payload unsigned-trailer
-      objects uploaded in parts, as current AWS SDKs do; latencies of objects, and of parts in the page and the JSON
+      objects uploaded in parts, as current AWS SDKs do; the HTML page and the JSON have latencies of parts too
 
-What it writes: objects whose keys begin with PREFIXlinerate-RUN-xxxxxxxx/ only (a PREFIX that is to be a folder ends
-with a slash), deleted again after each point. It deletes nothing else.
+What it writes: only objects whose keys begin with PREFIXlinerate-RUN-xxxxxxxx/ (end PREFIX with a slash to make it a
+folder). It deletes them after each point, and deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
 2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread, 1 MiB and up to 150 KiB per connection with TLS;
 the intervals of a point when it ends, and twice those of the run when it is reported (see Disk).
-Disk: intervals are lengthened, down to four a point, so that those of a run fit 256 MiB at 4 KiB a row (a usual one has
-0.5 to 3); run.json states what the largest rows could take.
+Disk: a run is kept within 256 MiB, at 4 KiB a row, by longer intervals, down to four a point (a typical row has 0.5 to
+3 KiB); run.json states the size that the largest possible rows would take.
 
 Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage: every mistake of the command line and of --config at once
-  3    the target could not be reached, refused the calls before the load, or kept what was to be deleted
+  3    the target could not be reached, refused the calls before the load, or did not delete the run's objects
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
-  5    --slo or --abort-if was missed, or not shown to be kept
-  130  interrupted; what was measured until then is in the run folder";
+  5    a bound of --slo or --abort-if was missed, or not shown to be met
+  130  interrupted; the run folder has all measurements so far";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub(crate) struct BenchFlags {
-    /// Flags from a YAML file in the layout of warp's `run`, where its keys mean the same. Flags given beside it go
-    /// before those of the file, and those before the environment.
+    /// Flags from a YAML file in the layout of warp's `run`; its keys have the same meaning. Flags on the command line
+    /// override the file, and the file overrides the environment.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The whole load as JSON on standard input, as one linerate tells another what to do.
@@ -81,7 +81,7 @@ pub(crate) struct WorkFlags {
     /// list; or mixed.
     #[arg(long, value_name = "LIST", default_value = "get,put")]
     pub(crate) op: String,
-    /// Weights of `--op mixed`. Reports name a mix by percent, where these are whole numbers.
+    /// Weights of `--op mixed`. Reports show a mix in percent if these are whole numbers.
     #[arg(long, value_name = "OP=WEIGHT,…", default_value = "get=45,stat=30,put=15,delete=10")]
     pub(crate) mix: String,
     #[command(flatten)]
@@ -91,48 +91,48 @@ pub(crate) struct WorkFlags {
     /// (`4096:10740,8192:1685`). [default: 64KiB,4MiB; 4KiB for stat, delete and list, which move no bodies]
     #[arg(long = "obj.size", value_name = "SIZES", allow_negative_numbers = true)]
     pub(crate) obj_size: Option<String>,
-    /// Read ranges of this length in place of whole objects, at random multiples of it.
+    /// Read ranges of this length instead of whole objects, at random multiples of it.
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) range_size: Option<Bytes>,
-    /// Requests in flight over all hosts: `auto` searches the knee, the least that give 95 % of the best throughput; or
-    /// a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times --duration per operation and
-    /// size.
+    /// Requests in flight over all hosts: `auto` searches for the knee, the lowest concurrency that gives 95 % of the
+    /// best throughput; or a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times
+    /// --duration per operation and size.
     #[arg(long, value_name = "auto|LIST", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) concurrent: String,
-    /// Open loop: so many requests fall due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
-    /// whether or not those before were answered. Latencies are reported from when a request was due, and from when it
-    /// started; --concurrent is the most in flight [default: 1024], and points take their whole --duration. Without it,
-    /// a closed loop: a request follows as soon as one ends.
+    /// Open loop: this many requests are due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
+    /// whether or not earlier ones were answered. Latencies are reported from when a request was due, and from when it
+    /// started; --concurrent is the maximum in flight [default: 1024], and points take their whole --duration. Without
+    /// this flag, a closed loop: the next request starts as soon as one ends.
     #[arg(long, value_name = "LIST", conflicts_with = "max_rate", allow_negative_numbers = true)]
     pub(crate) rate: Option<String>,
     /// How the requests of an open loop are spaced. [default: constant]
     #[arg(long, value_parser = offered::spacings())]
     pub(crate) arrivals: Option<Spacing>,
-    /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches the highest
-    /// rate at which all hold, up to --max-rate, and ends with code 5 where none is shown to. With --rate, a check:
-    /// ends with code 5 where one of these rates misses, or requests are too few to show that it holds (a p99 takes
-    /// 400).
+    /// Bounds on latencies from when requests were due, such as `p99=50ms` or `p50=5ms,p99.9=1s`. Searches for the
+    /// highest rate at which all of them hold, up to --max-rate, and ends with code 5 if no rate is shown to meet them.
+    /// With --rate, checks these rates: ends with code 5 if one of them misses a bound, or has too few requests to show
+    /// that it holds (a p99 takes 400).
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) slo: Option<Slo>,
-    /// Most requests in flight that the search tries.
+    /// Highest concurrency that the search tries.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) max_concurrent: u32,
-    /// Length of the parts of multipart uploads, but for the last: 5 MiB to 5 GiB.
+    /// Length of the parts of multipart uploads, except the last: 5 MiB to 5 GiB.
     #[arg(long = "part.size", value_name = "SIZE", default_value = "16MiB", allow_negative_numbers = true)]
     pub(crate) part_size: Bytes,
-    /// Parts of one object in flight at once. Each takes one of --concurrent, so that fewer objects are under way.
+    /// Parts of one object in flight at once. Each part counts towards --concurrent, so fewer objects are in progress.
     #[arg(long = "part.concurrent", value_name = "N", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
-    /// Longest time of each point. A warm-up that is found is part of it, one that is given comes before. [default: 30s
-    /// where --concurrent is given and --precision may end a point sooner; 10s otherwise]
+    /// Longest time of each point. It includes a detected warm-up, but not one given with --warmup. [default: 30s if
+    /// --concurrent is given and --precision may end a point sooner; 10s otherwise]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
-    /// Warm-up of each point, which is part of no figure: `auto` finds it in what was measured (MSER-5); or a time.
+    /// Warm-up of each point, excluded from all figures: `auto` detects it in the measurements (MSER-5); or a time.
     #[arg(long, value_name = "auto|TIME", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) warmup: WarmUp,
-    /// A point ends as soon as its throughput is known this well, after 10 s at the soonest: half its 95 % confidence
+    /// A point ends as soon as its throughput is known this precisely, but not before 10 s: half its 95 % confidence
     /// interval, as a share of the mean. `none` takes the whole --duration.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(crate) precision: Precision,
@@ -144,43 +144,43 @@ pub(crate) struct WorkFlags {
     /// How objects are written beforehand: with one PUT each, or in parts.
     #[arg(long, value_parser = offered::writes(), default_value = Write::Put.name())]
     pub(crate) write: Write,
-    /// Read objects that are in the bucket already, below --prefix, in place of writing some. Never deletes them.
+    /// Read objects that are already in the bucket, below --prefix, instead of writing new ones. Never deletes them.
     #[arg(long)]
     pub(crate) list_existing: bool,
-    /// Leave the objects that the run wrote.
+    /// Do not delete the objects that the run wrote.
     #[arg(long, alias = "keep-data")]
     pub(crate) noclear: bool,
     /// Compare every byte read with what was written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// How the body of a PUT, or of a part, is sent, and what vouches for it: the value of `x-amz-content-sha256`.
+    /// How the body of a PUT or a part is sent and authenticated: the value of `x-amz-content-sha256`.
     #[arg(long, value_parser = offered::payloads(), default_value = Payload::Signed.name())]
     pub(crate) payload: Payload,
-    /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, against targets that
-    /// deduplicate or compress (`full`; costs a pass over the body, two when it is signed).
+    /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, for targets that deduplicate
+    /// or compress (`full`; costs a pass over the body, two when it is signed).
     #[arg(long, value_parser = offered::uniques(), default_value = Unique::Tail.name())]
     pub(crate) unique: Unique,
     /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second. With --slo, the highest rate
-    /// that is tried.
+    /// that the search tries.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request, and for one call before and after the load; one that deletes many objects gets a
-    /// minute where this is less.
+    /// Longest time for one request, and for one call before and after the load. A call that deletes many objects gets
+    /// at least a minute.
     #[arg(long, value_parser = parse_duration, default_value = "60s", allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
-    /// Times that a request is made again after a failed connection, a timeout, 408, 429 or 5xx. Its latency then
-    /// counts from its first attempt; failed attempts are counted by kind, apart from errors.
+    /// How often a request is retried after a failed connection, a timeout, 408, 429 or 5xx. Its latency counts from
+    /// the first attempt; failed attempts are counted by kind, separately from errors.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) retries: u32,
-    /// End the run once more than so many requests (`100`), or more than such a share of at least a hundred (`1%`),
-    /// have failed at a point. Ends with code 4.
+    /// End the run, with code 4, once more requests of a point have failed than this number (`100`), or than this share
+    /// of at least a hundred requests (`1%`).
     #[arg(long, value_name = "N|P%", allow_negative_numbers = true)]
     pub(crate) error_limit: Option<ErrorLimit>,
-    /// End the run as soon as a canary exceeds one of these bounds, such as `p99>200ms` or `p50>20ms,errors>1%`: a
-    /// trickle of small requests beside the load, from before it on, that stands for other users of the target. A
-    /// bound that is just kept ends a run once in three million of them. At the end of the run, all of them are judged
-    /// together. Ends with code 5.
+    /// End the run, with code 5, as soon as the canary exceeds one of these bounds, such as `p99>200ms` or
+    /// `p50>20ms,errors>1%`. The canary is a trickle of small requests that represents other users of the target; it
+    /// starts before the load and runs alongside it. A bound that is only just met ends one run in three million by
+    /// chance. At the end of the run, all requests of the canary are judged together.
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) abort_if: Option<AbortRules>,
     /// Requests of the canary per second.
@@ -195,7 +195,7 @@ pub(crate) struct WorkFlags {
 /// warp's way to write `--mix`.
 #[derive(Args, Debug)]
 pub(crate) struct Distrib {
-    /// Weight of GET in `--op mixed`, in place of --mix; what is not named keeps its default.
+    /// Weight of GET in `--op mixed`, instead of --mix; other operations keep their default.
     #[arg(long, value_name = "WEIGHT", conflicts_with = "mix", allow_negative_numbers = true)]
     pub(crate) get_distrib: Option<f64>,
     /// Weight of STAT in `--op mixed`.
@@ -218,21 +218,21 @@ pub(crate) struct Output {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// What the run is about, for people: stands above its report.
+    /// Title of the run, shown at the top of its report.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Description of the cluster that is loaded, as linerate plan reads it: the report draws what it can do under what
-    /// was measured. The folder keeps it.
+    /// Site file of the cluster under load, as for linerate plan: the report draws its predicted curve next to the
+    /// measurements. The run folder keeps a copy.
     #[arg(long, value_name = "FILE")]
     pub(crate) site: Option<PathBuf>,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// Address on which OpenMetrics are served at /metrics while the run goes on, such as 127.0.0.1:9091; port 0 takes
-    /// a free one. Whoever reaches the address can read them.
+    /// Address that serves OpenMetrics at /metrics during the run, such as 127.0.0.1:9091; port 0 takes a free port.
+    /// Anyone who can reach the address can read them.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Tell what would be measured, written and deleted, and how long it takes, and do nothing.
+    /// Show what would be measured, written and deleted, and how long it would take, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not measure the client ceiling against the null target first.

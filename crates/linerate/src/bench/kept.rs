@@ -26,7 +26,7 @@ pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping
                 say(&format!("warning: {what}"));
             } else {
                 let fix = "give --yes-load to consent, or name another --bucket";
-                consent::ask(&what, "It is paid for all that time.", fix)?;
+                consent::ask(&what, "You pay for it during that time.", fix)?;
             }
         }
         Keeping::Versions { lock: None } if !output.quiet && !output.json => {
@@ -72,7 +72,7 @@ pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
             format!("{many} could not be deleted: {why}")
         }
         (Err(error), Keeping::Unknown(why)) if error.is_an_answer() => {
-            let evidence = format!("whether the bucket keeps versions could not be seen: {why}; and {error}");
+            let evidence = format!("could not check whether the bucket keeps versions: {why}; and {error}");
             return Some(Finding { confidence: Confidence::Possible, ..left_behind(setup, &evidence) });
         }
         (Err(error), _) => format!("versions of what the run wrote: {error}"),

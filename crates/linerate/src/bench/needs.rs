@@ -65,7 +65,7 @@ fn described(path: &Path, server: &Server) -> Result<Site, Failure> {
     match server {
         Server::Hosts { .. } => Ok(site),
         Server::Own { kind, .. } => Err(Failure::usage(format!(
-            "--site describes what is loaded, and linerate's own {kind} target is no part of {}: name --host, or drop \
+            "--site describes the target, but linerate's own {kind} target is not part of {}: give --host, or drop \
              --site",
             site.name
         ))),
@@ -88,7 +88,7 @@ fn of_target(load: &Load) -> Result<(), Failure> {
     let Server::Own { kind, drive } = &load.endpoint.server else { return Ok(()) };
     if load.objects.list_existing {
         return Err(Failure::usage(format!(
-            "--list-existing reads what is there, and linerate's own {kind} target begins empty: name --host"
+            "--list-existing reads existing objects, but linerate's own {kind} target starts empty: give --host"
         )));
     }
     if load.endpoint.lookup == Lookup::Host && (*kind == OwnTarget::Embedded || load.endpoint.tls.is_some()) {
@@ -175,6 +175,6 @@ fn name_folder(output: &Output, load: &Load) -> Result<(String, PathBuf), Failur
     let names = std::iter::once(stem.clone()).chain((2..1000).map(|n| format!("{stem}-{n}")));
     let free = names.map(|id| (Path::new("runs").join(&id), id)).find(|(path, _)| !path.exists());
     let (path, id) =
-        free.ok_or_else(|| Failure::usage(format!("runs/{stem} exists a thousand times: name --output")))?;
+        free.ok_or_else(|| Failure::usage(format!("runs/{stem} exists a thousand times: give --output")))?;
     Ok((id, path))
 }

@@ -195,7 +195,7 @@ impl<'a> RunObjects<'a> {
         }
         let left = match self.setup.afterwards(Bucket::sweep_up) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 => {
-                let why = format!("{} writes were given up; the target may store them yet", self.unended_writes);
+                let why = format!("{} writes were given up; the target may still store them", self.unended_writes);
                 vec![Finding { confidence: Confidence::Possible, ..left_behind(self.setup, &why) }]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
@@ -208,8 +208,8 @@ impl<'a> RunObjects<'a> {
     /// What is known of what remains where the target did not even list it.
     fn unknown(&self, error: &BucketError) -> String {
         match self.written.iter().map(|written| written.until).sum::<u64>() {
-            0 => format!("whether anything is left could not be seen: {error}"),
-            most => format!("up to {most} objects; how many could not be seen: {error}"),
+            0 => format!("could not check whether anything is left: {error}"),
+            most => format!("up to {most} objects; the number could not be determined: {error}"),
         }
     }
 }
@@ -277,8 +277,8 @@ fn shown(left: &Left) -> String {
 fn kept(setup: &Setup<'_>) -> Finding {
     Finding {
         severity: Severity::Note,
-        claim: "the objects of this run were left at the target, as --noclear asks".into(),
-        remedy: format!("{} deletes them when they are no longer wanted", cleaning(setup)),
+        claim: "the objects of this run were kept at the target because of --noclear".into(),
+        remedy: format!("delete them with {} when they are no longer needed", cleaning(setup)),
         ..left_behind(setup, "")
     }
 }

@@ -229,7 +229,7 @@ pub(super) fn ceilings(
     if !setup.wants_ceilings() {
         return Ok(());
     }
-    progress.doing("measuring what linerate itself can drive");
+    progress.doing("measuring the client ceiling");
     let tls = setup.session.tls.is_some();
     ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
     if tls && !interrupt::came(interrupted) {

@@ -180,8 +180,8 @@ impl<'a> Setup<'a> {
                 let longest = Bytes(found.iter().map(|object| object.size_bytes).max().unwrap_or(0));
                 let (range, place) = (Bytes(range), &self.session.bucket);
                 return Err(Failure::usage(format!(
-                    "--range-size {range} is longer than every object below prefix {prefix:?} in bucket {place:?}, of \
-                     {longest} at the most: give a shorter range"
+                    "--range-size {range} is longer than every object below prefix {prefix:?} in bucket {place:?}, \
+                     which have at most {longest}: give a shorter range"
                 )));
             }
             self.existing = Arc::new(found);
@@ -210,7 +210,7 @@ impl<'a> Setup<'a> {
                     folder::discard(&self.folder);
                 } else {
                     let (name, cleaning) = (&self.session.bucket, cleaning(self));
-                    say(&format!("warning: the target may have made bucket {name:?} all the same; {cleaning}"));
+                    say(&format!("warning: the target may have created bucket {name:?} anyway; {cleaning}"));
                 }
                 return Err(error.into());
             }
@@ -238,8 +238,8 @@ impl<'a> Setup<'a> {
         }
         let note = bucket_note(manifest);
         if let Err(error) = state::note(Note::Bucket, &note) {
-            let after = "if this run is killed, linerate clean leaves the bucket but with --remove-bucket";
-            say(&format!("warning: that the run makes its bucket could not be noted: {error}; {after}"));
+            let after = "if this run is killed, linerate clean keeps the bucket unless --remove-bucket is given";
+            say(&format!("warning: linerate could not note that the run creates its bucket: {error}; {after}"));
         }
         self.noted = Some(note);
     }

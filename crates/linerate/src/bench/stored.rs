@@ -32,7 +32,7 @@ pub(super) fn held(setup: &Setup<'_>, written: &Written) -> Result<Option<Findin
     match found {
         Ok(wrong) => Ok(wrong.map(|evidence| finding(Severity::Serious, evidence))),
         Err(BucketError::Stopped) => Ok(None),
-        Err(error) => Err(finding(Severity::Warning, format!("it could not be looked at: {error}"))),
+        Err(error) => Err(finding(Severity::Warning, format!("it could not be checked: {error}"))),
     }
 }
 
@@ -86,9 +86,14 @@ fn against_listing(written: &Written, listed: &Stored) -> Option<String> {
     let (shown, deleted, stored) = (listed.objects, written.deleted, written.stored?);
     if deleted > 0 {
         let most = written.until.saturating_sub(deleted);
-        return (shown > most).then(|| format!("a listing shows {shown} objects where {most} can be left"));
+        return (shown > most).then(|| format!("a listing shows {shown} objects, but at most {most} can be left"));
     }
-    (listed.whole && shown < stored).then(|| format!("a listing shows {shown} objects of {stored} that it took"))
+    (listed.whole && shown < stored).then(|| {
+        format!(
+            "a listing shows {shown} of {stored} objects that the target \
+                                                      confirmed"
+        )
+    })
 }
 
 /// A cap on requests holds for these too.
@@ -112,9 +117,9 @@ fn finding(severity: Severity, evidence: String) -> Finding {
         severity,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: "the target does not show what it said that it did".into(),
+        claim: "the target does not show what it confirmed".into(),
         evidence,
-        remedy: "do not use these figures before it is known what answers there: a proxy, a cache, a full disk?".into(),
+        remedy: "do not use these figures until you know what answers there: a proxy, a cache, a full disk?".into(),
     }
 }
 

@@ -10,12 +10,11 @@ use crate::credentials::Keys;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-It deletes objects, their versions and unfinished uploads below the run's own prefix, and the bucket if nothing else is
-in it and this machine noted that the run made it. Hosts, lookup, bucket, prefix and the local addresses are those that
-run.json names, and so is the region unless --region names another; whom to trust it does not say: --ca-file and
---insecure are given again. Hosts that are not this machine are asked about, and names before they are looked up. A run
-folder that belongs to somebody else, or that others can write to or put another in the place of, is refused. To clean
-twice does no harm.
+It deletes objects, their versions and unfinished uploads below the run's own prefix. It deletes the bucket if it is
+empty and this machine has a note that the run created it. run.json provides the hosts, lookup, bucket, prefix and local
+addresses, and the region unless --region is given. It does not contain trusted certificates: give --ca-file or
+--insecure again. linerate asks before it contacts hosts that are not this machine, and before it looks up names. It
+refuses a run folder that belongs to another user, or that others can write to or replace. It is safe to clean twice.
 
 Examples:
   linerate clean runs/1120-0931-get --dry-run
@@ -24,7 +23,7 @@ Examples:
 Exit codes:
   0    nothing of the run is left
   1    this machine failed: a file of the run cannot be read
-  2    bad usage: the folder is no run, or is not to be believed
+  2    bad usage: the folder is not a run folder, or cannot be trusted
   3    the target could not be reached, or something is left
   130  interrupted; run it again")]
 pub(crate) struct CleanFlags {
@@ -34,23 +33,23 @@ pub(crate) struct CleanFlags {
     /// List what would be deleted, and delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Clean at hosts that are not this machine without asking: requests signed with your keys go to those that
-    /// run.json names.
+    /// Contact hosts that are not this machine without asking: requests signed with your keys go to the hosts in
+    /// run.json.
     #[arg(long)]
     pub(crate) yes_load: bool,
-    /// Remove the bucket if nothing is in it, though nothing but run.json says that the run made it.
+    /// Remove the bucket if it is empty, even if only run.json says that the run created it.
     #[arg(long)]
     pub(crate) remove_bucket: bool,
-    /// Local addresses, or interfaces, that connections are made from, as for bench. [default: those of the run]
+    /// Local addresses, or interfaces, to connect from, as for bench. [default: those of the run]
     #[arg(long, value_name = "ADDR|INTERFACE,…")]
     pub(crate) source: Option<String>,
-    /// Certificates to trust beside the system's, in PEM, as for bench.
+    /// Certificates to trust in addition to the system's, in PEM, as for bench.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Do not verify the target's certificate.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Longest time for one call; one that deletes many objects gets a minute where this is less.
+    /// Longest time for one call. A call that deletes many objects gets at least a minute.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
     #[command(flatten)]

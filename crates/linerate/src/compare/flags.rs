@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use linerate_record::units::Share;
 
 const COMPARE_HELP: &str = "\
-Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested, and all tests
-together are held to 5 %: between equals, at most one comparison in twenty calls any difference (Holm). Where none is
-shown, it says how large a difference would have been seen. Method: docs/method/compare.md.
-
-Nothing is called of fewer than three runs a side: two runs of the same thing, minutes apart, differ too. Run A B B A A
-B and give all three of each; or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order and run them.
-Knees at different concurrencies are reported and not tested.
+Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested. All tests
+together have an error rate of 5 %: between equal systems, at most one comparison in twenty reports any difference
+(Holm). If no difference is shown, the output states the smallest one that the data could show. Method:
+docs/method/compare.md.
+With fewer than three runs a side nothing is tested, because two runs of the same system, minutes apart, also differ.
+Run A B B A A B and give all three of each, or let linerate experiment --with a='FLAGS' --with b='FLAGS' draw the order
+and run them. Knees at different concurrencies are reported but not tested.
 
 Examples:
   linerate compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
@@ -21,23 +21,23 @@ Examples:
   linerate compare runs/1120-0931-get runs/1121-1402-get
 
 Exit codes:
-  0    compared, whatever came of it
+  0    compared, whatever the result
   1    a file cannot be read or written
-  2    a folder is no run, the two have no point in common, or --fail-if-slower has fewer than three runs a side
+  2    a folder is not a run, the two have no point in common, or --fail-if-slower has fewer than three runs a side
   5    with --fail-if-slower: a throughput is shown to be that much lower";
 
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareFlags {
-    /// Run folder to compare with, or several of the same thing: `RUN,RUN`.
+    /// Run folder to compare with, or several of the same system: `RUN,RUN`.
     #[arg(value_name = "A")]
     pub(crate) a: Runs,
     /// Run folder to compare, or several.
     #[arg(value_name = "B")]
     pub(crate) b: Runs,
-    /// Exit with code 5 where the data shows that B's throughput is lower than A's by more than this share, such as
-    /// `5%`: a one-sided test at 5 % over all points, of three runs a side or more. What merely looks slower does not
-    /// count.
+    /// Exit with code 5 if the data shows that B's throughput is lower than A's by more than this share, such as `5%`:
+    /// a one-sided test at 5 % over all points, with at least three runs a side. A difference that may be chance does
+    /// not count.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
     /// Format.

@@ -15,8 +15,8 @@ pub(crate) struct Keys {
     /// Session token of temporary credentials. [env: WARP_SESSION_TOKEN, AWS_SESSION_TOKEN]
     #[arg(long, value_name = "TOKEN")]
     pub(crate) session_token: Option<String>,
-    /// Profile of ~/.aws/credentials and ~/.aws/config, for what no flag says. Read unasked, as `default`, where
-    /// neither flags nor the environment give keys. [env: AWS_PROFILE]
+    /// Profile of ~/.aws/credentials and ~/.aws/config, for values that no flag gives. `default` is read automatically
+    /// if neither flags nor the environment give keys. [env: AWS_PROFILE]
     #[arg(long, value_name = "NAME", conflicts_with = "anonymous")]
     pub(crate) profile: Option<String>,
     /// Region in signatures. [env: WARP_REGION, AWS_REGION, AWS_DEFAULT_REGION] [default: us-east-1]

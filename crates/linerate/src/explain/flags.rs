@@ -10,12 +10,13 @@ use crate::output::OutputFormat;
 use crate::sites::object_size;
 
 const EXPLAIN_HELP: &str = "\
-It changes what the site says, one thing or two at a time, and holds the ceilings of each against what was observed.
-What fits within the measuring error is printed with its weight, what nothing fits is named, and so is the one reading
-that tells the leading ones apart. Weights compare the hypotheses; they are not probabilities that a cause is real.
+It changes one or two values of the site at a time and compares the resulting ceilings with the measurements. It prints
+the hypotheses that fit within the measuring error with their weights, the figures that none of them explains, and the
+one reading that distinguishes the leading ones. Weights compare the hypotheses; they are not probabilities that a cause
+is real.
 
 Examples:
-  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120
+  linerate explain site.yaml --observed get=152GiB/s,put=81GiB/s --concurrent 1120 --why
   linerate explain site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
   linerate explain site.yaml --run runs/1120-0931-get-put
   linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
@@ -23,48 +24,51 @@ Examples:
 Exit codes:
   0    explained, whether or not anything fits
   1    a file cannot be read or written
-  2    the site or a figure has mistakes, each quoted, or a run is no evidence of this site";
+  2    the site or a figure has mistakes, each quoted, or a run is not evidence for this site";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXPLAIN_HELP)]
 pub(crate) struct ExplainFlags {
-    /// File that describes the cluster, as for plan.
+    /// Site file of the cluster, as for plan.
     #[arg(value_name = "SITE", required_unless_present = "site")]
     site_file: Option<PathBuf>,
-    /// The same, as other verbs call it.
+    /// The same as SITE, under the name that other commands use.
     #[arg(long, value_name = "SITE", conflicts_with = "site_file")]
     site: Option<PathBuf>,
-    /// Client throughput that was measured once more load gave no more: `get=152GiB/s`, `put=81GiB/s`, of one node
-    /// `get@NODE=1.2GiB/s`; where it has an error of its own, `get=152GiB/s+-1%`. May be given several times.
+    /// Measured client throughput at saturation: `get=152GiB/s`, `put=81GiB/s`, for one node `get@NODE=1.2GiB/s`, with
+    /// its own standard error `get=152GiB/s+-1%`. May be given several times.
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', value_parser = figure)]
     pub(crate) observed: Vec<Observed>,
-    /// Requests in flight, of all clients together, while --observed was measured: the figures are held against the
-    /// curve that plan predicts, and not against the ceiling alone. A run tells its own.
+    /// Requests in flight, of all clients together, while --observed was measured: the figures are compared with the
+    /// curve that plan predicts, not only with the ceiling. A run has its own.
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) concurrent: Option<u64>,
-    /// Client throughput of single nodes: a CSV file with the columns node, and get or put or both, such as
-    /// `node3,1.2GiB/s`.
+    /// Client throughput per node: a CSV file with the columns node, and get or put or both, such as `node3,1.2GiB/s`.
     #[arg(long, value_name = "FILE")]
     pub(crate) nodes: Option<PathBuf>,
-    /// Each node was measured by itself, one after the other: figures of nodes have no sum, and are compared with each
-    /// other alone. Without it, they are of one load over all nodes, the one that gave the total. It needs figures of
-    /// nodes, by --observed, --nodes or the hosts of --run.
+    /// Each node was measured separately, one after the other: the per-node figures are not added up, and are only
+    /// compared with each other. Without this flag, they are the parts of one load over all nodes. It needs per-node
+    /// figures, from --observed, --nodes or the hosts of --run.
     #[arg(long)]
     pub(crate) nodes_alone: bool,
-    /// Run folder of bench, whose best GET and PUT are taken at the size of objects that --obj.size names, and held
-    /// against the curve at its concurrency; figures per host too, where its hosts are the nodes of the site. What is
-    /// no evidence of the site, such as a figure of which a critical finding tells, is reported with the reason.
-    /// [default size: its largest]
+    /// Run folder of bench. Its best GET and PUT at the object size of --obj.size are compared with the curve at their
+    /// concurrency, and so are the figures per host if its hosts are the nodes of the site. Figures that are not
+    /// evidence for the site, such as one with a critical finding, are reported with the reason. [default size: its
+    /// largest]
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// Standard error that each figure is taken to have, unless it states its own. [default: 2%, and 10% of a figure of
-    /// --run that has no confidence interval]
+    /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
+    /// confidence interval]
     #[arg(long, value_name = "SHARE")]
     pub(crate) error: Option<Share>,
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,
+    /// Show everything: what each hypothesis predicts of each figure, what shows it, what it risks, what the reading
+    /// that tells them apart would show, and every caveat.
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Format.
     #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,

@@ -18,7 +18,7 @@ pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
     let latest = readable.next_back().map(|found| found.path);
     latest.ok_or_else(|| {
         let folder = folder.display();
-        Failure::usage(format!("{folder} has no run folder that can be read: linerate runs {folder} says why"))
+        Failure::usage(format!("{folder} has no readable run folder: linerate runs {folder} says why"))
     })
 }
 

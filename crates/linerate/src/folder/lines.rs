@@ -209,6 +209,6 @@ mod tests {
         assert!(read_lines::<serde_json::Value>(folder.path(), "points.jsonl").is_ok());
         fs::write(&path, "{}\n".repeat(7 * POINTS_MAX + 1)).unwrap();
         let error = read_lines::<serde_json::Value>(folder.path(), "points.jsonl").unwrap_err().to_string();
-        assert!(error.contains("more lines"), "{error}");
+        assert!(error.contains("too many lines"), "{error}");
     }
 }

@@ -51,7 +51,8 @@ pub(crate) fn manifest(path: &Path, text: &[u8]) -> Result<Manifest, Failure> {
         return Err(not_a_run(format!("run.json: its schema is 0: schemas are from 1 to {SCHEMA}")));
     }
     if schema.schema > SCHEMA {
-        let newer = format!("its schema is {}, this linerate knows {SCHEMA}: use a newer linerate", schema.schema);
+        let newer =
+            format!("its schema is {}, but this linerate reads up to {SCHEMA}: use a newer linerate", schema.schema);
         return Err(not_a_run(newer));
     }
     serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))
@@ -93,7 +94,10 @@ pub(crate) fn own_asked_text(path: &Path) -> Result<Vec<u8>, Failure> {
 fn no_experiment(path: &Path, error: io::Error) -> Failure {
     let shown = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => Failure::usage(format!("{shown} is no folder of an experiment: it has no {ASKED}")),
+        io::ErrorKind::NotFound => Failure::usage(format!(
+            "{shown} is not the folder of an experiment: it has no \
+                                                           {ASKED}"
+        )),
         _ => Failure::File { what: "read", path: path.join(ASKED), source: error },
     }
 }
@@ -109,7 +113,7 @@ pub(crate) fn experiment(path: &Path, text: &[u8]) -> Result<(Experiment, Vec<Do
     }
     if schema > EXPERIMENT_SCHEMA {
         return Err(Failure::usage(format!(
-            "{shown} has schema {schema}, this linerate knows {EXPERIMENT_SCHEMA}: use a newer one"
+            "{shown} has schema {schema}, this linerate reads up to {EXPERIMENT_SCHEMA}: use a newer one"
         )));
     }
     let experiment: Experiment = serde_json::from_slice(text).map_err(unreadable)?;

@@ -18,7 +18,7 @@ pub(crate) fn refuse_in(place: &str, kept: &impl Serialize) -> Result<(), Failur
     let Ok(value) = serde_json::to_value(kept) else { return Ok(()) };
     match holder(&value, "it", &masks::holds_secret) {
         Some(field) => Err(Failure::usage(format!(
-            "{} holds the secret key or the session token, and would be in the {place}: name another",
+            "{} contains the secret key or the session token, and would be stored in the {place}: choose another",
             flag(&field)
         ))),
         None => Ok(()),
@@ -73,7 +73,7 @@ mod tests {
     fn texts_that_are_refused_are_those_with_a_secret_of_this_process() {
         masks::keep_secret("a-secret-of-folders");
         let reported = refuse(&json!({"title": "ticket a-secret-of-folders"})).unwrap_err().to_string();
-        assert!(reported.starts_with("--title holds the secret key"), "{reported}");
+        assert!(reported.starts_with("--title contains the secret key"), "{reported}");
         assert!(refuse(&json!({"title": "ticket"})).is_ok());
     }
 }

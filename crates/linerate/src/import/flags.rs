@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Figures are those of the time in which every thread was at work: from when the last of them had ended its first request
-to when the first began its last. Bodies count as they moved, evenly from the first byte (of a GET) or the start to the
-end of a request. Objects that were written or deleted before and after are left out.
+Figures cover the time in which every thread was busy: from the moment when the last thread finishes its first request
+to the moment when the first thread starts its last. The bytes of a body are spread evenly over its transfer, from the
+first byte (of a GET) or from the start of the request to its end. Objects that were written or deleted before or after
+the measurement are left out.
 Memory: 60 KiB per host, operation and interval that the longest request spans.
 
 Example:
@@ -17,12 +18,12 @@ Example:
 Exit codes:
   0    a run folder was made
   1    a file cannot be read or written
-  2    the file is none of that tool's, quoted with its line")]
+  2    the file is not one of that tool's; the line at fault is quoted")]
 pub(crate) struct ImportFlags {
-    /// Tool that measured.
+    /// Tool that made the records.
     #[arg(value_enum)]
     pub(super) tool: Tool,
-    /// File that it wrote. For warp, the .csv.zst of `warp … --full`, or the same unpacked.
+    /// Its file. For warp, the .csv.zst of `warp … --full`, or the same file uncompressed.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// Run folder to write, which must not exist yet. [default: runs/ and the file's name]
@@ -32,6 +33,6 @@ pub(crate) struct ImportFlags {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tool {
-    /// warp 1.x, by its records per request.
+    /// warp 1.x, from its records per request.
     Warp,
 }

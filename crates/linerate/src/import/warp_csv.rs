@@ -285,12 +285,12 @@ impl Columns {
         let field = |at: usize| record.get(at).ok_or_else(|| format!("{} fields, too few", record.len()));
         let number = |at: usize, what: &str| {
             let text = field(at)?;
-            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is no whole number"))
+            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is not a whole number"))
         };
         let time = |at: usize| {
             let text = field(at)?;
             let parsed = text.parse::<Timestamp>().ok().and_then(|t| i64::try_from(t.as_nanosecond()).ok());
-            parsed.ok_or_else(|| format!("{text:?} is no time such as 2026-01-31T12:00:00.5Z"))
+            parsed.ok_or_else(|| format!("{text:?} is not a time such as 2026-01-31T12:00:00.5Z"))
         };
         let first_byte_ns = if field(self.first_byte)?.is_empty() { None } else { Some(time(self.first_byte)?) };
         let (start_ns, end_ns) = (time(self.start)?, time(self.end)?);
@@ -352,7 +352,7 @@ mod tests {
             ("{\n  \"v\": 1\n}".to_owned(), "F:1: aggregated figures of warp"),
             ("a\tb\n".to_owned(), "F:1: no column \"op\": give the .csv.zst"),
             ([HEAD, &good, "1\t2\n"].concat(), "F:3: 2 fields, too few"),
-            ([HEAD, &line("yesterday", "")].concat(), "F:2: \"yesterday\" is no time"),
+            ([HEAD, &line("yesterday", "")].concat(), "F:2: \"yesterday\" is not a time"),
             ([HEAD, &good, &line("2026-01-01T00:00:00Z", "")].concat(), "F:3: requests are not in the order"),
             ([HEAD, &line("2026-01-01T00:01:00Z", "")].concat(), "F:2: a request ends before it starts"),
             ("\u{28}\u{fffd}".to_owned(), "F:1: no column"),

@@ -8,7 +8,7 @@ Examples:
   linerate knobs
   linerate knobs net.ipv4.tcp_rmem
   linerate knobs tcp_syn_backlog
-      a name as some guide has it, misspelt or not, leads to its knob
+      finds the knob by a name from a published guide, even if it is misspelt
   linerate knobs --layer net --profile s3-storage-node
   linerate knobs --profile source-003-full --json
 
@@ -20,14 +20,14 @@ Exit codes:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct KnobsFlags {
-    /// A knob to show in full, with what is advised for this machine: its id, a name that a source has it under, or a
-    /// part of one. [default: a line for each]
+    /// A knob to show in full, with the recommended value for this machine: its id, its name in a source, or part of
+    /// either. [default: a line for each]
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
     /// Only knobs of a layer.
     #[arg(long, value_name = "LAYER", value_enum, conflicts_with = "id")]
     pub(super) layer: Option<LayerFlag>,
-    /// Only knobs of a profile, with its values where it has some of its own.
+    /// Only knobs of a profile, with the profile's own values if it has any.
     #[arg(long, value_name = "PROFILE", conflicts_with = "id")]
     pub(super) profile: Option<String>,
     /// JSON instead of text: an array of knobs.

@@ -178,10 +178,10 @@ const SEVERAL: &[(&str, &[&str])] = &[
     ),
     (
         "linerate audit --profile nosuch --root /nonexistent --format pdf",
-        &["no profile is called \"nosuch\"", "\"/nonexistent\" is no captured machine", "invalid value 'pdf'"],
+        &["there is no profile \"nosuch\"", "\"/nonexistent\" is not a captured machine", "invalid value 'pdf'"],
     ),
     ("linerate report a1 stat", &["unexpected argument that goes unquoted", "*a1 is not a run folder"]),
-    ("linerate knobs --profile nosuch --layer zz", &["no profile is called", "invalid value 'zz'"]),
+    ("linerate knobs --profile nosuch --layer zz", &["there is no profile", "invalid value 'zz'"]),
     ("linerate clean /nonexistent --timeout x", &["*/nonexistent", "invalid value 'x'"]),
     ("linerate report /nonexistent --format pdf", &["*/nonexistent", "invalid value 'pdf'"]),
     ("linerate --foo --bar", &["unexpected argument '--foo'", "unexpected argument '--bar'"]),
@@ -192,7 +192,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
     ("linerate tune --foo --bar", &["unexpected argument '--foo'", "unexpected argument '--bar'"]),
     (
         "linerate experiment --knob x --profile nosuch --zz",
-        &["invalid knob \"x\"", "no profile is called \"nosuch\"", "unexpected argument '--zz'"],
+        &["invalid knob \"x\"", "there is no profile \"nosuch\"", "unexpected argument '--zz'"],
     ),
     (
         "linerate experiment --zz -- --secret-key hunter2 --foo --op xx",
@@ -206,7 +206,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
     ),
     (
         "linerate bench -op get --nope",
-        &["'-op' has one dash and means others: write --op", "unexpected argument '--nope'"],
+        &["'-op' has one dash, which means other flags: write --op", "unexpected argument '--nope'"],
     ),
     (
         "linerate compare no-such-a no-such-b --formt json",
@@ -296,7 +296,7 @@ fn one_mistake_is_told_in_words_of_linerates_own_where_clap_has_none() {
             "unexpected argument that goes unquoted, as it may be a key, found\n\nUsage: linerate",
         ),
         ("linerate bench --threads many", "invalid value 'many' for '--threads <N>': write a whole number\n"),
-        ("linerate bench -op get --bucket xyz", "'-op' has one dash and means others: write --op"),
+        ("linerate bench -op get --bucket xyz", "'-op' has one dash, which means other flags: write --op"),
         (
             "linerate bench --objects 99999999999999999999999",
             "invalid value '99999999999999999999999' for '--objects <N>': write a smaller",
@@ -337,10 +337,10 @@ fn what_is_no_utf8_is_told_by_its_flag() {
     args[3] = std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]);
     let first = Cli::try_parse_from(&args[..4]).unwrap_err();
     let reported = reported(&args[..4], &first, &checked).to_string();
-    assert_eq!(reported, "the text given for '--bucket <BUCKET>' is no UTF-8: write it in UTF-8");
+    assert_eq!(reported, "the text given for '--bucket <BUCKET>' is not UTF-8: write it in UTF-8");
     args[5] = args[3].clone();
     let reported = in_lines(&args, &Cli::try_parse_from(&args).unwrap_err(), &checked);
-    assert!(reported.len() == 3 && reported[1].contains("'--prefix <PREFIX>' is no UTF-8"), "{reported:#?}");
+    assert!(reported.len() == 3 && reported[1].contains("'--prefix <PREFIX>' is not UTF-8"), "{reported:#?}");
 }
 
 #[test]

@@ -13,10 +13,9 @@ use crate::output::OutputFormat;
 use crate::sites::object_size;
 
 const PLAN_HELP: &str = "\
-It reads SITE and prints; it asks nothing of the network and changes nothing. Method: docs/method/ceilings.md.
-
-A star marks what rests on a value that nobody stated. The headroom of a ceiling is stated in client work: how much more
-than today's lowest ceiling the site would give if this resource alone were left.
+It only reads SITE: it sends nothing over the network and changes nothing. Method: docs/method/ceilings.md.
+A star marks figures that depend on an assumed value. The headroom of a ceiling is in client throughput: how far the
+ceiling is above the lowest one.
 
 Examples:
   linerate plan --example > site.yaml
@@ -27,40 +26,40 @@ Examples:
   linerate plan site.yaml --format html -o plan.html
 
 Exit codes:
-  0    planned, whatever came of it
+  0    planned, whatever the result
   1    a file cannot be read or written
   2    the site has mistakes, each quoted with its line and the fix";
 
 #[derive(Args, Debug)]
 #[command(after_help = PLAN_HELP)]
 pub(crate) struct PlanFlags {
-    /// File that describes the cluster.
+    /// Site file, which describes the cluster.
     #[arg(value_name = "SITE", required_unless_present_any = ["example", "schema"])]
     pub(crate) site: Option<PathBuf>,
-    /// Print a commented site file to begin with, and nothing else.
+    /// Print only a commented site file to start from.
     #[arg(long, exclusive = true)]
     pub(crate) example: bool,
-    /// Print the JSON Schema of site files, for editors, and nothing else.
+    /// Print only the JSON Schema of site files, for editors.
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
-    /// Size of an object. [default: the mean that the site states, or 64MiB]
+    /// Object size. [default: the mean size in the site file, or 64MiB]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,
-    /// Plan a mix beside GET and PUT, by its shares of bytes, such as `get=70,put=30`.
+    /// Plan a mix in addition to GET and PUT, by shares of bytes, such as `get=70,put=30`.
     #[arg(long, value_name = "OP=WEIGHT,…")]
     pub(crate) mix: Option<ReadShare>,
-    /// Plan this many nodes of the first kind too, each number in a range: where the curve bends, and why.
+    /// Plan each number of nodes of the first kind in a range, and show where the curve bends and why.
     #[arg(long, value_name = "FIRST..LAST", value_parser = node_range)]
     pub(crate) nodes: Option<RangeInclusive<u32>>,
-    /// Find the fewest nodes of the site's kind that give this: `get=1TiB/s,put=600GiB/s,usable=30PB`, or some of it.
+    /// Find the smallest number of the site's nodes that meets these needs: `get=1TiB/s,put=600GiB/s,usable=30PB`, or
+    /// some of them.
     #[arg(long, value_name = "NEED,…")]
     pub(crate) need: Option<Need>,
-    /// Failures that --need has to tolerate: drives that are lost without data, nodes that are down while reads and
-    /// writes go on. [default: the site's goals.tolerates, or drives=2,nodes=1]
+    /// Failures that --need has to tolerate: drives that may fail without loss of data, nodes that may be down while
+    /// reads and writes continue. [default: the site's goals.tolerates, or drives=2,nodes=1]
     #[arg(long, value_name = "LOSS,…", requires = "need", value_parser = tolerates)]
     pub(crate) tolerate: Option<Tolerates>,
-    /// Show everything: each ceiling with its formula and what went in, bonds, layouts, findings, and every value that
-    /// nobody stated.
+    /// Show everything: each ceiling with its formula and inputs, bonds, layouts, findings, and every assumed value.
     #[arg(long)]
     pub(crate) why: bool,
     /// Format.
@@ -73,7 +72,7 @@ pub(crate) struct PlanFlags {
 
 /// Reads `1..484`, and `56` for one number.
 fn node_range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let fix = "write FIRST..LAST with 1 at the least, FIRST not above LAST and 4096 at the most, such as 1..484";
+    let fix = "write FIRST..LAST from 1 to 4096 with FIRST not above LAST, such as 1..484";
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let ends = number(first).zip(number(last.trim_start_matches('='))).filter(|(first, last)| first <= last);

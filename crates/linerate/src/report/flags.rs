@@ -15,7 +15,7 @@ Examples:
 Exit codes:
   0    rendered
   1    a file cannot be read or written
-  2    the folder is no run, or a threshold is of no series of it
+  2    the folder is not a run folder, or a threshold matches none of its series
   5    a threshold of --fail-if is missed";
 
 /// Formats of a run.
@@ -45,15 +45,15 @@ pub(crate) struct ReportFlags {
     /// File to write. [default: standard output; report.html in the run folder for html]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Title in place of the one that the run was given, or of its name.
+    /// Title to show instead of the run's own title or name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Description of the cluster that was loaded, as linerate plan reads it: what it can do is drawn under what was
-    /// measured. [default: that of the run, where bench was given one]
+    /// Site file of the cluster that was loaded, as for linerate plan: its predicted curve is drawn next to the
+    /// measurements. [default: the run's copy, if bench was given one]
     #[arg(long, value_name = "FILE")]
     pub(crate) site: Option<PathBuf>,
-    /// End with code 5 where this holds: `[OPERATION.]throughput<RATE` of the best throughput of each size, or
-    /// `[OPERATION.]errors>SHARE` of all its requests, those of warm-ups included. May be given several times.
+    /// End with code 5 if this is true: `[OPERATION.]throughput<RATE` for the best throughput of each size, or
+    /// `[OPERATION.]errors>SHARE` for all requests, including those of warm-ups. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]
     pub(crate) fail_if: Vec<Threshold>,
 }

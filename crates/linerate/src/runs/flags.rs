@@ -11,12 +11,12 @@ Examples:
 
 Exit codes:
   0    listed
-  2    bad usage; the folder does not exist, or has no run in it";
+  2    bad usage; the folder does not exist, or contains no run";
 
 #[derive(Args, Debug)]
 #[command(after_help = RUNS_HELP)]
 pub(crate) struct RunsFlags {
-    /// Folder with run folders in it.
+    /// Folder that contains run folders.
     #[arg(value_name = "FOLDER", default_value = "runs")]
     pub(crate) folder: PathBuf,
 }

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 #[command(after_help = "For bash: linerate completions bash > /etc/bash_completion.d/linerate, or\n  \
                         source <(linerate completions bash)")]
 pub(crate) struct CompletionsFlags {
-    /// Shell to complete in.
+    /// Shell to write completions for.
     #[arg(value_enum, value_name = "SHELL")]
     pub(super) shell: Shell,
 }
@@ -17,8 +17,8 @@ pub(crate) struct CompletionsFlags {
 #[derive(Args, Debug)]
 #[command(after_help = "To read one: linerate man -o pages && man pages/linerate-bench.1")]
 pub(crate) struct ManFlags {
-    /// Folder for one page per verb, made where it does not exist. [default: the page of linerate itself, to standard
-    /// output]
+    /// Folder for one page per command, created if it does not exist. [default: the page of linerate itself, to
+    /// standard output]
     #[arg(long, short, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
 }

@@ -27,13 +27,15 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let folder = folder.map_err(|source| Failure::File { what: "find", path: flags.file.clone(), source })?;
     let machine = root(folder.as_deref());
     if let Some(why) = applying::unwatched().filter(|_| folder.is_none() && !flags.foreground) {
-        let why =
-            format!("{why}. Use --foreground, which stays as the watch, or apply outside of it (docker --pid=host)");
+        let why = format!(
+            "{why}. Use --foreground, which keeps running as the watch, or apply outside of the container \
+                     (docker --pid=host)"
+        );
         return Err(TuneError::Watch(why).into());
     }
     // Signals that come while changes are made take them back afterwards.
-    let again = "error: interrupted again: settings may be changed; linerate tune status says which, and linerate tune \
-                 rollback takes them back";
+    let again = "error: interrupted again: settings may be changed; linerate tune status lists them, and linerate tune \
+                 rollback restores them";
     let interrupt = flags.foreground.then(|| interrupt::watch(again.to_owned())).transpose()?;
     let terms = Terms { id: applying::new_id(), root: folder, within: flags.confirm, owner: None };
     let mut arm = |begin: &Begin| -> Result<Vec<Watcher>, String> {
@@ -110,7 +112,7 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
     let kept = if flags.kept { state.newest(Told::is_kept)?.map(|reported| reported.begin.id) } else { None };
     if flags.kept && kept.is_none() {
-        return Err(Failure::usage("nothing is kept: see linerate tune log"));
+        return Err(Failure::usage("the changes are not kept: see linerate tune log"));
     }
     let id = flags.id.as_deref().or(kept.as_deref());
     let machine = machine_of(&state, id)?;
@@ -138,7 +140,7 @@ pub(super) fn machine_of(state: &JournalFolder, id: Option<&str>) -> Result<Root
 pub(super) fn unknown(id: &str, error: TuneError) -> Failure {
     match error {
         TuneError::State { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Failure::usage(format!("no application of changes is called {id:?}: see linerate tune log"))
+            Failure::usage(format!("no application of changes is named {id:?}: see linerate tune log"))
         }
         other => other.into(),
     }

@@ -65,7 +65,7 @@ pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let name = profile.map_or("values by hand", |profile| profile.name);
     let spaces = spaces(&root, &found.changes)?;
     if spaces.iter().any(|now| now.space == space) && stood != stands(&root, &space)? {
-        return Err(Failure::usage("the process or namespace became another while it was read: try again"));
+        return Err(Failure::usage("the process or namespace was replaced while it was read: try again"));
     }
     let machine = machine_hash(&root)?;
     let set = ChangeSet { schema: CHANGES_SCHEMA, machine, profile: name.to_owned(), changes: found.changes, spaces };
@@ -84,7 +84,7 @@ fn all_by_hand(root: &Root, space: &Space, given: &[String]) -> Result<Vec<ByHan
     for text in given {
         match by_hand(root, space, text, false) {
             Ok(value) if seen.iter().any(|before| before.place == value.place) => {
-                mistakes.push(format!("invalid change {text:?}: {} is set before: set each once", value.place));
+                mistakes.push(format!("invalid change {text:?}: {} is already set: set each one once", value.place));
             }
             Ok(value) => seen.push(value),
             Err(failure) => mistakes.extend(failure.mistakes()),

@@ -19,14 +19,15 @@ pub(super) fn run(set: &ChangeSet, format: ExportFormat) -> Result<ExitCode, Fai
 fn text(set: &ChangeSet, format: ExportFormat) -> Result<String, Failure> {
     let located = set.changes.iter().map(|change| match find(&change.place.knob) {
         Some(knob) => Ok((change, knob.locator)),
-        None => Err(Failure::usage(format!("no knob is called {:?}: see linerate knobs", change.place.knob))),
+        None => Err(Failure::usage(format!("there is no knob {:?}: see linerate knobs", change.place.knob))),
     });
     let all: Vec<LocatedChange<'_>> = located.collect::<Result<_, _>>()?;
     for (change, locator) in &all {
         require_device_name(change, *locator)?;
     }
     if format != ExportFormat::Pod && all.iter().any(|(change, _)| change.place.space != Space::Host) {
-        let why = "the file has changes of a process's or a named namespace, which are set where the pod is described";
+        let why = "the file has changes for the namespace of a process or for a named namespace; put these in the \
+                   description of the pod";
         return Err(Failure::usage(format!("{why}: --format pod")));
     }
     let format = match format {
@@ -132,7 +133,7 @@ mod tests {
             let set = set(&[("block.scheduler", Some(device), "none", Scope::Device)]);
             for format in [ExportFormat::Udev, ExportFormat::Systemd, ExportFormat::Tuned, ExportFormat::Pod] {
                 let why = text(&set, format).unwrap_err().to_string();
-                assert!(why.contains("is no name of a device"), "{device:?} {format:?}: {why}");
+                assert!(why.contains("is not the name of a device"), "{device:?} {format:?}: {why}");
             }
         }
     }

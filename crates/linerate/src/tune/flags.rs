@@ -10,19 +10,17 @@ use linerate_record::units::parse_duration;
 use crate::changes::space_named;
 
 const HELP: &str = "\
-A change is never made before the journal says on the disk what was there, and never without a watch that takes it
-back unless it is confirmed: a transient timer where systemd runs, else a process of its own, which outlives the
-terminal, the network and the command. Once it is itself killed, where no systemd starts it again, tune status says so
-and ends with 6, and the next linerate tune command after the time (but diff and log) takes everything back. No
-process outlives the container that it is in: there, apply refuses, but for apply --foreground, which stays as the
-watch. What is killed with its container takes nothing back: linerate tune rollback does, with the same journals, so
-keep those outside. After a boot, run-time settings are gone by themselves: nothing is restored then. To keep them over
-a boot, export them.
-
-What the CNI owns is left alone, and so is what somebody else has changed since: that is reported.
+Before each change, a journal on disk records the previous value, and a watch starts that rolls the changes back unless
+they are confirmed. With systemd, the watch is a transient timer. Without systemd, it is a separate process, which
+outlives the terminal, the network and the command. If that process is killed, tune status says so and ends with 6, and
+the next linerate tune command after the deadline (except diff and log) rolls everything back. No process outlives its
+container: there, only apply --foreground works, which keeps running as the watch. If it is killed with its container,
+run linerate tune rollback with the same journals, so keep the journals outside the container. A reboot resets run-time
+settings, so nothing is restored after it. To keep settings across reboots, export them.
+Settings that the CNI owns, or that somebody else has changed since, are left alone and reported.
 
 Journals: $LINERATE_STATE/tune, or /var/lib/linerate/tune for root, or linerate/tune in $XDG_STATE_HOME or
-~/.local/state. Journals and files of changes are readable by their owner alone.
+~/.local/state. Only their owner can read journals and files of changes.
 
 Examples:
   linerate tune diff --profile s3-storage-node --site site.yaml -o changes.json
@@ -35,11 +33,11 @@ Examples:
 
 Exit codes:
   0    done
-  1    the journal or the watch failed, and nothing is changed or all was taken back
+  1    the journal or the watch failed, and nothing is changed or everything was rolled back
   2    bad usage, or a file of another machine
   6    some changes were not made, or some settings not restored, each named with its reason; or nobody
-       confirmed in time what --foreground watched
-  130  --foreground was interrupted, and has taken back";
+       confirmed the changes of --foreground in time
+  130  --foreground was interrupted, and rolled everything back";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
@@ -50,17 +48,17 @@ pub(crate) struct TuneFlags {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum TuneVerb {
-    /// Write the changes that lead to a profile, or to values given, as a file.
+    /// Write a file with the changes that lead to a profile or to given values.
     Diff(DiffFlags),
-    /// Make the changes of a file; they are taken back by themselves unless confirmed in time.
+    /// Make the changes of a file, and roll them back automatically unless they are confirmed in time.
     Apply(ApplyFlags),
-    /// Keep the changes that wait.
+    /// Keep the pending changes.
     Confirm,
-    /// Take changes back: those that wait or could not be restored, or kept ones by their name.
+    /// Roll back pending changes, changes that could not be restored, or confirmed ones by their name.
     Rollback(RollbackFlags),
-    /// Show what was applied last, and what each setting is now.
+    /// Show what was applied last, and the current value of each setting.
     Status,
-    /// List everything that was applied, or tell of one in full.
+    /// List everything that was applied, or show one application in full.
     Log(LogFlags),
     /// Print a file of changes in the format of another tool.
     Export(ExportFlags),
@@ -71,14 +69,14 @@ pub(super) enum TuneVerb {
 
 #[derive(Args, Debug)]
 pub(super) struct DiffFlags {
-    /// The profile to lead to: see linerate knobs. [default: s3-storage-node, or none where --set is given]
+    /// The profile to change to: see linerate knobs. [default: s3-storage-node, or none if --set is given]
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Option<String>,
-    /// File that describes the cluster: advised values follow from it and the machine. [default: made from the machine]
+    /// Site file of the cluster: recommended values follow from it and the machine. [default: derived from the machine]
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<PathBuf>,
-    /// A value by hand: KNOB=VALUE, or KNOB@DEVICE=VALUE for one of a device. May be given several times, and goes
-    /// before the profile's.
+    /// A specific value: KNOB=VALUE, or KNOB@DEVICE=VALUE for one device. May be given several times, and overrides the
+    /// profile.
     #[arg(long, value_name = "KNOB[@DEVICE]=VALUE")]
     pub(super) set: Vec<String>,
     #[command(flatten)]
@@ -90,14 +88,13 @@ pub(super) struct DiffFlags {
 
 #[derive(Args, Debug)]
 pub(super) struct PlaceFlags {
-    /// In the namespaces of this process, such as an engine's: what a pod has for itself.
+    /// Change settings in the namespaces of this process, such as an S3 server in a pod.
     #[arg(long, value_name = "PID", conflicts_with = "netns")]
     pub(super) pid: Option<u32>,
-    /// In a network namespace of this name, as ip netns has it.
+    /// Change settings in the network namespace with this name in ip netns.
     #[arg(long, value_name = "NAME")]
     pub(super) netns: Option<String>,
-    /// A captured machine instead of this one: a folder that linerate capture made, whole, to which its etc/machine-id
-    /// was added.
+    /// A captured machine instead of this one: a complete folder from linerate capture, with its etc/machine-id added.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["pid", "netns"])]
     pub(super) root: Option<PathBuf>,
 }
@@ -107,27 +104,27 @@ pub(super) struct ApplyFlags {
     /// File of changes, from tune diff.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// How long they wait for tune confirm before they are taken back.
+    /// How long to wait for tune confirm before the changes are rolled back.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "120s")]
     pub(super) confirm: Duration,
-    /// The captured machine that the file is of.
+    /// The captured machine that the file belongs to.
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
-    /// Stay as the watch until they are confirmed, from another terminal, or taken back. Ctrl-C and SIGTERM take them
-    /// back at once. Where nothing else outlives a container, this is how changes are made in one.
+    /// Keep running as the watch until the changes are confirmed from another terminal or rolled back. Ctrl-C and
+    /// SIGTERM roll them back at once. Use this in a container, where no other process can be the watch.
     #[arg(long)]
     pub(super) foreground: bool,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct RollbackFlags {
-    /// Which application: see tune log. [default: the one that waits, or was not restored whole]
+    /// Which application: see tune log. [default: the pending one, or one that was not fully restored]
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
-    /// The newest that was confirmed.
+    /// The most recently confirmed application.
     #[arg(long, conflicts_with = "id")]
     pub(super) kept: bool,
-    /// Restore settings too that somebody else has changed since, and give up those whose device is not there.
+    /// Also restore settings that somebody else has changed since, and give up those whose device is missing.
     #[arg(long)]
     pub(super) force: bool,
 }
@@ -144,7 +141,7 @@ pub(super) struct ExportFlags {
     /// File of changes, from tune diff.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Whose format.
+    /// Format of which tool.
     #[arg(long, value_enum)]
     pub(super) format: ExportFormat,
 }
@@ -154,13 +151,13 @@ pub(super) enum ExportFormat {
     /// A file of sysctl.d(5).
     #[value(name = "sysctl.d")]
     Sysctl,
-    /// Rules of udev(7), which hold for devices that come later too.
+    /// Rules of udev(7), which also apply to devices that are added later.
     Udev,
     /// A file of tmpfiles.d(5), written at each boot.
     Systemd,
     /// A profile of TuneD.
     Tuned,
-    /// A pod's securityContext.sysctls, with those that a kubelet must be told to allow.
+    /// A pod's securityContext.sysctls, with those that the kubelet must be configured to allow.
     Pod,
 }
 

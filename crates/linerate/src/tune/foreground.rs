@@ -36,7 +36,7 @@ pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Resu
             }
             if let Some((by, _, _)) = reported.closed {
                 // The watch beside this one may have been the first.
-                let why = if by == By::Lapse { LAPSED } else { "another linerate has taken them back" };
+                let why = if by == By::Lapse { LAPSED } else { "another linerate has rolled them back" };
                 return Err(ended(why, id, code::UNCHANGED));
             }
             if since_boot_ms() >= reported.begin.deadline_since_boot_ms {
@@ -49,7 +49,7 @@ pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Resu
                 watch::stop_timer(id);
             }
             printing::print(&undone(&rolled))?;
-            return Err(ended("interrupted, and taken back as far as is said", id, code::INTERRUPTED));
+            return Err(ended("interrupted, and rolled back except as stated", id, code::INTERRUPTED));
         }
         std::thread::sleep(LOOK);
     }

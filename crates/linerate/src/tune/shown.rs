@@ -32,7 +32,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         let id = &reported.begin.id;
         if is_unwatched(reported) {
             text.push_str(report::UNWATCHED);
-            amiss.push(format!("no watch lives to take {id} back"));
+            amiss.push(format!("no watch is running to roll {id} back"));
         }
         if let Some((_, _, left @ 1..)) = reported.closed {
             let left = report::counted(left as usize, "setting");
@@ -43,7 +43,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         }
     }
     if let Some(lost) = apply::lost(&Root::live()) {
-        amiss.push(format!("the journal of {} is not there", lost.id));
+        amiss.push(format!("the journal of {} is missing", lost.id));
         let apply::LostWatch { id, journals, wait_ms, file, .. } = lost;
         text.push_str(&report::lost(&report::Lost { id, journals, wait_ms, file }));
     }

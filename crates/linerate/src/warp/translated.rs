@@ -394,7 +394,7 @@ mod tests {
                  5m --host-select weighed"
             )
         );
-        assert!(lines.next().is_some_and(|l| l.starts_with("  --md5: bodies are guarded")));
+        assert!(lines.next().is_some_and(|l| l.starts_with("  --md5: bodies are protected")));
         assert!(lines.next().is_some_and(|l| l.starts_with("  --autoterm: a point ends")));
         assert!(lines.next().is_some_and(|l| l.starts_with("  a word that stands alone, and goes unquoted")));
         assert_eq!(lines.next(), None);

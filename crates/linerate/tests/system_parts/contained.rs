@@ -112,7 +112,7 @@ pub(crate) fn another_clock() -> Result<(), Failed> {
     let applied = ahead(&["tune", "apply", path, "--confirm", "100s"]);
     assert!(applied.status.success(), "{}", shown(&applied));
     let log = ground.done(&["tune", "log"]);
-    let left = log.split("taken back in ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+    let left = log.split("rolled back in ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
     assert!(left.is_some_and(|left_s| left_s <= 100), "{log}");
     ground.done(&["tune", "confirm"]);
     ground.done(&["tune", "rollback", "--kept"]);

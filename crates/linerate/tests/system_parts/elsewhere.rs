@@ -98,7 +98,7 @@ fn found() -> Result<(), Failed> {
 
     run("ip", &format!("-n {name} link add link lab0 name top0 type macvlan"));
     run("ip", &format!("-n {name} link set top0 netns {away}"));
-    refused(&ground, &["macvlan top0 (now 1500)", &format!("network namespace {away}"), "set it there by hand first"]);
+    refused(&ground, &["macvlan top0 (now 1500)", &format!("network namespace {away}"), "set it there manually first"]);
     run("ip", &format!("-n {away} link del top0"));
 
     // Made there, so that its namespace has no number where it stands.
@@ -107,7 +107,7 @@ fn found() -> Result<(), Failed> {
     // The other way round: what it does not receive in large, what it stands on does not.
     let of_upper = ground.run(&["tune", "diff", "--netns", &away, "--set", "nic.lro@top1=on"]);
     let said = shown(&of_upper);
-    assert!(of_upper.status.code() == Some(2) && said.contains("top1 stands on an interface in another"), "{said}");
+    assert!(of_upper.status.code() == Some(2) && said.contains("top1 is stacked on an interface in another"), "{said}");
     run("ip", &format!("-n {away} link del top1"));
 
     let mut lonely = Lonely::new();

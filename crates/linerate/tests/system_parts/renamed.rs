@@ -31,15 +31,15 @@ fn applied(ground: &Ground) -> String {
     let said = ground.done(&["tune", "diff", "--netns", name, "--set", "nic.mtu@lab0=1400", "-o", path]);
     assert!(said.contains("moves with it: the MTU of top0, 1500 → 1400"), "{said}");
     let said = ground.done(&["tune", "apply", path, "--confirm", "4s"]);
-    assert!(said.contains("moved with it: /sys/class/net/top0/mtu \"1500\" → \"1400\""), "{said}");
+    assert!(said.contains("changed with it: /sys/class/net/top0/mtu \"1500\" → \"1400\""), "{said}");
     assert_eq!((mtu(ground, "lab0"), mtu(ground, "top0")), ("1400".to_owned(), "1400".to_owned()));
     let said = ground.done(&["tune", "status"]);
-    assert!(said.contains("moved with it: /sys/class/net/top0/mtu"), "{said}");
+    assert!(said.contains("changed with it: /sys/class/net/top0/mtu"), "{said}");
     said.split("  ").next().unwrap_or_default().to_owned()
 }
 
 fn lapses(ground: &Ground) -> String {
-    let is_over = || ground.done(&["tune", "log"]).lines().next().is_some_and(|line| line.contains("taken back: not"));
+    let is_over = || ground.done(&["tune", "log"]).lines().next().is_some_and(|line| line.contains("rolled back: not"));
     assert!(wait_until(is_over, Duration::from_secs(60)), "{}", ground.done(&["tune", "log"]));
     ground.done(&["tune", "log"]).lines().next().unwrap_or_default().to_owned()
 }

@@ -123,7 +123,7 @@ impl Ground {
         let once = || self.command().args(arguments).output().expect("it runs");
         let mut output = once();
         let is_let = || {
-            let is_let = !shown(&output).contains("another linerate changes settings");
+            let is_let = !shown(&output).contains("another linerate is changing settings");
             if !is_let {
                 output = once();
             }
@@ -291,7 +291,7 @@ pub(crate) fn killed_and_full() -> Result<(), Failed> {
         child.kill()?;
         child.wait()?;
         halfway += u32::from(ground.bytes() != before);
-        // With nothing begun there is nothing to take back: bad usage, and nothing changed.
+        // With nothing begun there is nothing to roll back: bad usage, and nothing changed.
         let rolled = ground.run(&["tune", "rollback"]);
         assert!(matches!(rolled.status.code(), Some(0 | 2)), "{}", shown(&rolled));
         assert_eq!(ground.bytes(), before, "killed at {point} of 36");
@@ -450,7 +450,7 @@ pub(crate) fn given_again() -> Result<(), Failed> {
     elsewhere.args(["netns", "exec", &name]).arg(linerate().get_program()).args(["tune", "apply", path]);
     let output = elsewhere.env("LINERATE_STATE", ground.state.path()).stdin(Stdio::null()).output()?;
     assert!(
-        output.status.code() == Some(2) && shown(&output).contains("than this process is in"),
+        output.status.code() == Some(2) && shown(&output).contains("from that of this process"),
         "{}",
         shown(&output)
     );
@@ -474,7 +474,7 @@ pub(crate) fn not_nested() -> Result<(), Failed> {
         let output = ground.run(&["tune", "apply", file]);
         let reported = shown(&output);
         let fix = format!("LINERATE_STATE={}", other.state.path().display());
-        output.status.code() == Some(2) && reported.contains("waits to be confirmed") && reported.contains(&fix)
+        output.status.code() == Some(2) && reported.contains("is pending") && reported.contains(&fix)
     };
     for ended in ["confirm", "rollback"] {
         first.done(&["tune", "apply", &of_first]);

@@ -64,14 +64,14 @@ fn watch_killed() -> Result<(), Failed> {
         let units = ["stop", "linerate-tune-*.timer", "linerate-tune-*.service"];
         assert!(Command::new("systemctl").args(units).status()?.success());
     } else {
-        assert!(!shown(&ground.run(&["tune", "status"])).contains("no watch lives"), "it lives");
+        assert!(!shown(&ground.run(&["tune", "status"])).contains("no watch is running"), "it lives");
         for pid in watching {
             assert!(Command::new("kill").args(["-9", &pid.to_string()]).status()?.success());
         }
     }
     let is_reported = || {
         let output = ground.run(&["tune", "status"]);
-        output.status.code() == Some(6) && shown(&output).contains("no watch lives")
+        output.status.code() == Some(6) && shown(&output).contains("no watch is running")
     };
     assert!(wait_until(is_reported, Duration::from_secs(5)), "{}", shown(&ground.run(&["tune", "status"])));
     assert_ne!(ground.sysctl("net.core.somaxconn"), before);
@@ -80,7 +80,7 @@ fn watch_killed() -> Result<(), Failed> {
     assert_ne!(ground.sysctl("net.core.somaxconn"), before, "nobody is left to take it back, and log does not");
     let output = ground.run(&["tune", "confirm"]);
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("no watch lived to take it back: 1 of 1 setting"), "{}", shown(&output));
+    assert!(shown(&output).contains("no watch was running to roll it back: 1 of 1 setting"), "{}", shown(&output));
     assert_eq!(ground.sysctl("net.core.somaxconn"), before);
     assert!(ground.done(&["tune", "status"]).contains("nothing is applied"));
     Ok(())
@@ -105,7 +105,7 @@ fn journals_moved() -> Result<(), Failed> {
         }
         let output = other.run(&["tune", "apply", &of_other]);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-        assert!(shown(&output).contains("cannot be read from here: put that back"), "{}", shown(&output));
+        assert!(shown(&output).contains("cannot be read from here: restore the journal"), "{}", shown(&output));
         let output = ground.run(&["tune", "status"]);
         assert_eq!(output.status.code(), Some(6), "{}", shown(&output));
         assert!(shown(&output).contains("is not there: put it back"), "{}", shown(&output));

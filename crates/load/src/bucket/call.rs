@@ -81,7 +81,7 @@ impl Answer {
         }
         let begins = beginning(&answer.body);
         let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.reported(begins));
-        let why = format!("it is \"{begins}\", and S3 says nothing there");
+        let why = format!("it is \"{begins}\", but S3 sends nothing there");
         Err(BucketError::Answer { call: answer.asked, why })
     }
 

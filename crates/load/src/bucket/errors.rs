@@ -52,7 +52,7 @@ pub enum BucketError {
         why: String,
     },
     /// An answer of HTTP that is without measure.
-    #[error("the answer of {host} to {call} cannot be taken: {why}")]
+    #[error("the answer of {host} to {call} is not valid: {why}")]
     Boundless {
         /// What was asked.
         call: String,
@@ -74,7 +74,7 @@ pub enum BucketError {
         keys: Arc<KeyNames>,
     },
     /// A call that is not made, as the one before it was not answered.
-    #[error("a call before it was not answered in its time, and no more are made")]
+    #[error("an earlier call timed out, and no more are made")]
     Unanswered,
     /// An answer that does not make sense.
     #[error("the answer to {call} could not be understood: {why}")]
@@ -110,13 +110,13 @@ impl BucketError {
 pub(super) fn reaching(error: &io::Error) -> &'static str {
     use io::ErrorKind as K;
     match error.kind() {
-        K::ConnectionRefused => "nothing listens there: does the server run, and is the port right?",
+        K::ConnectionRefused => "nothing listens there: is the server running, and is the port right?",
         K::HostUnreachable | K::NetworkUnreachable | K::TimedOut => {
-            "no way leads there: are the address, the routes and the firewalls right?"
+            "it is not reachable: are the address, the routes and the firewalls right?"
         }
-        K::AddrNotAvailable => "this machine has no local address or port left for it: see --source",
-        K::PermissionDenied => "a rule on this machine forbids it: see its firewall",
-        _ => "it closes connections: is S3 served there, and does it want TLS (https://, or --tls)?",
+        K::AddrNotAvailable => "this machine has no free local address or port for it: see --source",
+        K::PermissionDenied => "a rule on this machine blocks it: see its firewall",
+        _ => "it closes connections: does it serve S3, and does it need TLS (https://, or --tls)?",
     }
 }
 
@@ -142,7 +142,7 @@ const PERMISSIONS: [(&str, &str); 9] = [
 fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> String {
     let needed = PERMISSIONS.iter().find(|(begins, _)| call.starts_with(begins));
     if let (Some("AccessDenied" | "AllAccessDisabled"), Some((_, permission))) = (code, needed) {
-        return format!("; check that these keys may use this bucket: it takes {permission}");
+        return format!("; check that these keys may use this bucket: it needs {permission}");
     }
     let what = match code {
         Some("InvalidAccessKeyId") => {
@@ -163,7 +163,7 @@ fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> Strin
         None if matches!(status, 301 | 307 | 400 | 403) => {
             "check the keys, the session token, the region and this machine's clock"
         }
-        None if status == 404 => "it names no code of S3: is S3 served there?",
+        None if status == 404 => "it has no S3 error code: is it an S3 server?",
         _ => return String::new(),
     };
     format!("; {what}")
@@ -198,8 +198,8 @@ mod tests {
     fn a_host_that_is_not_reached_is_told_with_what_to_look_at() {
         for (kind, part) in [
             (io::ErrorKind::ConnectionRefused, "nothing listens there"),
-            (io::ErrorKind::NetworkUnreachable, "no way leads there"),
-            (io::ErrorKind::ConnectionReset, "does it want TLS"),
+            (io::ErrorKind::NetworkUnreachable, "it is not reachable"),
+            (io::ErrorKind::ConnectionReset, "does it need TLS"),
         ] {
             let source = io::Error::from(kind);
             let reported =

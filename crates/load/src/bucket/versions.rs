@@ -34,7 +34,7 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`], where there is no answer.
     pub fn keeping(&mut self) -> Result<Keeping, BucketError> {
-        let what = format!("looking whether bucket {:?} keeps versions", self.session.bucket);
+        let what = format!("checking whether bucket {:?} keeps versions", self.session.bucket);
         let call = BucketCall { query: b"versioning=", ..BucketCall::new(what, "GET") };
         let mut status = None;
         let looked = self.call(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
@@ -59,7 +59,7 @@ impl Bucket<'_> {
     /// How long what is written is locked by default; nothing where it is not, or where these keys may not look: the
     /// deletion tells.
     fn lock(&mut self) -> Result<Option<String>, BucketError> {
-        let call = BucketCall { query: b"object-lock=", ..BucketCall::new("looking for an object lock", "GET") };
+        let call = BucketCall { query: b"object-lock=", ..BucketCall::new("checking for an object lock", "GET") };
         let answer = self.call(&call)?;
         let (mut mode, mut length) = (None, None);
         let looked = answer.ok().and_then(|answer| {

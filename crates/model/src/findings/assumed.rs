@@ -20,7 +20,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let claim = format!(
-            "{} at {} for {} rests on values that nobody stated",
+            "{} at {} for {} rests on assumed values",
             resource_name(ceiling.resource),
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
             work_name(&work.work)
@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             PlanFindingKind::RestsOnAssumed,
             Severity::Note,
             (claim, assumed.join("; ")),
-            "state them in the site, from data sheets or from a probe",
+            "state them in the site file, from data sheets or from a measurement",
             "the site's list of assumed values",
         ));
     }

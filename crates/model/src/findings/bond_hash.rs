@@ -30,7 +30,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             if severity == Severity::Note && is_filled(case, group, name) {
                 continue;
             }
-            let claim = format!("\"{}\" of \"{}\" may not use its {members} members: {why}", bond.name, group.name);
+            let claim =
+                format!("\"{}\" of \"{}\" may not use all of its {members} members: {why}", bond.name, group.name);
             let evidence = format!(
                 "{} plane over {members} ports, mode {}, transmit hash {}, the switch hashes {}",
                 name,
@@ -60,18 +61,22 @@ fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severi
     use Severity::{Note, Warning};
     let layer34 = "set the transmit hash to layer3+4, on the switch as well";
     match bond.mode {
-        BondMode::ActiveBackup => return Some((Note, "one member carries everything, always", "use 802.3ad")),
+        BondMode::ActiveBackup => return Some((Note, "one member always carries everything", "use 802.3ad")),
         BondMode::Broadcast => return Some((Warning, "every member carries the same packets", "use 802.3ad")),
-        BondMode::BalanceTlb => return Some((Warning, "it receives on one member", "use 802.3ad")),
+        BondMode::BalanceTlb => return Some((Warning, "it receives on one member only", "use 802.3ad")),
         BondMode::BalanceRr | BondMode::BalanceAlb => return None,
         BondMode::Lacp | BondMode::BalanceXor => (),
     }
     match bond.transmit_hash {
         TransmitHash::VlanSrcMac => {
-            return Some((Warning, "vlan+srcmac chooses one member for all that a node sends", layer34));
+            return Some((Warning, "vlan+srcmac chooses one member for everything that a node sends", layer34));
         }
         TransmitHash::Layer2 if name == "public" && routed(case) => {
-            return Some((Warning, "behind a router, layer2 chooses one member for all that a node sends", layer34));
+            return Some((
+                Warning,
+                "behind a router, layer2 chooses one member for everything that a node sends",
+                layer34,
+            ));
         }
         TransmitHash::Layer2 => {
             return Some((Note, "layer2 chooses one member for each peer, by the last byte of its MAC", layer34));
@@ -86,16 +91,16 @@ fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severi
         _ if plane.encapsulation == Encapsulation::Wireguard => {
             return Some((
                 Note,
-                "WireGuard has one flow between two nodes, and so one member for each pair",
-                "encrypt by TLS where that is enough, or use one faster port",
+                "WireGuard has one flow between two nodes, and therefore uses one member for each pair",
+                "encrypt with TLS if that is enough, or use one faster port",
             ));
         }
         _ => (),
     }
     (bond.switch_hash == SwitchHash::L2 && name == "public" && routed(case)).then_some((
         Warning,
-        "behind a router, a switch that hashes MACs sends a node everything on one member",
-        "have the switch hash addresses and ports",
+        "behind a router, a switch that hashes MAC addresses sends everything to a node on one member",
+        "configure the switch to hash addresses and ports",
     ))
 }
 

@@ -14,7 +14,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         return;
     }
     let claim = if full {
-        "what is stored does not fit".to_owned()
+        "the stored data does not fit".to_owned()
     } else {
         format!("capacity runs out in {years:.1} years, and data is kept for {:.1}", data.retention_years)
     };

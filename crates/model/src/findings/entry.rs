@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let claim = format!(
-            "one entry node holds {} to {:.0} % of what the cluster could do",
+            "one entry node limits {} to {:.0} % of the cluster's ceiling",
             work_name(&work.work),
             100.0 * entry.limit_bytes_per_s / other.limit_bytes_per_s
         );
@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             PlanFindingKind::EntryNarrow,
             Severity::Warning,
             (claim, evidence),
-            "announce by BGP with ECMP, or let clients know all nodes; DSR relieves replies only",
+            "announce by BGP with ECMP, or let clients address all nodes; DSR relieves replies only",
             "sources/000: L2 announcement takes each service's requests on one node",
         ));
     }
@@ -50,7 +50,7 @@ mod tests {
                 site.entry = Entry::L2Announcement { dsr, policy: TrafficPolicy::Cluster };
             });
             assert!(
-                found.iter().any(|finding| finding.claim.starts_with("one entry node holds PUT to ")),
+                found.iter().any(|finding| finding.claim.starts_with("one entry node limits PUT to ")),
                 "dsr {dsr}: {found:?}"
             );
         }

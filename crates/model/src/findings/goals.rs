@@ -33,7 +33,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
             100.0 * goal.ceiling_share
         );
-        let remedy = "widen the bottleneck, or ask how many nodes it takes with --need";
+        let remedy = "widen the bottleneck, or find the number of nodes that is needed with --need";
         out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and ceilings"));
     }
     if let Some(goal_ns) = goals.p99_ns {
@@ -51,7 +51,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             bytes_iec(case.layout.raw_bytes as f64),
             parity.join(" and ")
         );
-        let remedy = "more or larger drives, another layout, or ask how many nodes it takes with --need";
+        let remedy = "use more or larger drives or another layout, or find the number of nodes that is needed with \
+                      --need";
         let severity = Severity::Serious;
         out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
     }
@@ -82,7 +83,7 @@ fn latency(case: &Case, work: &WorkPlan, goal_ns: f64, out: &mut Vec<PlanFinding
     } else {
         "fewer requests in flight, or a wider bottleneck: --why has latency over requests in flight"
     };
-    let source = "mean-value analysis (docs/method/ceilings.md); a percentile itself is beyond the model";
+    let source = "mean-value analysis (docs/method/ceilings.md); the model has no percentiles";
     out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, source));
 }
 
@@ -103,7 +104,7 @@ fn mean_at_load(case: &Case, work: &WorkPlan) -> Option<(f64, String)> {
     }
     let (point, whose) = match &curve.clients {
         Some(point) if case.site.assumed.contains_key("clients.connections") => {
-            (point, ", as the site's clients would keep with connections that nobody stated")
+            (point, ", as the site's clients would keep with the assumed number of connections")
         }
         Some(point) => (point, ", as the site's clients keep"),
         None => (&curve.knee, ""),
@@ -119,13 +120,13 @@ fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
     if tolerated.drives >= asked.drives && tolerated.nodes >= asked.nodes {
         return;
     }
-    let claim = "the layout does not tolerate the failures that it has to".to_owned();
+    let claim = "the layout does not tolerate the required failures".to_owned();
     let evidence = format!(
         "it tolerates the failure of any {} of {} drives without loss of data, and of any {} of {} nodes \
          without a stop",
         tolerated.drives, asked.drives, tolerated.nodes, asked.nodes
     );
-    let remedy = "more parity, more nodes, or ask for a number of nodes that does with --need";
+    let remedy = "use more parity or more nodes, or find a number of nodes that does with --need";
     let severity = Severity::Serious;
     out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
 }

@@ -32,8 +32,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         } else {
             (
                 Severity::Note,
-                format!("kernel {version} of \"{}\" is older than the 6.8 that is asked for", group.name),
-                "the change of fstrim that the reason describes is in 6.6 already, as far as its history shows",
+                format!("kernel {version} of \"{}\" is older than the recommended 6.8", group.name),
+                "according to its history, the change of fstrim that the recommendation refers to is already in 6.6",
             )
         };
         out.push(finding(

@@ -31,7 +31,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     };
     let here = share(count).unwrap_or(0.0);
     let above = (count + 1..=count + ABOVE).find(|&nodes| share(nodes).is_some_and(|share| share > here));
-    let claim = format!("{count} nodes hold less than {fewer} would");
+    let claim = format!("{count} nodes have less usable capacity than {fewer} would");
     let size = |nodes| minio::set_size(nodes, site.groups[place].drives_per_node(), None).unwrap_or(0);
     let evidence = format!(
         "sets of {} drives hold {:.3} PB on {count} nodes, sets of {} hold {:.3} PB on {fewer}",
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn thirty_four_nodes_hold_less_than_thirty_two() {
         let found = of(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = 34);
-        assert_eq!(found[0].claim, "34 nodes hold less than 32 would");
+        assert_eq!(found[0].claim, "34 nodes have less usable capacity than 32 would");
         assert!(found[0].evidence.starts_with("sets of 2 drives hold 3.133 PB on 34 nodes, sets of 16 hold 4.424 PB"));
         assert_eq!(found[0].remedy, "use 32 or 35 nodes, or build a second pool");
     }

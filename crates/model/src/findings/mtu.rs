@@ -18,7 +18,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let public = inner_mtu_bytes(&site.planes.public);
     let clients = site.clients.mtu_bytes;
     if site.clients.count > 0 && clients != public {
-        let claim = format!("clients' packets are of {clients} bytes and the public plane's of {public}");
+        let claim = format!("clients' packets have {clients} bytes and the public plane's {public}");
         let evidence = evidence(&site.planes.public);
         let severity = if clients > public { Severity::Warning } else { Severity::Note };
         out.push(finding(
@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let encapsulated = case.planes().filter(|(_, plane)| plane.encapsulation != Encapsulation::None);
     for (name, plane) in encapsulated.filter(|(_, plane)| inner_mtu_bytes(plane) < 1500) {
         let claim = format!(
-            "the {name} plane's encapsulation has no room: packets inside are of {} bytes",
+            "the {name} plane's MTU leaves no room for encapsulation: inner packets have {} bytes",
             inner_mtu_bytes(plane)
         );
         out.push(finding(
@@ -47,13 +47,13 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     if let (Some((_, public)), Some((_, private))) = (planes.next(), planes.next())
         && public.mtu_bytes != private.mtu_bytes
     {
-        let claim = format!("planes have an MTU of {} and of {} bytes", public.mtu_bytes, private.mtu_bytes);
+        let claim = format!("the planes have different MTUs, {} and {} bytes", public.mtu_bytes, private.mtu_bytes);
         let evidence = format!("public: {}; private: {}", evidence(public), evidence(private));
         out.push(finding(
             PlanFindingKind::MtuMismatch,
             Severity::Note,
             (claim, evidence),
-            "raise the smaller one unless something on its way cannot take it",
+            "raise the smaller one, unless a device on its path does not support it",
             SOURCE,
         ));
     }
@@ -84,8 +84,8 @@ mod tests {
             private.mtu_bytes = 1500;
             private.encapsulation = Encapsulation::Vxlan;
         });
-        assert!(overlay[0].claim.contains("packets inside are of 1450 bytes"), "{overlay:?}");
-        assert!(overlay[1].claim.contains("9000 and of 1500"), "{overlay:?}");
+        assert!(overlay[0].claim.contains("inner packets have 1450 bytes"), "{overlay:?}");
+        assert!(overlay[1].claim.contains("9000 and 1500"), "{overlay:?}");
     }
 
     #[test]

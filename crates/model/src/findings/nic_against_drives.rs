@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let (wide, narrow, remedy) = if drives > link {
-            ("drives", "public link", "use faster links or fewer drives where throughput is what counts")
+            ("drives", "public link", "use faster links or fewer drives if throughput matters")
         } else {
             ("public link", "drives", "use more or faster drives, or slower links")
         };

@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             PlanFindingKind::Numa,
             Severity::Warning,
             (claim, evidence),
-            "put a NIC on each socket that has drives, or the drives on the NIC's socket",
+            "attach a NIC to each socket that has drives, or the drives to the NIC's socket",
             "sources/000 asks for NUMA mapping and locality where a node has two sockets",
         ));
     }

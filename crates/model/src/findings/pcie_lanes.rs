@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let claim = format!(
-            "drives and NICs of \"{}\" want {} PCIe lanes and its sockets have {offered}",
+            "drives and NICs of \"{}\" need {} PCIe lanes, but its sockets have {offered}",
             group.name,
             drives + nics
         );
@@ -31,7 +31,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             PlanFindingKind::PcieLanes,
             Severity::Warning,
             (claim, evidence),
-            "use processors or sockets with more lanes, fewer drives, or state the lanes that are really wired",
+            "use processors with more lanes, more sockets or fewer drives, or state the lanes that are actually \
+             connected",
             "PCIe lanes as sources/000 counts them (4 a drive), with Sapphire Rapids at 80 of generation 5 a socket \
              (Intel ARK): the 64 of generation 4 that it gives are Ice Lake's",
         ));
@@ -49,7 +50,7 @@ mod tests {
             site.groups[0].sockets = 1;
             site.groups[0].drives[0].count = 20;
         });
-        assert!(found[0].claim.contains("want 112 PCIe lanes and its sockets have 80"), "{found:?}");
+        assert!(found[0].claim.contains("need 112 PCIe lanes, but its sockets have 80"), "{found:?}");
     }
 
     #[test]

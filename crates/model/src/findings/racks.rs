@@ -42,8 +42,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         {
             let claim = format!("the {racks} racks of \"{name}\" are unevenly filled");
             let evidence = format!("{least} nodes in the emptiest, {most} in the fullest");
-            let remedy =
-                "use a number of nodes that the racks divide: the fullest rack's uplinks are the first bottleneck";
+            let remedy = "use a number of nodes that is a multiple of the racks: the fullest rack's uplinks are the \
+                 first bottleneck";
             let source = "even spread over racks, as the ceilings of uplinks take it";
             out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), remedy, source));
         }

@@ -21,13 +21,13 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             let (severity, why, evidence, remedy) = match bond.mode {
                 BondMode::BalanceRr => (
                     Severity::Warning,
-                    "reorders: packets of one flow take all members in turn",
-                    "mode balance-rr; TCP takes reordering beyond tcp_reordering for loss".to_owned(),
+                    "reorders packets: each flow uses all members in turn",
+                    "mode balance-rr; TCP treats reordering beyond tcp_reordering as loss".to_owned(),
                     "use 802.3ad with layer3+4",
                 ),
                 BondMode::Lacp | BondMode::BalanceXor if ports => (
                     Severity::Note,
-                    "may reorder fragments: only the first of a packet has ports to hash",
+                    "may reorder fragments: only the first fragment of a packet has ports to hash",
                     format!("transmit hash {}", hash_name(bond.transmit_hash)),
                     "keep packets unfragmented: leave room for encapsulation in the MTU; TCP alone does not fragment",
                 ),

@@ -24,11 +24,11 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let link = &case.site.planes.public.link;
     let gains = gains(case, &geometries);
     let remedy = if gains.is_empty() {
-        "none is needed: a further link for traffic among nodes raises no ceiling".to_owned()
+        "none needed: another link for traffic among nodes raises no ceiling".to_owned()
     } else {
         format!(
-            "give traffic among nodes a link of its own, beside {link:?} and as fast: {}; ports that {link:?} gives up \
-             for it bring less",
+            "give the traffic among nodes its own link, in addition to {link:?} and as fast: {}; taking ports from \
+             {link:?} for it gains less",
             gains.join(", ")
         )
     };

@@ -30,11 +30,11 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             count(requests_per_s)
         );
         let evidence = format!(
-            "{} requests/s of each core; ceilings count bytes and operations of drives, and no time of a processor \
-             for a request as such; MinIO on one node took 0.24 ms for a GET of 4 KiB and 0.53 ms for a PUT",
+            "{} requests/s of each core; ceilings count bytes and drive operations, but no processor time per request; \
+             MinIO on one node took 0.24 ms for a GET of 4 KiB and 0.53 ms for a PUT",
             count(of_core)
         );
-        let remedy = "take the ceiling in bytes as no promise: measure requests/s with bench on one node, and multiply";
+        let remedy = "do not rely on the ceiling in bytes: measure requests/s with bench on one node, and multiply";
         let source = "runs/bench-2026-11-20 (processor time of MinIO by size)";
         out.push(finding(PlanFindingKind::SmallObjects, Severity::Warning, (claim, evidence), remedy, source));
     }

@@ -24,7 +24,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let (severity, claim) = if !keeps_data {
         (Severity::Serious, "the loss of any one drive loses data".to_owned())
     } else if writes.drives == 0 {
-        (Severity::Serious, format!("the loss of any one drive stops {} of what lies on it", stops(reads.drives)))
+        (Severity::Serious, format!("the loss of any one drive stops {} of the objects on it", stops(reads.drives)))
     } else if writes.nodes == 0 && nodes > 1 {
         let severity = if reads.nodes == 0 { Severity::Serious } else { Severity::Warning };
         (severity, format!("the loss of any one node stops {}", stops(reads.nodes)))
@@ -33,8 +33,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     };
     let weakest = weakest(case.site.engine.product, &pools);
     let evidence = format!(
-        "{} on {} nodes: reads go on without any {} drives or {} nodes, writes without any {} drives or {} \
-         nodes",
+        "{} on {} nodes: reads continue without any {} drives or {} nodes, writes without any {} drives or {} nodes",
         case.site.engine.protection.layout_name(weakest.geometry.data, weakest.geometry.parity),
         weakest.nodes,
         reads.drives,
@@ -61,7 +60,7 @@ fn remedy(site: &Site, pool: &Pool) -> String {
     let better = || alternatives.iter().filter(bears);
     let alike = better().find(|choice| choice.set_drives == pool.geometry.shards);
     let better = alike.or_else(|| better().next());
-    let more = "more nodes: --need names how many tolerate it";
+    let more = "more nodes: --need finds how many tolerate it";
     better.map_or(more.to_owned(), |choice| {
         let data = choice.set_drives - choice.parity_shards;
         // No erasure code of Ceph that is offered has one shard of data, and Garage has none at all.
@@ -96,8 +95,8 @@ mod tests {
         let sets = |parity| Protection::Sets { set_drives: None, parity };
         let (copies, coded) =
             (|copies| Protection::Replicas { copies }, |data, parity| Protection::Erasure { data, parity });
-        let drive_writes = "the loss of any one drive stops writes of what lies on it";
-        let drive_both = "the loss of any one drive stops reads and writes of what lies on it";
+        let drive_writes = "the loss of any one drive stops writes of the objects on it";
+        let drive_both = "the loss of any one drive stops reads and writes of the objects on it";
         for (product, protection, nodes, drives, expected) in [
             // 1+1: one shard is enough to read, and two are needed to write.
             (Product::Minio, sets(None), 2, 1, Some((Serious, drive_writes))),

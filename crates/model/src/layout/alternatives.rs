@@ -115,7 +115,7 @@ fn why(geometry: &Geometry, nodes_lost: u32, nodes: u32) -> String {
     let usable = 100.0 * f64::from(geometry.data) / f64::from(geometry.shards);
     let cost = f64::from(geometry.shards) / f64::from(geometry.data);
     let losses = match nodes_lost {
-        _ if nodes == 1 => "one node, whose loss it never survives".to_owned(),
+        _ if nodes == 1 => "one node, whose loss is not survived".to_owned(),
         0 => "writes stop with the first node that fails".to_owned(),
         1 => "writes survive any one node".to_owned(),
         more => format!("writes survive any {more} nodes"),

@@ -61,7 +61,7 @@ pub enum LayoutError {
         group: String,
     },
     /// A protection that the engine does not have.
-    #[error("{product} does not protect data so: {fix}")]
+    #[error("{product} does not support this protection: {fix}")]
     Protection {
         /// The engine.
         product: &'static str,
@@ -69,13 +69,13 @@ pub enum LayoutError {
         fix: &'static str,
     },
     /// No shard or copy of data at all.
-    #[error("a protection of {data} data shards keeps nothing: give at least 1")]
+    #[error("a protection with {data} data shards stores nothing: give at least 1")]
     NoData {
         /// As stated.
         data: u32,
     },
     /// Each shard or copy has a node of its own, and there are not enough.
-    #[error("{shards} shards or copies on nodes of their own need {shards} nodes, and the site has {nodes}")]
+    #[error("{shards} shards or copies on separate nodes need {shards} nodes, but the site has {nodes}")]
     TooFewNodes {
         /// Shards or copies of an object.
         shards: u32,

@@ -80,7 +80,7 @@ fn what_an_engine_lacks_is_refused_with_what_it_has() {
         (Product::Minio, replicas, 4, "state `sets`"),
         (Product::CephRgw, Protection::Sets { set_drives: None, parity: None }, 4, "state `erasure`"),
         (Product::Garage, Protection::Erasure { data: 2, parity: 1 }, 4, "state `replicas`"),
-        (Product::Garage, replicas, 2, "need 3 nodes, and the site has 2"),
+        (Product::Garage, replicas, 2, "need 3 nodes, but the site has 2"),
         (Product::CephRgw, Protection::Erasure { data: 0, parity: 2 }, 4, "at least 1"),
         (Product::Garage, Protection::Replicas { copies: 0 }, 4, "at least 1"),
         (Product::Minio, Protection::Sets { set_drives: Some(5), parity: None }, 4, "can be 2, 4, 8 or 16"),

@@ -78,7 +78,7 @@ fn sizes(pool: &Pool, drives_per_node: u32, stated: bool) -> String {
     }
     let known = set_sizes(nodes, drives_per_node, true);
     if known.len() < 2 {
-        return format!("{n} is the only size of a set that divides {nodes} nodes × {drives_per_node} drives evenly");
+        return format!("{n} is the only set size that divides {nodes} nodes × {drives_per_node} drives evenly");
     }
     format!("{n} is the largest of the sizes {} that spread evenly over {nodes} nodes", numbers(&known))
 }
@@ -86,8 +86,8 @@ fn sizes(pool: &Pool, drives_per_node: u32, stated: bool) -> String {
 fn spread(pool: &Pool) -> String {
     let (nodes, n) = (pool.nodes, pool.geometry.shards);
     match n.div_ceil(nodes) {
-        _ if nodes == 1 => "all drives are of one node".to_owned(),
-        1 => format!("each shard is on a node of its own, {n} nodes in a row"),
+        _ if nodes == 1 => "all drives are in one node".to_owned(),
+        1 => format!("each shard is on a different node, {n} consecutive nodes"),
         most => format!("up to {most} shards of an object are on one node"),
     }
 }

@@ -110,7 +110,7 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
     let slowest = (2.0 / 8.0 / link).max(2.0 / 80.0 / 1e9);
     assert!((node.alone_bytes_per_s * slowest - 1.0).abs() < 1e-9, "{node:?}");
     assert_eq!((node.share, node.binds), (0.5, Resource::DriveBandwidth), "{node:?}");
-    assert!(node.why.starts_with("restored onto the 8 nodes"), "{node:?}");
+    assert!(node.why.starts_with("restored onto the 8 remaining nodes"), "{node:?}");
     // 4 nodes: three are left for four shards. The node that replaces it takes all, ten drives of 1 GB/s.
     let node = &reported(&of(Product::CephRgw, coded, 4))[1].rebuild;
     assert!(node.why.starts_with("no node is left for 1 of 4 shards"), "{node:?}");
@@ -155,7 +155,7 @@ fn ceph_restores_onto_nodes_by_their_capacity() {
     // gone, each TB is at 480 / 1,000: of the 80 the three take 16 each, the eight 4.
     let node = &reported(&of_kinds(&[(4, 20), (8, 5)], 0.4))[1];
     assert!((node.rebuild.restored_bytes / 80e12 - 1.0).abs() < 1e-9, "{node:?}");
-    assert!(node.rebuild.why.starts_with("restored onto the 11 nodes"), "{node:?}");
+    assert!(node.rebuild.why.starts_with("restored onto the 11 remaining nodes"), "{node:?}");
     // A large node writes a fifth of it to ten drives of 1 GB/s, and reads 2 × 80 / 400 of it at 2 GB/s: 0.4 s of 10
     // drives a GB. Were all eleven alike, it would be 1/11 and 2 / 11 / 2: less than half of that.
     assert_eq!(node.rebuild.binds, Resource::DriveBandwidth);
@@ -193,5 +193,5 @@ fn ceph_restores_nothing_onto_nodes_that_are_full_or_would_be() {
 fn where_nobody_states_what_is_stored_a_plan_says_up_to_what_the_others_take_it() {
     // Eight nodes of 100 TB, 2+2: 400 TB usable. Seven are at 90 % with 7 / 8 × 0.9 of it: 315 TB.
     let node = &reported(&of_kinds(&[(8, 10)], 0.0))[1].rebuild;
-    assert!(node.taken_full && node.why.contains("no more than 315 TB is stored"), "{node:?}");
+    assert!(node.taken_full && node.why.contains("at most 315 TB is stored"), "{node:?}");
 }

@@ -86,7 +86,7 @@ fn healed(pool: &Pool, lost: FailedPart, drives: f64) -> Option<Way> {
         reads,
         sources: vec![Node { egress: sent, drive_read: on_drive, ..Node::default() }; pool.groups.len()],
         target: Node { ingress: reads * remote, drive_write: 1.0 / written, ..Node::default() },
-        why: "rebuilt onto the drives that replace it; until then new objects are written with more parity".to_owned(),
+        why: "rebuilt onto the replacement drives; until then new objects are written with more parity".to_owned(),
     })
 }
 
@@ -129,13 +129,12 @@ fn recovered(pool: &Pool, lost: FailedPart, placed: &Placed) -> Option<Way> {
     };
     Some(match lost {
         FailedPart::Node if left >= n && has_room(loss.fullest) => {
-            spread(format!("restored onto the {others} nodes that are left, once it is marked out"))
+            spread(format!("restored onto the {others} remaining nodes, once it is marked out"))
         }
         FailedPart::Node if left >= n => onto_node(
             loss.drives,
             format!(
-                "the fullest of the {others} nodes that are left {}: restored in full only onto the node that \
-                 replaces it",
+                "the fullest of the {others} remaining nodes {}: restored completely only onto the replacement node",
                 stops(loss.fullest)
             ),
         ),
@@ -152,10 +151,7 @@ fn recovered(pool: &Pool, lost: FailedPart, placed: &Placed) -> Option<Way> {
         }
         FailedPart::Drive if nodes > n => onto_node(
             1,
-            format!(
-                "the fullest drives that are left {}: restored onto the drive that replaces it",
-                stops(loss.fullest)
-            ),
+            format!("the fullest remaining drives {}: restored onto the replacement drive", stops(loss.fullest)),
         ),
         FailedPart::Drive if loss.drives > 1 && has_room(loss.node_fullest) => {
             let why = "restored onto the other drives of its node: no other node is free of the others' shards";
@@ -164,12 +160,9 @@ fn recovered(pool: &Pool, lost: FailedPart, placed: &Placed) -> Option<Way> {
         }
         FailedPart::Drive if loss.drives > 1 => onto_node(
             1,
-            format!(
-                "the other drives of its node {}: restored onto the drive that replaces it",
-                stops(loss.node_fullest)
-            ),
+            format!("the other drives of its node {}: restored onto the replacement drive", stops(loss.node_fullest)),
         ),
-        FailedPart::Drive => onto_node(1, "restored onto the drive that replaces it: no other node is left".to_owned()),
+        FailedPart::Drive => onto_node(1, "restored onto the replacement drive: no other node is left".to_owned()),
     })
 }
 
@@ -185,6 +178,6 @@ fn resynced(pool: &Pool, lost: FailedPart, drives: f64) -> Option<Way> {
         reads: 1.0,
         sources: vec![Node { egress: each, drive_read: each / drives, ..Node::default() }; pool.groups.len()],
         target: Node { ingress: 1.0, drive_write: 1.0 / written, ..Node::default() },
-        why: "fetched by what replaces it; until then objects have a copy less".to_owned(),
+        why: "fetched by the replacement; until then objects have one copy less".to_owned(),
     })
 }

@@ -142,7 +142,7 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
             } else {
                 reported_apart(policy, plane.encapsulation, peers)
             };
-            placement(Choosing::Dealt(together), "the driver deals destinations out over members by their load")
+            placement(Choosing::Dealt(together), "the driver distributes destinations over members by their load")
         }
         MemberChoice::TransmitHash | MemberChoice::SwitchHash => {
             let Plane { encapsulation, ip, .. } = *plane;
@@ -157,9 +157,11 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
 pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
     match choice(bond.mode, Direction::Ingress) {
         MemberChoice::None => one_member(bond.mode, Direction::Ingress),
-        MemberChoice::Load if peers.routed || plane.ip == IpVersion::V6 => {
-            placement(Choosing::One, "balance-alb balances what it receives by ARP: not IPv6, not what a router brings")
-        }
+        MemberChoice::Load if peers.routed || plane.ip == IpVersion::V6 => placement(
+            Choosing::One,
+            "balance-alb balances received traffic by ARP: not IPv6, and not traffic from a \
+                                      router",
+        ),
         MemberChoice::Load => placement(
             Choosing::Dealt(Some(peers.count)),
             "balance-alb answers ARP with each member in turn, so that each peer has one",
@@ -186,7 +188,7 @@ pub fn switched(hash: SwitchHash, plane: &Plane, peers: Peers) -> Placement {
         }
         SwitchHash::L4 if !has_ports_outside(plane.encapsulation) => placement(
             Choosing::PerPeer(peers.count),
-            "the switch hashes ports, and the tunnel shows none that differ: each peer one member",
+            "the switch hashes ports, but all packets of the tunnel have the same: each peer one member",
         ),
         SwitchHash::L4 => placement(Choosing::PerFlow, "the switch hashes addresses and ports: each flow one member"),
     }
@@ -224,7 +226,7 @@ fn why_hashed(hashing: &Hashing) -> &'static str {
         }
         TransmitHash::Layer23 | TransmitHash::Encap23 => "layer2+3 hashes addresses: each peer one member",
         TransmitHash::Layer34 if !has_ports_outside(encapsulation) => {
-            "layer3+4 hashes ports, and the tunnel shows none that differ: each peer one member"
+            "layer3+4 hashes ports, but all packets of the tunnel have the same: each peer one member"
         }
         TransmitHash::Layer34 if in_tunnel => {
             "layer3+4 hashes the tunnel's UDP source port, which follows from the flow: each flow one member"

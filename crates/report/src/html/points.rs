@@ -86,7 +86,7 @@ const THROUGHPUT_HEADS: [&str; 20] = [
     "Stop reason",
     "Failed",
     "Failed in warm-up|these are in no other figure",
-    "Made again|attempts that failed and were made again",
+    "Retried|attempts that failed and were retried",
     "Throttled|attempts that the target refused because it was asked too much",
     "Rested|share of the slots' time: after connections that failed, and because the target asked for it (Retry-After)",
 ];

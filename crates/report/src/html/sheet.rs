@@ -183,7 +183,7 @@ impl HtmlRow {
 }
 
 /// The mark of what nobody stated.
-pub(super) const ASSUMED: &str = "<abbr class=\"assumed\" title=\"rests on a value that nobody stated\">*</abbr>";
+pub(super) const ASSUMED: &str = "<abbr class=\"assumed\" title=\"depends on an assumed value\">*</abbr>";
 
 /// A paragraph with a name before it; nothing for an empty text.
 pub(super) fn named(name: &str, text: &str) -> String {

@@ -144,7 +144,7 @@ pub(crate) fn verdict(audit: &Audit) -> String {
 
 /// What changes all of it such that it can be taken back.
 pub(crate) fn undoably(audit: &Audit) -> String {
-    format!("linerate tune diff --profile {} -o changes.json: the same changes, undoable", audit.profile)
+    format!("linerate tune diff --profile {} -o changes.json: the same changes, with rollback", audit.profile)
 }
 
 /// Which setting, of which devices, in whose namespaces.
@@ -178,16 +178,16 @@ pub(crate) fn value(text: &str) -> String {
 /// When and where a change acts, and what it risks.
 pub(crate) fn when(difference: &Difference) -> String {
     let effect = match difference.takes_effect {
-        TakesEffect::AtOnce => "acts at once",
-        TakesEffect::NewSocket => "acts on new sockets",
-        TakesEffect::NewNamespace => "acts in network namespaces made afterwards",
-        TakesEffect::Restart => "acts after a restart",
-        TakesEffect::Reboot => "acts after a reboot",
+        TakesEffect::AtOnce => "takes effect at once",
+        TakesEffect::NewSocket => "takes effect for new sockets",
+        TakesEffect::NewNamespace => "takes effect in network namespaces created afterwards",
+        TakesEffect::Restart => "takes effect after a restart",
+        TakesEffect::Reboot => "takes effect after a reboot",
         TakesEffect::Never => "has no effect",
     };
     let scope = match difference.scope {
         Scope::Host => "on the whole machine",
-        Scope::NetworkNamespace => "in this network namespace alone",
+        Scope::NetworkNamespace => "in this network namespace only",
         Scope::Device => "on the device",
         Scope::Mount => "on the mount",
         Scope::Process => "on the process",

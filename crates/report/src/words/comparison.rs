@@ -13,8 +13,8 @@ use crate::words;
 const NAMED_MAX: usize = 4;
 
 /// Why nothing is called of few runs.
-const FEW_RUNS: &str = "nothing is called: two runs of one thing, minutes apart, differ too, and it takes three of \
-    each side to see by how much.";
+const FEW_RUNS: &str = "nothing was tested: two runs of the same system, minutes apart, differ too, and it takes three \
+                        runs of each side to measure by how much.";
 
 /// What to do about it.
 pub const HOW_TO_MAKE_RUNS: &str = "Run A B B A A B, each with linerate bench -o FOLDER, and compare A1,A2,A3 with \
@@ -43,7 +43,7 @@ pub(crate) fn verdict(contrast: &Contrast) -> (Ink, String) {
         (CompareVerdict::Higher, _) => (ink, "higher".to_owned()),
         (CompareVerdict::Lower, _) => (ink, "lower".to_owned()),
         (CompareVerdict::NotShown, Some(change)) if change.too_unsteady => {
-            (Ink::Dim, "no difference shown; too unsteady to have shown even a doubling".to_owned())
+            (Ink::Dim, "no difference shown; too unsteady to show even a doubling".to_owned())
         }
         (CompareVerdict::NotShown, Some(change)) => match change.shown_from {
             Some(share) => {
@@ -63,9 +63,7 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let mut notes = Vec::new();
     let mut note = |lead: &'static str, reported: &str| notes.push((lead, reported.to_owned()));
     match (comparison.tests, comparison.enough_runs) {
-        (0, true) => {
-            note("read", "nothing could be tested: a figure needs requests enough for it in three runs a side")
-        }
+        (0, true) => note("read", "nothing could be tested: a figure needs enough requests in three runs a side"),
         (0, false) => {}
         (tests, _) => note(
             "read",
@@ -80,7 +78,8 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
     if !comparison.enough_runs {
         note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
     } else if comparison.apart_in_time {
-        let reported = "all runs of one side came before those of the other: what time changed is in the difference.";
+        let reported = "all runs of one side came before those of the other: changes over time are part of the \
+                        difference.";
         note("drift", &format!("{reported} {HOW_TO_MAKE_RUNS}"));
     }
     if !comparison.unmatched.is_empty() {

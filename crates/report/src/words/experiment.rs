@@ -182,7 +182,7 @@ const FIGURES: [(&str, &str); 12] = [
     ("errors", "failed requests"),
     ("requests_per_s", "requests"),
     ("bytes_per_s", "throughput"),
-    ("retransmits_per_s", "TCP segments sent again"),
+    ("retransmits_per_s", "TCP retransmits"),
 ];
 
 /// What a figure of an experiment is called: its own name where it has one, else that in the record without its unit.

@@ -51,7 +51,7 @@ pub(crate) fn capacity(ceiling: &Ceiling) -> String {
     ceiling.resource.amount(ceiling.capacity)
 }
 
-/// Whether a ceiling rests on a value that nobody stated.
+/// Whether a ceiling depends on an assumed value.
 pub(crate) fn rests_on_assumed(ceiling: &Ceiling) -> bool {
     ceiling.inputs.iter().any(|input| input.assumed)
 }
@@ -254,7 +254,7 @@ pub(crate) fn usable(layout: &LayoutPlan) -> String {
 /// For how long what is usable lasts, where the site says how much is stored.
 pub(crate) fn full_in(layout: &LayoutPlan) -> Option<String> {
     let years = layout.years_to_full?;
-    Some(if years <= 0.0 { "what is stored does not fit".to_owned() } else { format!("full in {years:.1} years") })
+    Some(if years <= 0.0 { "the stored data does not fit".to_owned() } else { format!("full in {years:.1} years") })
 }
 
 /// `any 4 drives, 1 node, no rack`.

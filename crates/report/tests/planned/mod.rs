@@ -337,7 +337,7 @@ fn findings() -> Vec<PlanFinding> {
     vec![
         finding(PlanFindingKind::BondHash, Severity::Serious, "bond0 cannot spread this traffic under layer2"),
         finding(PlanFindingKind::OldKernel, Severity::Warning, HOSTILE),
-        finding(PlanFindingKind::RestsOnAssumed, Severity::Note, "PUT rests on values that nobody stated"),
+        finding(PlanFindingKind::RestsOnAssumed, Severity::Note, "PUT rests on assumed values"),
     ]
 }
 

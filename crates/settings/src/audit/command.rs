@@ -26,7 +26,7 @@ pub(super) fn commands(row: &KnobRow, difference: &Difference) -> Vec<String> {
         }),
         Locator::MountOption { fs, option } => each(difference, |path| mount(fs, option, value, path)),
         Locator::BootArgument { name } => vec![match value {
-            "absent" => format!("take {name} off the kernel's command line, and reboot"),
+            "absent" => format!("remove {name} from the kernel's command line, and reboot"),
             "present" => format!("add {name} to the kernel's command line, and reboot"),
             value => format!("add {name}={value} to the kernel's command line, and reboot"),
         }],
@@ -91,14 +91,14 @@ fn sysfs(path: &str, devices: &[String], value: &str) -> Vec<String> {
 /// `xfs_fs_reconfigure`).
 fn mount(fs: &str, option: &str, value: &str, path: &str) -> String {
     let written = match value {
-        "absent" => return format!("take {option} off the {fs} mount of {path} (fstab), and mount it anew"),
+        "absent" => return format!("remove {option} from the {fs} mount of {path} (fstab), and remount it"),
         "present" => option.to_owned(),
         value => format!("{option}={value}"),
     };
     if option == "noatime" {
         return format!("mount -o remount,noatime {}", quoted(path));
     }
-    format!("add {written} to the {fs} mount of {path} (fstab), and mount it anew")
+    format!("add {written} to the {fs} mount of {path} (fstab), and remount it")
 }
 
 /// Limits as `prlimit` and units of systemd call them.

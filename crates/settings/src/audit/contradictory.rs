@@ -67,12 +67,12 @@ fn windows(values: &Values<'_>) -> Vec<Told> {
         let [least, first, most] = values.numbers(knob)[..] else { continue };
         let evidence = format!("{knob} = {least} {first} {most}");
         if least > first || first > most {
-            let claim = format!("the three values of {knob} are not in order");
-            let remedy = "write the least, the first and the greatest size, in this order".to_owned();
+            let claim = format!("the three values of {knob} are not in ascending order");
+            let remedy = "write the minimum, the initial and the maximum size, in this order".to_owned();
             reported.push((Severity::Serious, Confidence::Certain, claim, evidence, remedy));
         } else if least >= 1 << 20 {
             let each = facts::size(least);
-            let claim = format!("{knob} promises {each} to each socket even when memory is short");
+            let claim = format!("{knob} guarantees {each} to each socket even when memory is short");
             let remedy = format!("sysctl -w '{knob}=4096 {first} {most}'");
             reported.push((Severity::Warning, Confidence::Likely, claim, evidence, remedy));
         }
@@ -115,7 +115,7 @@ fn syn_queue(values: &Values<'_>) -> Vec<Told> {
     if syn <= backlog || facts::kernel(values.snapshot).is_some_and(|kernel| kernel < (5, 4)) {
         return Vec::new();
     }
-    let claim = format!("tcp_max_syn_backlog of {syn} is never reached: somaxconn ends the queue at {backlog}");
+    let claim = format!("tcp_max_syn_backlog of {syn} is never reached: somaxconn limits the queue to {backlog}");
     let evidence = format!("net.core.somaxconn = {backlog}, net.ipv4.tcp_max_syn_backlog = {syn}");
     let remedy = format!("sysctl -w net.core.somaxconn={syn}");
     vec![(Severity::Note, Confidence::Likely, claim, evidence, remedy)]
@@ -205,7 +205,7 @@ fn reserve(values: &Values<'_>) -> Vec<Told> {
     else {
         return Vec::new();
     };
-    let claim = "vm.min_free_kbytes keeps more than a tenth of memory from everybody".to_owned();
+    let claim = "vm.min_free_kbytes reserves more than a tenth of memory".to_owned();
     let evidence = format!("{} of {}", facts::size(kept << 10), facts::size(values.snapshot.machine.memory_bytes));
     let remedy = format!("sysctl -w vm.min_free_kbytes={}", memory_kib / 50);
     vec![(Severity::Warning, Confidence::Certain, claim, evidence, remedy)]
@@ -234,7 +234,11 @@ mod tests {
                 &[("net.ipv4.tcp_rmem", "4096 131072 6291456")],
                 "promises 64 MiB",
             ),
-            (&[("net.ipv4.tcp_wmem", "4096 65536 1024")], &[("net.ipv4.tcp_wmem", "4096 65536 65536")], "not in order"),
+            (
+                &[("net.ipv4.tcp_wmem", "4096 65536 1024")],
+                &[("net.ipv4.tcp_wmem", "4096 65536 65536")],
+                "not in ascending order",
+            ),
             (
                 &[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "212992")],
                 &[("net.ipv4.tcp_rmem", "4096 131072 67108864"), ("net.core.rmem_max", "67108864")],

@@ -29,14 +29,14 @@ fn absent(snapshot: &Snapshot, line: &Configured) -> Option<AuditFinding> {
         let claim = format!("{} has no effect since Linux {major}.{minor}, and is set", line.name);
         (Severity::Note, claim, "take the line out".to_owned())
     } else if let Some(knob) = meant.filter(|knob| knob.id != line.name) {
-        let claim = format!("there is no {}: it is called {}", line.name, knob.id);
+        let claim = format!("there is no {}: its name is {}", line.name, knob.id);
         (Severity::Warning, claim, format!("write {} in its place, if {} is what you want", knob.id, line.value))
     } else if of_module {
-        let claim = format!("{} is set where its module may come too late, or never", line.name);
+        let claim = format!("{} is set before its module is loaded, or without it", line.name);
         (Severity::Note, claim, "load the module at boot (modules-load.d), before systemd-sysctl".to_owned())
     } else if line.file.starts_with("etc/") {
         let claim = format!("this kernel has no {}, which is set", line.name);
-        (Severity::Note, claim, "take the line out, or mend its name".to_owned())
+        (Severity::Note, claim, "remove the line, or correct its name".to_owned())
     } else {
         // What distributions ship is for many kernels.
         return None;
@@ -63,7 +63,7 @@ fn ignored(snapshot: &Snapshot, knob: &Knob) -> Option<AuditFinding> {
         (Severity::Note, Confidence::Certain),
         format!("{} has no effect{since}, and is set", knob.id),
         format!("{value}; the kernel begins with {default}"),
-        "take it out of whatever sets it: it says something that is not so",
+        "remove it wherever it is set: it has no effect",
     ))
 }
 
@@ -91,7 +91,7 @@ mod tests {
             ("net.ipv4.tcp_syn_backlog", "it is called net.ipv4.tcp_max_syn_backlog", Severity::Warning),
             ("kernel.sched_migration_cost_ns", "has no effect since Linux 5.13", Severity::Note),
             ("net.ipv4.tcp_nonsense", "this kernel has no", Severity::Note),
-            ("net.netfilter.nf_conntrack_max", "its module may come too late", Severity::Note),
+            ("net.netfilter.nf_conntrack_max", "before its module is loaded", Severity::Note),
         ];
         for (name, claim, severity) in cases {
             let mut snapshot = machine();

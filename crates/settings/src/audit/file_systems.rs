@@ -18,9 +18,9 @@ const OPTIONS: [(&str, Severity, &str); 9] = [
     ("wsync", Severity::Warning, "each operation on metadata waits for the log"),
     ("dirsync", Severity::Warning, "each change of a directory waits for the drive"),
     ("strictatime", Severity::Warning, "each read writes the time of access"),
-    ("usrquota", Severity::Note, "quota is counted for each block and file, which an S3 engine does not use"),
-    ("grpquota", Severity::Note, "quota is counted for each block and file, which an S3 engine does not use"),
-    ("prjquota", Severity::Note, "quota is counted for each block and file, which an S3 engine does not use"),
+    ("usrquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
+    ("grpquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
+    ("prjquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
     ("nobarrier", Severity::Serious, "what was acknowledged may be lost when power fails"),
 ];
 
@@ -48,7 +48,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
             (Severity::Note, Confidence::Likely),
             format!("{} not on XFS, which MinIO and source 000 ask for", of(others.len(), data.len())),
             listed(others.iter().map(String::as_str)),
-            "make drives that are added later XFS; moving what is there is a rebuild of the drive",
+            "use XFS on drives that are added later; converting an existing drive means rebuilding it",
         ));
     }
     found

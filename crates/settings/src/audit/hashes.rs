@@ -37,7 +37,7 @@ fn of_bond(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Machine
         return Some(finding(
             AuditCheck::BondSpread,
             (Severity::Warning, Confidence::Certain),
-            format!("{name} is {}: one of its {members} members carries what it sends", bond.mode),
+            format!("{name} is {}: only one of its {members} members sends", bond.mode),
             format!("members: {}", bond.members.join(", ")),
             "with both switch ports in one LACP group, mode 802.3ad uses all members",
         ));

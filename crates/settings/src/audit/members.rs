@@ -31,7 +31,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
                 (Severity::Serious, Confidence::Certain),
                 format!("{} of {} members of {name} are down", down.len(), bond.members.len()),
                 format!("down: {}", down.join(", ")),
-                "look at the cable, the transceiver and the switch port",
+                "check the cable, the transceiver and the switch port",
             ));
         }
         let speed = |member: &String| nics.iter().find(|nic| nic.name == *member)?.speed_bits_per_s;
@@ -43,7 +43,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
             found.push(finding(
                 AuditCheck::BondMembers,
                 (Severity::Warning, Confidence::Certain),
-                format!("members of {name} have {least} and {most}: LACP uses those of one speed only"),
+                format!("members of {name} have {least} and {most}: LACP uses only members of one speed"),
                 format!("members: {}", bond.members.join(", ")),
                 "give the bond ports of one speed",
             ));

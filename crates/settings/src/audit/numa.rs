@@ -33,9 +33,10 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     vec![finding(
         AuditCheck::NumaApart,
         (if all { Severity::Warning } else { Severity::Note }, Confidence::Certain),
-        format!("{} of {} drives are on a NUMA node that no NIC of the load is on", apart.len(), placed.len()),
+        format!("{} of {} drives are on a NUMA node without a NIC for the load", apart.len(), placed.len()),
         format!("{}; {}", listed(of_nics.iter().map(String::as_str)), listed(of_disks.iter().map(String::as_str))),
-        "put a NIC on each node that has drives, or an engine per node; until then keep interrupts on the NIC's node",
+        "attach a NIC to each node that has drives, or run an engine per node; until then keep interrupts on the NIC's \
+         node",
     )]
 }
 
@@ -56,7 +57,7 @@ mod tests {
         let found = check(&snapshot, &site);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].severity, Severity::Note);
-        assert_eq!(found[0].claim, "2 of 4 drives are on a NUMA node that no NIC of the load is on");
+        assert_eq!(found[0].claim, "2 of 4 drives are on a NUMA node without a NIC for the load");
         for disk in &mut snapshot.devices.disks {
             disk.numa_node = Some(1);
         }

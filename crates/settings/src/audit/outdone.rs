@@ -25,9 +25,9 @@ fn outdone(winner: &Configured, before: &[Configured]) -> Option<AuditFinding> {
     Some(finding(
         AuditCheck::Contradiction,
         (Severity::Warning, Confidence::Likely),
-        format!("{} of {} has no effect: {} sets it after that", winner.name, first.file, winner.file),
-        format!("{} in {} wins over {}", winner.value, winner.file, lost.join(", ")),
-        "keep one of them: files are set in the order of their names, whatever their folders".to_owned(),
+        format!("{} in {} has no effect: {} sets it later", winner.name, first.file, winner.file),
+        format!("{} in {} overrides {}", winner.value, winner.file, lost.join(", ")),
+        "keep one of them: files are applied in the order of their names, whatever their folders".to_owned(),
     ))
 }
 
@@ -52,8 +52,8 @@ mod tests {
     fn the_file_that_wins_is_told_and_those_that_lose() {
         let (early, late, shipped) =
             ("etc/sysctl.d/10-own.conf", "etc/sysctl.d/90-s3.conf", "usr/lib/sysctl.d/50-x.conf");
-        assert_eq!(reported(&[(early, "1"), (late, "10")]), [format!("10 in {late} wins over 1 in {early}")]);
-        assert_eq!(reported(&[(early, "1"), (shipped, "60")]), [format!("60 in {shipped} wins over 1 in {early}")]);
+        assert_eq!(reported(&[(early, "1"), (late, "10")]), [format!("10 in {late} overrides 1 in {early}")]);
+        assert_eq!(reported(&[(early, "1"), (shipped, "60")]), [format!("60 in {shipped} overrides 1 in {early}")]);
         assert_eq!(reported(&[(early, "10"), (late, "10")]), [""; 0], "they agree");
         assert_eq!(reported(&[(shipped, "60"), (late, "10")]), [""; 0], "what is shipped may be outdone");
         assert_eq!(reported(&[(late, "10")]), [""; 0]);

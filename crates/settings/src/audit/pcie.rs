@@ -42,7 +42,7 @@ fn below(snapshot: &Snapshot, device: &PcieDevice) -> Option<AuditFinding> {
             facts::rate(could)
         ),
         format!("{}: about {} carry data{matters}", device.address, facts::rate(carries)),
-        "look at the slot, the riser and the firmware's link settings; reseat the card",
+        "check the slot, the riser and the firmware's link settings; reseat the card",
     ))
 }
 

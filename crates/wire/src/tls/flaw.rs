@@ -20,23 +20,20 @@ pub(super) enum Whose {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// Without the extensions in which names are.
-    #[error("its certificate is of X.509 version 1 or 2, which has no names of hosts that count (subjectAltName)")]
+    #[error("its certificate is of X.509 version 1 or 2, which has no subjectAltName")]
     Version1,
     /// With a common name at the most.
     #[error("its certificate has no subjectAltName{}", called(.0.as_deref()))]
     CommonName(Option<String>),
     /// Issued by one that is believed for itself alone.
-    #[error(
-        "its certificate was issued by one that is not marked as an authority (CA:TRUE), and that stands for itself \
-         alone"
-    )]
+    #[error("its certificate was issued by a certificate that is not marked as a CA (CA:TRUE)")]
     NoAuthority,
     /// Its issuer has the name of one that is believed, and another key.
-    #[error("its certificate names an issuer that is believed, and another key signed it (bad signature)")]
+    #[error("its certificate names a trusted issuer, but another key signed it (bad signature)")]
     OtherKey,
     /// An RSA key of a size that is not taken.
     #[error(
-        "the RSA key of {} has {bits} bits, and {} to {} are taken",
+        "the RSA key of {} has {bits} bits, but {} to {} are required",
         match .whose { Whose::Server => "its certificate", Whose::Issuer => "its certificate's issuer" },
         RSA_BITS.start(),
         RSA_BITS.end()
@@ -48,14 +45,14 @@ pub(super) enum Flaw {
         bits: usize,
     },
     /// The handshake was signed by another key than that of the certificate.
-    #[error("the key with which it signs is not that of its certificate")]
+    #[error("its signing key does not belong to its certificate")]
     NotItsKey,
 }
 
 fn called(common_name: Option<&str>) -> String {
     common_name.map_or_else(String::new, |name| {
         let name: String = name.chars().take(64).collect();
-        format!(": it names {name:?} as common name alone, which does not count")
+        format!(": it has {name:?} only as its common name, which does not count")
     })
 }
 

@@ -12,12 +12,12 @@ pub fn words(error: &Error) -> String {
         Error::InvalidCertificate(why) => of_certificate(why),
         Error::AlertReceived(alert) => format!("it refused: {}", of_alert(*alert)),
         Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => "what it sent is not TLS".to_owned(),
-        Error::InvalidMessage(why) => format!("what it sent is no message of TLS: {}", plain(why)),
+        Error::InvalidMessage(why) => format!("what it sent is not a TLS message: {}", plain(why)),
         Error::PeerIncompatible(why) => format!("it has no version or cipher in common: {}", plain(why)),
-        Error::PeerMisbehaved(why) => format!("it does not keep to TLS: {}", plain(why)),
+        Error::PeerMisbehaved(why) => format!("it violates the TLS protocol: {}", plain(why)),
         Error::DecryptError => "what it sent could not be decrypted".to_owned(),
         Error::PeerSentOversizedRecord => "it sent a record that is longer than TLS allows".to_owned(),
-        Error::NoApplicationProtocol => "it speaks no HTTP/1.1".to_owned(),
+        Error::NoApplicationProtocol => "it does not speak HTTP/1.1".to_owned(),
         Error::General(why) => why.clone(),
         other => plain(other),
     }
@@ -40,7 +40,7 @@ fn of_certificate(why: &CertificateError) -> String {
             format!("its certificate is not valid for {}: it is for {}{more}", expected.to_str(), names.join(", "))
         }
         C::NotValidForName => "its certificate is not valid for this host".to_owned(),
-        C::UnknownIssuer => "nobody who is believed issued its certificate (unknown issuer)".to_owned(),
+        C::UnknownIssuer => "its certificate was not issued by a trusted CA (unknown issuer)".to_owned(),
         C::BadSignature => "the signature of its certificate is not that of its issuer (bad signature)".to_owned(),
         C::BadEncoding => "its certificate could not be read".to_owned(),
         C::Revoked => "its certificate was revoked".to_owned(),
@@ -49,12 +49,12 @@ fn of_certificate(why: &CertificateError) -> String {
         }
         C::UnhandledCriticalExtension => "its certificate has a critical extension that is not known".to_owned(),
         C::UnsupportedSignatureAlgorithmContext { .. } => {
-            "its certificate is signed in a way that is not supported, such as with SHA-1".to_owned()
+            "its certificate has an unsupported signature, such as SHA-1".to_owned()
         }
         C::Other(other) => match Flaw::in_error(why) {
             Some(flaw) => flaw.to_string(),
             None if other.0.to_string().contains("CaUsedAsEndEntity") => {
-                "it shows the certificate of an authority as its own".to_owned()
+                "it uses a CA certificate as its own".to_owned()
             }
             None => format!("its certificate is refused: {}", plain(&other.0)),
         },

@@ -30,7 +30,7 @@ pub(super) fn of_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
     if load.endpoint.server.is_own() {
         for (is_given, flag) in [(target.ca_file.is_some(), "--ca-file"), (target.resolve_host, "--resolve-host")] {
             if is_given {
-                wrong.push(format!("{flag} is for --host, and linerate's own target would be loaded"));
+                wrong.push(format!("{flag} is for --host, but linerate's own target would be loaded"));
             }
         }
         let own = [
@@ -52,7 +52,7 @@ pub(super) fn of_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
         wrong.push("--drive is for --target embedded, and the null target stores nothing: drop one of them".to_owned());
     }
     if let Some(pid) = load.endpoint.pid.filter(|&pid| process_cpu_ns(pid).is_err()) {
-        wrong.push(format!("--target-pid {pid} is no process that can be looked at on this machine"));
+        wrong.push(format!("--target-pid {pid} is not a process that can be read on this machine"));
     }
     if flags.work.arrivals.is_some() && flags.work.rate.is_none() && flags.work.slo.is_none() {
         wrong.push("--arrivals spaces the requests of an open loop: add --rate or --slo".to_owned());
@@ -108,9 +108,9 @@ fn kept_by_aws(load: &Load) -> Option<(bool, String)> {
         [".amazonaws.com", ".amazonaws.com.cn"].iter().any(|end| host.ends_with(end))
     };
     if authorities.iter().any(is_of_aws) {
-        return Some((true, format!("{what}, which AWS keeps for itself: give another --bucket")));
+        return Some((true, format!("{what}, which AWS reserves: give another --bucket")));
     }
-    Some((false, format!("{what}: AWS refuses such names{others}; MinIO and Ceph take them")))
+    Some((false, format!("{what}: AWS refuses such names{others}; MinIO and Ceph accept them")))
 }
 
 /// What is wrong with the load, whatever the operations.
@@ -186,13 +186,16 @@ fn parts(load: &Load) -> Result<(), Failure> {
     if load.has_parts() {
         let size = Bytes(parts.bytes);
         if !(PART_BYTES_MIN..=PUT_BYTES_MAX).contains(&parts.bytes) {
-            return Err(Failure::usage(format!("--part.size {size} is no size of a part: S3 takes 5 MiB to 5 GiB")));
+            return Err(Failure::usage(format!(
+                "--part.size {size} is not a valid part size: S3 accepts 5 MiB to 5 GiB"
+            )));
         }
         if parts.of(largest) > PARTS_MAX {
             let needed = Bytes(largest.div_ceil(PARTS_MAX).next_multiple_of(1 << 20));
             let count = parts.of(largest);
             return Err(Failure::usage(format!(
-                "an object of {} would have {count} parts, and S3 takes {PARTS_MAX}: give --part.size {needed} or more",
+                "an object of {} would have {count} parts, but S3 accepts {PARTS_MAX}: give --part.size {needed} or \
+                 more",
                 Bytes(largest)
             )));
         }
@@ -232,7 +235,7 @@ fn capped(load: &Load) -> Result<(), Failure> {
     let is_cap = matches!(load.levels, Levels::Given(_) | Levels::Searched { .. });
     let Some(rate) = load.max_rate.filter(|_| is_cap && !load.objects.list_existing) else { return Ok(()) };
     let time_s = (load.time.duration_ns + load.time.warmup_ns.0.unwrap_or_default()) as f64 / 1e9;
-    let too_slow = || format!("--max-rate {rate} lets nothing be measured");
+    let too_slow = || format!("--max-rate {rate} is too low to measure anything");
     let (allowed, most) = match rate {
         Rate::Requests(per_s) if per_s * time_s < 1.0 => {
             return Err(Failure::usage(format!(

@@ -27,7 +27,7 @@ const fn harmless(mut idle: Idle) -> Idle {
     idle
 }
 
-const WHAT_IS_THERE: &str = "--list-existing reads what is there, as it is";
+const WHAT_IS_THERE: &str = "--list-existing reads existing objects as they are";
 
 /// Every flag that may do nothing. One that does is refused where it was typed, and told where a file has it.
 const IDLE: &[Idle] = &[
@@ -52,7 +52,7 @@ const IDLE: &[Idle] = &[
         "target_memory",
         "--target-memory",
         no_get,
-        "--target-memory is held against what GET reads: name get in --op, or drop --target-memory",
+        "--target-memory is compared with what GET reads: name get in --op, or drop --target-memory",
     ),
     idle_flag(
         "part_size",
@@ -65,14 +65,14 @@ const IDLE: &[Idle] = &[
         "part_concurrent",
         "--part.concurrent",
         no_parts,
-        "--part.concurrent is of uploads in parts: add --op \
+        "--part.concurrent is for uploads in parts: add --op \
         multipart, or --write multipart for what is read, or drop --part.concurrent",
     ),
     idle_flag(
         "write",
         "--write",
         writes_nothing_before,
-        "--write says how objects to read are written beforehand: name \
+        "--write is for objects that are written beforehand to be read: name \
         get, stat, list or delete in --op, or use --op multipart",
     ),
     idle_flag(
@@ -93,8 +93,7 @@ const IDLE: &[Idle] = &[
         "warmup",
         "--warmup",
         deletes_only,
-        "--warmup is for what can be done again, and nothing is deleted twice: \
-        drop --warmup",
+        "--warmup is for operations that can be repeated, and no object is deleted twice: drop --warmup",
     ),
     idle_flag(
         "canary_rate",
@@ -107,33 +106,31 @@ const IDLE: &[Idle] = &[
         "write",
         "--write",
         writes_nothing_to_list,
-        "--write says how objects are written beforehand, and --list-existing reads what is there, as it is: drop \
-        --write",
+        "--write is for objects that are written beforehand, but --list-existing reads existing objects: drop --write",
     ),
     idle_flag(
         "noclear",
         "--noclear",
         reads_existing,
-        "--noclear keeps what a run wrote, and --list-existing writes nothing: drop --noclear",
+        "--noclear keeps what a run wrote, but --list-existing writes nothing: drop --noclear",
     ),
     harmless(idle_flag(
         "host_select",
         "--host-select",
         one_host,
-        "it shares requests over several hosts, and there is one",
+        "it distributes requests over several hosts, but there is only one",
     )),
     harmless(idle_flag(
         "objects",
         "--objects",
         reads_nothing,
-        "it counts what is written beforehand, or listed, for \
-        operations that read or delete",
+        "it is the number of objects written beforehand, or listed, for operations that read or delete",
     )),
     harmless(idle_flag(
         "noclear",
         "--noclear",
         goes_with_its_target,
-        "linerate's own target goes with all that is in it",
+        "linerate's own target is removed with all its objects",
     )),
     harmless(idle_flag("obj_size", "--obj.size", reads_existing, WHAT_IS_THERE)),
     harmless(idle_flag("payload", "--payload", reads_existing, WHAT_IS_THERE)),

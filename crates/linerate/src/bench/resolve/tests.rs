@@ -69,16 +69,16 @@ fn flags_become_one_description() {
 #[test]
 fn a_concurrency_or_rate_that_is_named_again_is_told_as_measured_once() {
     for (words, reported) in [
-        ("--op get --concurrent 2,4,4,8,2", Some("--concurrent 2,4,4,8,2 names some more than once")),
-        ("--op get --concurrent 1..8,8", Some("--concurrent 1..8,8 names some")),
-        ("--op get --rate 5/s,9/s,5/s", Some("--rate 5/s,9/s,5/s names some")),
+        ("--op get --concurrent 2,4,4,8,2", Some("--concurrent 2,4,4,8,2 has duplicates")),
+        ("--op get --concurrent 1..8,8", Some("--concurrent 1..8,8 has duplicates")),
+        ("--op get --rate 5/s,9/s,5/s", Some("--rate 5/s,9/s,5/s has duplicates")),
         ("--op get --concurrent 2,4,8", None),
         ("--op get --concurrent 1..8", None),
         ("--op get --concurrent auto", None),
         ("--op get --rate 5/s,9/s --concurrent 8", None),
     ] {
         let notes = check(&flags(&format!("--target embedded {words}"))).unwrap().1;
-        let again: Vec<&String> = notes.iter().filter(|note| note.contains("more than once")).collect();
+        let again: Vec<&String> = notes.iter().filter(|note| note.contains("has duplicates")).collect();
         assert_eq!(again.len(), reported.iter().len(), "{words}: {notes:?}");
         assert!(
             again.iter().all(|note| reported.is_some_and(|reported| note.starts_with(reported))),

@@ -120,11 +120,9 @@ fn levels(flags: &WorkFlags) -> Result<Levels, Failure> {
 pub(super) fn repeats(flags: &WorkFlags) -> Vec<String> {
     let reported = |flag: &str, text: &str, count: fn(&str) -> Option<usize>| {
         let named: usize = text.split(',').filter_map(count).sum();
-        count(text).is_some_and(|all| named > all).then(|| {
-            format!(
-                "{flag} {text} names some more than once: each is measured once; for more, run again, or for longer"
-            )
-        })
+        count(text)
+            .is_some_and(|all| named > all)
+            .then(|| format!("{flag} {text} has duplicates: each is measured once; for more, run again, or for longer"))
     };
     let concurrencies = |text: &str| parse_concurrencies(text).ok().map(|all| all.len());
     let rates = |text: &str| parse_rates(text).ok().map(|all| all.len());

@@ -48,7 +48,7 @@ pub(super) fn looks(report: &Report) -> String {
             .whole()
     };
     let hint = format!(
-        "<p class=\"hint\">Of {} that may be spent in all: looking often makes no more false calls.</p>\n",
+        "<p class=\"hint\">Of {} in total: repeated looks do not raise the rate of false positives.</p>\n",
         reported::exact_percent(report.design.alpha)
     );
     let heads = ["Blocks that count", "Level spent|share of false calls risked up to here", "<Decided"];
