@@ -88,7 +88,7 @@ fn planes_that_share_a_link_are_told_with_what_crosses_it_and_parted_where_that_
     let few = site(56, TWO, &format!("{SHARED}\nengine: {minio}\nclients: {{count: 2, speed: 100Gb/s}}"));
     let few = planned(&few);
     let few = found(&few, PlanFindingKind::SharedPlane);
-    assert!(few[0].1.starts_with("none is needed"), "{few:?}");
+    assert!(few[0].1.starts_with("none needed"), "{few:?}");
 }
 
 #[test]
