@@ -80,6 +80,31 @@ fn plans_and_explanations_fit_a_terminal() {
 }
 
 #[test]
+fn ten_lines_answer_for_the_built_in_example() {
+    let example = linerate().args(["plan", "--example"]).output().unwrap().stdout;
+    let folder = tempdir().unwrap();
+    let site = folder.path().join("site.yaml");
+    std::fs::write(&site, example).unwrap();
+    let mut command = linerate();
+    command.arg("plan").arg(&site);
+    let (text, code) = on_a_terminal(command);
+    assert_eq!((code, text.lines().count()), (Some(0), 10), "{text}");
+    let figures = [
+        "at most 52.7 GiB/s; bottleneck: rack uplinks",
+        "90 % at 216 in flight (its clients' 640: 97 %); a node down: 49.9 GiB/s",
+        "1006 TiB (1.11 PB) usable",
+        "goal 1.00 PB",
+        "any 4 drives, 4 nodes, 1 rack",
+        "full in 2.3 years",
+        "out of reach: GET 60.0 GiB/s, PUT 20.0 GiB/s, p99 100 ms (GET, PUT)",
+        "PUT to 14 % of what the cluster could do",
+    ];
+    for figure in figures {
+        assert!(text.contains(figure), "{figure}: {text}");
+    }
+}
+
+#[test]
 fn audits_and_changes_of_settings_fit_a_terminal() {
     let captures = std::fs::read_dir(repository().join("captures")).unwrap().map(|entry| entry.unwrap().path());
     let captures: Vec<PathBuf> = captures.filter(|path| path.is_dir()).collect();

@@ -137,7 +137,7 @@ fn reported(
             weight: candidate.weight,
             indistinguishable: alike.map(|(_, (candidate, _))| candidate.name(variants)).collect(),
             remedy: if chosen.is_empty() {
-                healthy(world, candidate, residuals.iter().all(|residual| residual.explained))
+                healthy(world, candidate, &residuals)
             } else {
                 let left = nodes::left_slow(&evidence.get, &evidence.put, nodes_of(world));
                 remedy(&chosen, described, candidate, &left, |reads, of| now_given(evidence, world, of, reads))
@@ -149,15 +149,30 @@ fn reported(
 }
 
 /// What a site needs that is as described.
-fn healthy(world: &HypotheticalSite, candidate: &Candidate, is_explained: bool) -> Remedy {
-    let ceilings = || [true, false].into_iter().filter_map(|reads| candidate.forecast.of(reads));
-    let binds: Vec<String> = ceilings().map(|ceiling| words::binds(world, ceiling)).collect();
-    let reach = ceilings().map(|ceiling| ceiling.reach).fold(1.0, f64::min);
-    let change = if !is_explained {
+fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residual]) -> Remedy {
+    let ceilings = || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.of(reads)?)));
+    let binds: Vec<String> = ceilings().map(|(_, ceiling)| words::binds(world, ceiling)).collect();
+    // A total that was measured at its ceiling has no more to give, whatever the curve reaches there.
+    let is_full = |(reads, ceiling): (bool, &forecast::OperationCeiling)| {
+        let total = if reads { Quantity::Get } else { Quantity::Put };
+        let measured = residuals.iter().find(|residual| residual.what == total);
+        measured.is_some_and(|of| of.observed_bytes_per_s >= FILLED * ceiling.even_bytes_per_s)
+    };
+    let short: Vec<(bool, f64)> =
+        ceilings().filter(|of| of.1.reach < FILLED && !is_full(*of)).map(|of| (of.0, of.1.reach)).collect();
+    let reach = short.iter().map(|(_, reach)| *reach).fold(1.0, f64::min);
+    let change = if residuals.iter().any(|residual| !residual.explained) {
         "none that follows from the model: the description does not explain every figure".to_owned()
-    } else if reach < FILLED {
+    } else if !short.is_empty() {
         let share = (reach * 100.0).round();
-        format!("none is needed: {share} % of the ceiling is what so few in flight reach; more in flight give more")
+        let whose = match (&short[..], ceilings().count()) {
+            ([(true, _)], 2) => " of GET",
+            ([(false, _)], 2) => " of PUT",
+            _ => "",
+        };
+        format!(
+            "none is needed: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more"
+        )
     } else {
         format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", binds.join("; "))
     };
@@ -231,7 +246,6 @@ fn caveats(
     if !untold.is_empty() {
         reported.push(format!("assumed, and not varied: {}", untold.join(", ")));
     }
-    reported.extend(standing::of_clients_on_nodes(evidence, search));
     if search.cut_off > 0 {
         reported.push(format!("{} pairs that are less likely beforehand were left out", search.cut_off));
     }

@@ -142,6 +142,12 @@ fn of_i3en_the_nic_holds_get_and_put_fits_a_parity_of_four_at_the_most() {
     let stated = explained(&i3en(8), &observed(Some(183.2e9), Some(171.3e9), 0.02));
     assert!(!stated.survivors.is_empty());
     for hypothesis in &stated.survivors {
+        if hypothesis.id == "clients-on(nodes)" {
+            // That allows twice the GET.
+            let get = residual(hypothesis, &Quantity::Get);
+            assert!(hypothesis.weight < 0.01 && get.residual_share < -0.5, "{get:?}");
+            continue;
+        }
         let layout = hypothesis.deviations.iter().find(|deviation| deviation.id == "layout");
         let cut = layout.unwrap_or_else(|| panic!("8+8 survives:\n{}", reported(&stated)));
         let (data, parity) = cut.value.split_once('+').expect("data+parity");

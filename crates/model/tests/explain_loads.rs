@@ -1,11 +1,12 @@
 //! Clusters with a slow node, moved piece by piece by a simulation that knows nothing of the model: what `explain`
 //! makes of the total and the figures of nodes of one load, whichever way clients spread it.
 
-#[expect(dead_code, reason = "totals without figures of nodes are of other tests")]
+#[expect(dead_code, reason = "throughputs of sites without nodes are of other tests")]
 mod explained_sites;
 #[path = "explained_sites/one_port.rs"]
 mod one_port;
 
+use explained_sites::{nic, plane};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Protection, Site};
@@ -94,6 +95,45 @@ fn a_slow_node_is_named_where_its_figure_shows_it_and_no_other_node_ever() {
             let of_another = of_another.filter(|one| !one.id.contains("one node") && !one.id.contains("node3"));
             assert!(of_another.map(|one| one.weight).sum::<f64>() < 0.1, "{reported}");
         }
+    }
+}
+
+/// Without figures of nodes nobody knows which load gave a total: one in turn, which the slow node holds to its pace, or
+/// one beside which the others run on.
+#[test]
+fn a_total_alone_does_not_refute_a_slow_node_whichever_way_clients_spread_their_requests() {
+    let site = eight();
+    let ways = [ClientPlacement::Elsewhere, ClientPlacement::ElsewhereAtEach, ClientPlacement::ElsewhereInTurn];
+    for asked in [Operation::Get, Operation::Put] {
+        for (clients, slow) in ways.into_iter().flat_map(|clients| [0.25, 0.5].map(|slow| (clients, slow))) {
+            let shares = Shares { nodes: Vec::new(), ..simulated(clients, Some(slow), asked, 512) };
+            let explanation = explained(&site, asked == Operation::Get, &shares, None);
+            let leaders = leaders(&explanation);
+            let reported = format!("{asked:?} {clients:?} {slow}: {:.3}\n{leaders}", shares.total);
+            let of_link = explanation.survivors.iter().find(|one| one.id.starts_with("slow-node-link(one node: "));
+            let of_link = of_link.unwrap_or_else(|| panic!("{reported}"));
+            // With as many at each, a port that has shards too gives something between what the two loads give.
+            let off = if clients == ClientPlacement::ElsewhereAtEach { 0.15 } else { 0.0 };
+            let of_total = &of_link.residuals[0];
+            assert!(of_total.explained || of_total.residual_share.abs() < off, "{of_total:#?}\n{reported}");
+        }
+    }
+}
+
+/// Between the two loads there is none that gives anything.
+#[test]
+fn a_total_between_what_either_load_gives_is_no_slow_node() {
+    let mut site = eight();
+    site.groups[0].nics.push(nic("eth1", 1, 50e9));
+    site.planes.private = Some(plane("eth1", 9000));
+    // A public port at 10 Gb/s: a fifth of the ceiling in turn, nine tenths with as many at each node.
+    for (total, is_there) in [(0.195, true), (0.5, false), (0.892, true)] {
+        let explanation = explained(&site, true, &Shares { total, nodes: Vec::new() }, None);
+        let is_port = |id: &str| id.starts_with("slow-node-link(one node: ports of eth0 run at ");
+        let ports = explanation.survivors.iter().filter(|one| one.deviations.len() == 1 && is_port(&one.id));
+        let explains = ports.filter(|one| one.residuals[0].explained).map(|one| one.id.as_str()).collect::<Vec<_>>();
+        let slow = explains.iter().any(|id| id.ends_with(" 10.0 Gb/s)"));
+        assert_eq!(slow, is_there, "{total}: {explains:?}\n{}", leaders(&explanation));
     }
 }
 

@@ -171,3 +171,20 @@ fn what_few_in_flight_do_not_give_is_held_against_what_few_in_flight_can() {
     let explanation = explain(&site, &observations).expect("the site runs");
     assert!(explanation.none_of_these > 0.1, "{}", leaders(&explanation));
 }
+
+/// A remedy asks for no more in flight where what is measured is the ceiling, whatever the curve reaches.
+#[test]
+fn what_is_measured_at_the_ceiling_needs_no_more_in_flight() {
+    let mut site = eight();
+    site.data.object_bytes = 8 << 20;
+    let ceiling = singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0].get.even_bytes_per_s;
+    let change = |share: f64| {
+        let mut observations = observed(Some(share * ceiling), None, 0.02);
+        observations.figures[0].in_flight = Some(32);
+        let explanation = explain(&site, &observations).expect("the site runs");
+        let described = explanation.survivors.iter().find(|one| one.deviations.is_empty()).expect("it fits");
+        described.remedy.change.clone()
+    };
+    assert!(change(0.85).contains("more in flight give more"), "{}", change(0.85));
+    assert!(change(0.975).contains("it runs at its ceiling"), "{}", change(0.975));
+}

@@ -88,7 +88,7 @@ fn planes_that_share_a_link_are_told_with_what_crosses_it_and_parted_where_that_
     let few = site(56, TWO, &format!("{SHARED}\nengine: {minio}\nclients: {{count: 2, speed: 100Gb/s}}"));
     let few = planned(&few);
     let few = found(&few, PlanFindingKind::SharedPlane);
-    assert!(few[0].1.starts_with("none is needed"), "{few:?}");
+    assert!(few[0].1.starts_with("none needed"), "{few:?}");
 }
 
 #[test]
@@ -187,25 +187,28 @@ fn a_fall_where_shards_begin_to_cross_links_is_told_as_such() {
 }
 
 #[test]
-fn a_figure_above_its_ceiling_has_clients_on_the_nodes_for_a_hint() {
-    let elsewhere = |gib_per_s: f64| {
-        let site = site(8, ONE, &format!("{SHARED}\nengine: {{product: minio, protection: EC:4}}"));
+fn a_figure_above_its_ceiling_has_clients_on_the_nodes_for_an_explanation() {
+    let elsewhere = |gib_per_s: f64, clients: &str| {
+        let site = site(8, ONE, &format!("{SHARED}\nengine: {{product: minio, protection: EC:4}}\n{clients}"));
         let what = Quantity::Get;
         let figure = Observed { what, bytes_per_s: gib_per_s * GIB, error_share: None, in_flight: None };
         let observed = Observations { figures: vec![figure], error_share: 0.02, nodes_alone: false };
-        explain(&site, &observed).unwrap().caveats.join("\n")
+        explain(&site, &observed).unwrap()
     };
     // 8 × 11.53 / 1.875 = 49.2 elsewhere, 8 × 11.53 / 0.875 = 105 where each asks itself.
-    let reported = elsewhere(95.0);
-    assert!(
-        reported.contains("clients: {on: nodes}")
-            && reported.contains("entry: local")
-            && reported.contains("105 GiB/s"),
-        "{reported}"
-    );
-    for gib_per_s in [40.0, 150.0] {
-        assert!(!elsewhere(gib_per_s).contains("on: nodes"), "{gib_per_s}");
+    for (clients, against) in [("", 0), ("clients: {count: 16, speed: 100Gb/s}", 1)] {
+        let first = elsewhere(95.0, clients).survivors.swap_remove(0);
+        assert_eq!((first.id.as_str(), first.deviations[0].contradicts.len()), ("clients-on(nodes)", against));
+        let residual = &first.residuals[0];
+        assert!(residual.explained && (residual.predicted_bytes_per_s / GIB - 105.4).abs() < 1.0, "{residual:?}");
+        let correct = "correct the site file where that is so: clients.on: nodes, entry: local";
+        assert_eq!(first.remedy.change, correct);
     }
+    let least = |gib_per_s: f64| {
+        let found = elsewhere(gib_per_s, "").survivors;
+        found.iter().filter(|one| one.id.contains("clients-on")).map(|one| one.weight).sum::<f64>()
+    };
+    assert!(least(40.0) < 0.01 && least(150.0) < 0.01, "{} {}", least(40.0), least(150.0));
 }
 
 #[test]

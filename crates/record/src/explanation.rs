@@ -84,7 +84,14 @@ pub struct Residual {
     /// The lower end of what is predicted, where that is a range.
     #[serde(default)]
     pub least_bytes_per_s: Option<f64>,
-    /// (observed − predicted) / predicted; of a range, by the end that is nearer, and 0 between them.
+    /// What it predicts instead if clients keep as many requests at each node, where one that is slow holds all others
+    /// if clients ask nodes in turn, and no figure says which load it was; its upper end where that is a range.
+    #[serde(default)]
+    pub instead_bytes_per_s: Option<f64>,
+    /// The lower end of that, where it is a range.
+    #[serde(default)]
+    pub instead_least_bytes_per_s: Option<f64>,
+    /// (observed − predicted) / predicted; of a range or of two loads, by the end that is nearer, and 0 within a range.
     pub residual_share: f64,
     /// By how many standard errors the figure is above its ceiling; absent up to 1.645.
     #[serde(default)]

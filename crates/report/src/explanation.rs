@@ -3,7 +3,6 @@
 mod brief;
 
 use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
-use linerate_record::units::bytes_per_s_iec;
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging, hanging_in};
@@ -93,8 +92,8 @@ fn observed(explanation: &Explanation, look: TextStyle) -> String {
     let site = observations.figures.iter().filter(|f| model::of_site(&f.what));
     let mut reported: Vec<String> = site.map(model::observed).collect();
     if let Some(nodes) = &explanation.node_figures {
-        let (least, most) = (bytes_per_s_iec(nodes.least_bytes_per_s), bytes_per_s_iec(nodes.most_bytes_per_s));
-        reported.push(format!("{} of single nodes, {least} to {most}", words::plural(nodes.figures, "figure")));
+        let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
+        reported.push(format!("{} of single nodes, {range}", words::plural(nodes.figures, "figure")));
     }
     reported.push(model::measuring_error(explanation));
     hanging(" observed", 14, &reported.join("; "), look)

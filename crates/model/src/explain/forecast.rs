@@ -59,6 +59,8 @@ pub(super) struct OperationCeiling {
     pub(super) reach: f64,
     /// The same if they never meet at a node while another is idle, as those that ask nodes in turn seldom do.
     pub(super) most_reach: f64,
+    /// Both where each node goes as fast as it can by itself: what they reach of the ceiling of the others.
+    pub(super) own_reach: (f64, f64),
     /// How odd nodes load themselves and the others, where such are.
     pub(super) odd_load: Option<OddLoad>,
     /// What binds.
@@ -141,10 +143,13 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         odd_load: None,
         reach,
         most_reach,
+        own_reach: (reach, most_reach),
         binds: first.resource,
         group: first.group,
     };
     let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
+    let others: Vec<ResourceLimit> = all.iter().filter(|limit| limit.group != Some(group)).copied().collect();
+    ceiling.own_reach = self::reach(world, reads, asked, &others);
     let of_odd = all.iter().find(|limit| limit.group == Some(group));
     let of_others = all.iter().find(|limit| limit.group != Some(group));
     if let (Some(odd), Some(others)) = (of_odd, of_others) {

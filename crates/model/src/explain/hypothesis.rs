@@ -31,6 +31,9 @@ const NONE_OF_THESE: f64 = 3.0;
 /// there are, the easier one of them fits by chance.
 const SHARE_OF_NONE: f64 = 0.5;
 
+/// Weights that are further apart than e to this are not told apart: a larger one is no finite number.
+const MOST_LN: f64 = 600.0;
+
 /// Forecasts that differ by less are the same: the deviation is without effect on what was observed.
 const NO_EFFECT: f64 = 1e-6;
 
@@ -244,7 +247,10 @@ fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec
         let floor = if candidate.chosen.len() > 1 { FLOOR_OF_PAIRS } else { FLOOR };
         candidate.weight >= most * (-floor).exp()
     });
-    let none = if families.is_empty() { 1.0 } else { (ln_none - best).exp() };
+    let none = if families.is_empty() { 1.0 } else { (ln_none - best).min(MOST_LN).exp() };
+    // What leaves a total unexplained has something unknown beside it, and is no likelier than that.
+    let beside = families.iter().map(|(_, of)| if of.chosen.is_empty() { 0.0 } else { of.weight * of.marks.lacks });
+    let none = beside.fold(none, f64::max);
     let sum: f64 = none + families.iter().map(|(_, candidate)| candidate.weight).sum::<f64>();
     let mut survivors: Vec<Candidate> =
         families.into_iter().map(|(_, candidate)| Candidate { weight: candidate.weight / sum, ..candidate }).collect();
@@ -269,7 +275,12 @@ impl Nearest {
             if most.is_none_or(|most| ceiling.even_bytes_per_s > most.even_bytes_per_s * (1.0 + NO_EFFECT)) {
                 *highest = Some(candidate.clone());
             }
-            let miss = (observed / (ceiling.even_bytes_per_s * ceiling.reach) - 1.0).abs();
+            // Without figures of nodes, nothing says which load a slow node met.
+            let alone = evidence.nodes(reads).nodes.is_empty();
+            let even = ceiling.even_bytes_per_s * ceiling.reach;
+            let own = if alone { ceiling.own_bytes_per_s * ceiling.own_reach.0 } else { even };
+            let miss = |of: f64| (observed / of - 1.0).abs();
+            let miss = miss(even).min(miss(own));
             let place = if reads { &mut self.get } else { &mut self.put };
             if !candidate.marks.refuted && place.as_ref().is_none_or(|(least, _)| miss < *least) {
                 *place = Some((miss, candidate.clone()));

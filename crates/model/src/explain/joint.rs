@@ -18,6 +18,12 @@ impl Density {
     pub(super) fn ln(self) -> f64 {
         (self.at_ceiling + self.below).max(f64::MIN_POSITIVE).ln()
     }
+
+    /// This with some chance, else another.
+    pub(super) fn or(self, chance: f64, other: Density) -> Density {
+        let mean = |a: f64, b: f64| chance * a + (1.0 - chance) * b;
+        Density { at_ceiling: mean(self.at_ceiling, other.at_ceiling), below: mean(self.below, other.below) }
+    }
 }
 
 /// Of what is unknown so much leaves all resources less, those of the odd nodes among them; the rest leaves the site

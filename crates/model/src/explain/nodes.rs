@@ -34,8 +34,17 @@ const MOST_SUSPECTS: usize = 3;
 /// Of so many nodes the distance of the middle one from the median tells how far apart they lie.
 const LEAST_OF_SPREAD: usize = 5;
 
-/// Nodes lie apart by more than the error where that is so many times what it makes of them.
-const APART: f64 = 2.0;
+/// The spread that is taken from the distance of the middle one of n nodes errs by this over the root of n, relative.
+const SPREAD_ERROR: f64 = 1.17;
+
+/// Nodes lie apart by more than their error where that spread is so many of its own errors above it: by chance, in one
+/// case of a hundred.
+const APART_SIGMAS: f64 = 2.33;
+
+/// So many times the error that is stated is the error of figures, with chances: a judgement. What is stated is mostly
+/// that of repeated runs, which know nothing of how healthy nodes differ.
+const ERRORS: [(f64, f64); WIDTHS] = [(1.0, 0.8), (2.0, 0.13), (4.0, 0.05), (8.0, 0.02)];
+const WIDTHS: usize = 4;
 
 /// The standard deviation of a normal distribution over its median distance from the median.
 const OF_MEDIAN_DISTANCE: f64 = 1.4826;
@@ -64,8 +73,10 @@ pub(super) struct OperationFigures {
     rack: Option<SlowRack>,
     /// How far nodes lie apart, where that is more than the error tells: then it is each node's error.
     pub(super) apart: Option<f64>,
-    /// Log density of all of them if no node is odd.
-    ln_even: f64,
+    /// The error that is stated of a node, the median of all.
+    stated_error: f64,
+    /// Log density of all of them if no node is odd, at each of [`ERRORS`].
+    ln_even: [f64; WIDTHS],
 }
 
 /// What is predicted of the node that differs.
@@ -134,22 +145,32 @@ impl OperationFigures {
             return 0.0;
         }
         let chance = 1.0 / self.nodes.len() as f64;
-        let of_node = |(_, share, sigma): &(String, f64, f64)| {
-            let even = (1.0 - chance) * ln_even(*share, *sigma, self.nodes.len()).exp();
-            (even + chance * between(*share, *sigma, 0.0, 1.0)).max(1e-300).ln()
-        };
-        let some: f64 = self.nodes.iter().map(of_node).sum();
-        let most = some.max(self.ln_even);
-        most + (0.5 * (some - most).exp() + 0.5 * (self.ln_even - most).exp()).ln()
+        over_errors(|width, of_stated| {
+            let of_node = |(_, share, sigma): &(String, f64, f64)| {
+                let sigma = of_stated * sigma;
+                let even = (1.0 - chance) * ln_even(*share, sigma, self.nodes.len()).exp();
+                (even + chance * between(*share, sigma, 0.0, 1.0)).max(1e-300).ln()
+            };
+            let (some, none): (f64, f64) = (self.nodes.iter().map(of_node).sum(), self.ln_even[width]);
+            let most = some.max(none);
+            most + (0.5 * (some - most).exp() + 0.5 * (none - most).exp()).ln()
+        })
+    }
+
+    /// Log density of all of them if no node is odd.
+    fn ln_even(&self) -> f64 {
+        over_errors(|width, _| self.ln_even[width])
     }
 
     /// What [`ln_density`] reaches at the most.
     pub(super) fn most_ln_density(&self) -> f64 {
-        let named = |(_, share, sigma): &(String, f64, f64)| {
-            let own = 0.5 * normal(0.0, *sigma) + 0.75 / share.max(LEAST_SHARE);
-            own.max(1.0).ln() - ln_even(*share, *sigma, self.nodes.len())
-        };
-        self.ln_even + self.nodes.iter().map(named).fold(0.0, f64::max)
+        over_errors(|width, of_stated| {
+            let named = |(_, share, sigma): &(String, f64, f64)| {
+                let own = 0.5 * normal(0.0, of_stated * sigma) + 0.75 / share.max(LEAST_SHARE);
+                own.max(1.0).ln() - ln_even(*share, of_stated * sigma, self.nodes.len())
+            };
+            self.ln_even[width] + self.nodes.iter().map(named).fold(0.0, f64::max)
+        })
     }
 }
 
@@ -188,12 +209,16 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
     let others: Vec<_> = nodes.iter().filter(|(node, ..)| !is_of_rack(node)).cloned().collect();
     let apart = apart(&others);
     nodes.iter_mut().for_each(|(.., sigma)| *sigma = apart.map_or(*sigma, |apart| sigma.max(apart)));
+    let even_at = |(of_stated, _): (f64, f64)| {
+        nodes.iter().map(|(_, share, sigma)| ln_even(*share, of_stated * sigma, nodes.len())).sum()
+    };
     OperationFigures {
         rates: raw.iter().map(|(_, rate, _)| *rate).collect(),
         alone: observations.nodes_alone,
         rack,
         apart,
-        ln_even: nodes.iter().map(|(_, share, sigma)| ln_even(*share, *sigma, nodes.len())).sum(),
+        stated_error: self::median(raw.iter().map(|(.., sigma)| *sigma).collect()),
+        ln_even: ERRORS.map(even_at),
         sum_bytes_per_s: raw.iter().map(|(_, rate, _)| rate).sum(),
         median_bytes_per_s: median,
         nodes,
@@ -205,7 +230,15 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
 pub(super) fn apart(nodes: &[(String, f64, f64)]) -> Option<f64> {
     let spread = OF_MEDIAN_DISTANCE * median(nodes.iter().map(|(_, share, _)| (share - 1.0).abs()).collect());
     let error = median(nodes.iter().map(|(.., sigma)| *sigma).collect());
-    (nodes.len() >= LEAST_OF_SPREAD && spread > APART * error).then_some(spread)
+    let by_chance = 1.0 + APART_SIGMAS * SPREAD_ERROR / (nodes.len() as f64).sqrt();
+    (nodes.len() >= LEAST_OF_SPREAD && spread > by_chance * error).then_some(spread)
+}
+
+/// Log density over what the error may be: of a density at each of [`ERRORS`], by its place and its width.
+fn over_errors(ln_density: impl Fn(usize, f64) -> f64) -> f64 {
+    let all: [f64; WIDTHS] = std::array::from_fn(|width| ERRORS[width].1.ln() + ln_density(width, ERRORS[width].0));
+    let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    most + all.iter().map(|ln| (ln - most).exp()).sum::<f64>().ln()
 }
 
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
@@ -224,7 +257,16 @@ fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
 pub(super) fn ln_density(figures: &OperationFigures, odd: &[OfOdd]) -> f64 {
     let of_one = |odd: &OfOdd| figures.of(odd.node).filter(|(_, sigma, _)| odd.ratio <= 1.0 - sigma / 4.0);
     let all: Vec<(f64, f64, f64)> = odd.iter().filter_map(of_one).collect();
-    let (Some(odd), Some(&(share, sigma, rate))) = (odd.first(), all.first()) else { return figures.ln_even };
+    let Some(odd) = odd.first().filter(|_| !all.is_empty()) else { return figures.ln_even() };
+    over_errors(|width, of_stated| {
+        let wider: Vec<_> = all.iter().map(|(share, sigma, rate)| (*share, of_stated * sigma, *rate)).collect();
+        ln_density_at(figures, figures.ln_even[width], odd, &wider)
+    })
+}
+
+/// The same of shares, standard errors and rates of the odd nodes, whatever these errors are.
+fn ln_density_at(figures: &OperationFigures, ln_of_even: f64, odd: &OfOdd, all: &[(f64, f64, f64)]) -> f64 {
+    let Some(&(share, sigma, rate)) = all.first() else { return ln_of_even };
     let count = all.len() as f64;
     let mean = all.iter().map(|(share, ..)| share).sum::<f64>() / count;
     // They scatter about what they have in common, which is known the better the more they are.
@@ -234,7 +276,7 @@ pub(super) fn ln_density(figures: &OperationFigures, odd: &[OfOdd]) -> f64 {
     let astray = between(mean, common, odd.bare_ratio, odd.least_ratio);
     let own = 0.5 * normal(mean - odd.ratio, common) + (0.5 - LESS_THAN_LEAST) * below + LESS_THAN_LEAST * astray;
     let even: f64 = all.iter().map(|(share, sigma, _)| ln_even(*share, *sigma, figures.nodes.len())).sum();
-    figures.ln_even - even + scatter - normal(0.0, common).ln() + own.max(1e-300).ln()
+    ln_of_even - even + scatter - normal(0.0, common).ln() + own.max(1e-300).ln()
 }
 
 /// Density of a share that may be anywhere from least to most, its error aside: all of its logarithms are alike.
@@ -349,6 +391,12 @@ pub(super) fn joined(names: &[String]) -> String {
     }
 }
 
+/// A share for people: `9 %`, `0.5 %`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 2.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
 /// What to bear in mind of figures of nodes: too few, several that are low at once, or more apart than the error tells.
 pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
     let mut found = Vec::new();
@@ -380,9 +428,10 @@ pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<Str
     for (verb, figures) in [("GET", get), ("PUT", put)] {
         found.extend(figures.apart.map(|apart| {
             format!(
-                "{verb} of the nodes lies ± {:.0} % apart, more than the error that is given: that is taken for the \
-                 error of a node",
-                apart * 100.0
+                "{verb} of the nodes scatters by ± {}, where an error of ± {} is stated: the scatter is taken for the \
+                 error of each node",
+                percent(apart),
+                percent(figures.stated_error)
             )
         }));
     }
@@ -456,7 +505,8 @@ mod tests {
         let alike = |shares: [f64; 2]| ln_density(&of(shares), &both) - ln_density(&of(shares), &[]);
         // No further from what is expected than one that is, and each far from the other.
         assert!(alike([50.0, 50.0]) > alike([30.0, 30.0]) && alike([30.0, 30.0]) > 10.0);
-        assert!(alike([30.0, 30.0]) > alike([20.0, 40.0]) + 20.0);
+        let (same, apart) = (alike([30.0, 30.0]), alike([20.0, 40.0]));
+        assert!(same > apart + 5.0, "{same} {apart}");
     }
 
     #[test]
@@ -497,7 +547,7 @@ mod tests {
         assert_eq!(suspects(&site(), &observed(&spread)), Vec::<String>::new());
         let apart = figures(&site(), &observed(&spread), true);
         let reported = caveats(&apart, &OperationFigures::default());
-        assert!(reported.len() == 1 && reported[0].starts_with("GET of the nodes lies ± "), "{reported:?}");
+        assert!(reported.len() == 1 && reported[0].starts_with("GET of the nodes scatters by ± "), "{reported:?}");
         // Two slow ones do not make the others uneven, and are told as two.
         let two = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0, 100.0, 49.0, 101.0, 99.0]), true);
         let reported = caveats(&two, &OperationFigures::default());

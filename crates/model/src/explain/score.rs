@@ -17,8 +17,8 @@ use crate::traffic::crossing;
 /// A node that is slower by fewer standard errors than this may go unseen among figures of nodes.
 const HIDDEN_SIGMAS: f64 = 4.0;
 
-/// The chance that figures of all nodes show nothing of one that is slower than that: a load that asks nodes in turn is
-/// held by the slowest, and all show the same.
+/// The chance that clients ask nodes in turn, and do not keep as many requests at each: such a load is held by the
+/// slowest node, and figures of all nodes show nothing of it.
 const UNSEEN: f64 = 0.5;
 
 /// What the curve is wrong by at the most, relative: the mean over those that were measured, from one request in flight
@@ -58,6 +58,9 @@ pub(super) struct Score {
     pub(super) refuted: bool,
     /// Whether it, rather than something unknown, accounts for at least one figure.
     pub(super) accounts: bool,
+    /// So certainly something unknown holds a total back beside it: the chance that a total which it leaves unexplained
+    /// is not one of those that usually stay below their ceiling. 0 where it leaves none.
+    pub(super) lacks: f64,
 }
 
 /// Takes observations apart. Where every node's figure of one load is there and the total is not, their
@@ -142,7 +145,7 @@ impl ObservedFigures {
 
 /// Marks a hypothesis.
 pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> Score {
-    let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false };
+    let mut marks = Score { ln_likelihood: 0.0, refuted: false, accounts: false, lacks: 0.0 };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
     let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some());
@@ -164,15 +167,19 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let said = TotalForecast::of(evidence, world, ceiling, reads, own);
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / said.most, own);
-        let density = |range| said.density(range, observed, evidence.unknown(reads));
+        let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));
+        if (share < 1.0 || said.instead.is_some()) && !is_explained(share, said.sigma, 1) {
+            marks.lacks = marks.lacks.max(1.0 - unknown);
+        }
+        let density = |range| said.density(range, observed, unknown);
         let (ln, accounts) = match &said.load {
             Some(load) => {
                 let total = load.over_its_error(|total| density((total.min(said.most), total.min(said.most))));
                 shown.with_total(total, nodes::ln_density(figures, &held_back(&odd, load)))
             }
-            None => (density(said.range).ln() + shown.ln_full, are_odd),
+            None => (said.over_loads(observed, unknown).ln() + shown.ln_full, are_odd),
         };
-        marks.add(ln, accounts || likelihood::accounts(observed / said.nearest(observed), said.sigma));
+        marks.add(ln, accounts || likelihood::accounts(share, said.sigma));
     }
     marks
 }
@@ -260,6 +267,9 @@ struct TotalForecast<'a> {
     load: Option<JointLoad<'a>>,
     /// Between what its ceiling lies: left open by a slow node that can hide in the error of figures, or among them.
     range: (f64, f64),
+    /// The same of the other load, where nothing says which it was: with as many requests at each node, others run on
+    /// beside a slow one, which holds all of them to its pace where clients ask nodes in turn.
+    instead: Option<(f64, f64)>,
     /// The highest ceiling that it can have.
     most: f64,
     /// What it is wrong by: its own error, and that of the curve where it is held against one.
@@ -276,11 +286,14 @@ impl<'a> TotalForecast<'a> {
     ) -> TotalForecast<'a> {
         let most = most(evidence, world, ceiling, reads, own_sigma);
         let load = JointLoad::of(evidence, world, ceiling, reads);
-        let range = load.as_ref().map_or((ceiling.even_bytes_per_s, most), |load| {
+        let even = ceiling.even_bytes_per_s;
+        let alone = evidence.nodes(reads).nodes.is_empty();
+        let range = load.as_ref().map_or((even, if alone { even } else { most }), |load| {
             let [a, b] = [SHARE_SIGMAS, -SHARE_SIGMAS].map(|sigmas| load.total_bytes_per_s(sigmas).min(most));
             (a.min(b), a.max(b))
         });
-        TotalForecast { ceiling, load, range, most, sigma: own_sigma.hypot(curve_error(ceiling.reach)) }
+        let instead = (alone && most > even * (1.0 + SAME)).then_some((most, most));
+        TotalForecast { ceiling, load, range, instead, most, sigma: own_sigma.hypot(curve_error(ceiling.reach)) }
     }
 
     /// What requests in flight reach of a range.
@@ -288,15 +301,36 @@ impl<'a> TotalForecast<'a> {
         (low * self.ceiling.reach, high * self.ceiling.most_reach)
     }
 
+    /// The same of the other load.
+    fn instead_reached(&self) -> Option<(f64, f64)> {
+        let (reach, most_reach) = self.ceiling.own_reach;
+        self.instead.map(|(low, high)| (low * reach, high * most_reach))
+    }
+
     /// What it predicts, as near to what was measured as it can be.
     fn nearest(&self, observed: f64) -> f64 {
-        let (low, high) = self.reached(self.range);
-        observed.clamp(low, high)
+        nearest(observed, self.reached(self.range), self.instead_reached())
+    }
+
+    /// The density of a total of either load, where nothing says which it was.
+    fn over_loads(&self, observed: f64, unknown: f64) -> Density {
+        let in_turn = self.density(self.range, observed, unknown);
+        let instead = self.instead_reached().zip(self.instead);
+        instead.map_or(in_turn, |(reached, (_, top))| {
+            in_turn.or(UNSEEN, density_of_total(reached, top, observed, self.sigma, unknown))
+        })
     }
 
     fn density(&self, range: (f64, f64), observed: f64, unknown: f64) -> Density {
         density_of_total(self.reached(range), range.1, observed, self.sigma, unknown)
     }
+}
+
+/// Of what is predicted of either load, that which is nearest to what was measured.
+fn nearest(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> f64 {
+    let of = |(least, most): (f64, f64)| observed.clamp(least.min(most), most);
+    let (first, other) = (of(range), instead.map_or(f64::INFINITY, of));
+    if (observed / first).ln().abs() <= (observed / other).ln().abs() { first } else { other }
 }
 
 /// The highest ceiling that the total can have.
@@ -309,7 +343,7 @@ fn most(
 ) -> f64 {
     let named = !nodes_of(world).is_empty();
     let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
-    let open = (named || hidden) && !evidence.nodes(reads).nodes.is_empty();
+    let open = named || hidden || evidence.nodes(reads).nodes.is_empty();
     if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
 }
 
@@ -350,6 +384,8 @@ fn density_of_total((low, high): (f64, f64), top: f64, observed: f64, sigma: f64
 struct Said {
     /// What it predicts, from the least to the most.
     predicted: (f64, f64),
+    /// The same of the other load, where nothing says which it was.
+    instead: Option<(f64, f64)>,
     /// What the figure cannot exceed but by its error.
     ceiling: f64,
     /// The standard error that it is held against, of so many figures.
@@ -359,14 +395,17 @@ struct Said {
 impl Said {
     /// As the record has it. Of a range, the figure is held against the end that is nearer.
     fn residual(&self, what: Quantity, observed: f64, own_sigma: f64, binds: String) -> Residual {
-        let ((least, most), (sigma, figures)) = (self.predicted, self.error);
-        let ratio = observed / observed.clamp(least.min(most), most);
+        let ((_, most), (sigma, figures)) = (self.predicted, self.error);
+        let ratio = observed / nearest(observed, self.predicted, self.instead);
+        let least_of = |(least, most): (f64, f64)| (least < most * (1.0 - SAME)).then_some(least);
         let above_sigmas = likelihood::above_sigmas(observed / self.ceiling, own_sigma, figures);
         Residual {
             what,
             observed_bytes_per_s: observed,
             predicted_bytes_per_s: most,
-            least_bytes_per_s: (least < most * (1.0 - SAME)).then_some(least),
+            least_bytes_per_s: least_of(self.predicted),
+            instead_bytes_per_s: self.instead.map(|(_, most)| most),
+            instead_least_bytes_per_s: self.instead.and_then(least_of),
             residual_share: ratio - 1.0,
             above_sigmas,
             binds,
@@ -428,7 +467,8 @@ fn of_total(
     sigma: f64,
 ) -> Said {
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
-    Said { predicted: said.reached(said.range), ceiling: said.most, error: (said.sigma, 1) }
+    let instead = said.instead_reached();
+    Said { predicted: said.reached(said.range), instead, ceiling: said.most, error: (said.sigma, 1) }
 }
 
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
@@ -485,7 +525,7 @@ impl NodeCeilings<'_> {
     fn said(&self, node: &str, sigma: f64) -> Said {
         let most = self.of_node(node).map_or(self.even_bytes_per_s, |(_, most)| most);
         let predicted = (self.even_bytes_per_s.min(most) * self.reach, most * self.reach);
-        Said { predicted, ceiling: most, error: (sigma.hypot(self.curve), self.figures) }
+        Said { predicted, instead: None, ceiling: most, error: (sigma.hypot(self.curve), self.figures) }
     }
 }
 
@@ -500,9 +540,10 @@ fn of_node(figures: &OperationFigures, odd: &[OfOdd], node: &str, observed: f64,
     match odd.iter().find(|odd| odd.node == node) {
         Some(odd) if odd.ratio < 1.0 - sigma => {
             let most = figures.most_bytes_per_s(odd).unwrap_or(median);
-            Said { predicted: (most.min(median * odd.ratio), most), ceiling: most, error: (sigma, count) }
+            let predicted = (most.min(median * odd.ratio), most);
+            Said { predicted, instead: None, ceiling: most, error: (sigma, count) }
         }
-        _ => Said { predicted: (median, median), ceiling: f64::INFINITY, error: (sigma, count) },
+        _ => Said { predicted: (median, median), instead: None, ceiling: f64::INFINITY, error: (sigma, count) },
     }
 }
 

@@ -2,11 +2,11 @@
 
 use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;
-use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry, Site};
+use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::deviation::Variant;
-use super::forecast::{Forecast, all_limits, forecast};
+use super::forecast::all_limits;
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
 use super::score::{self, NodeCeilings, ObservedFigures};
@@ -125,36 +125,6 @@ fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<(Most, Str
     let highest = search.highest[usize::from(!reads)].as_ref()?;
     let ceiling_bytes_per_s = highest.forecast.of(reads)?.even_bytes_per_s;
     Some((Most { ceiling_bytes_per_s, id: highest.name(variants) }, highest.claim(variants)))
-}
-
-/// Clients on the storage nodes as what may have been left out of the description: where a figure is above its ceiling,
-/// clients are described elsewhere or not at all, and every figure would be possible so.
-pub(super) fn of_clients_on_nodes(evidence: &ObservedFigures, search: &Search) -> Option<String> {
-    let (world, described) = &search.described;
-    let is_above = |forecast: &Forecast, &(reads, observed, sigma): &(bool, f64, f64)| {
-        forecast.of(reads).is_none_or(|of| above_sigmas(observed / of.even_bytes_per_s, sigma, 1).is_some())
-    };
-    if world.site.has_clients_on_nodes() || !evidence.totals.iter().any(|total| is_above(described, total)) {
-        return None;
-    }
-    let mut other = world.clone();
-    (other.site.clients.on, other.site.entry) = (ClientsOn::Nodes, Entry::Local);
-    other.site.clients.count = 0;
-    other.site.clients.per_core_bytes_per_s = Some(CLIENT_BYTES_PER_S);
-    let local = forecast(&other, evidence.asked(true), evidence.asked(false));
-    if evidence.totals.iter().any(|total| is_above(&local, total)) {
-        return None;
-    }
-    let of = |&(reads, ..): &(bool, f64, f64)| {
-        let verb = if reads { "GET" } else { "PUT" };
-        Some(format!("{verb} {}", bytes_per_s_iec(local.of(reads)?.even_bytes_per_s)))
-    };
-    let ceilings: Vec<String> = evidence.totals.iter().filter_map(of).collect();
-    Some(format!(
-        "if the clients ran on the storage nodes and each asked its own, the site is clients: {{on: nodes}} and entry: \
-         local, and its ceiling {}",
-        ceilings.join(", ")
-    ))
 }
 
 /// What nodes that are asked in turn give more than nodes asked at random, from which on it is told.

@@ -62,13 +62,11 @@ pub(super) fn gives(
         };
         leaves_all = false;
         is_faster |= now > then.even_bytes_per_s * 1.001;
-        if then.even_bytes_per_s > now * 1.001 {
-            reported.push(format!(
-                "{verb} up to {} instead of {}; bottleneck then: {}",
-                bytes_per_s_iec(then.even_bytes_per_s),
-                bytes_per_s_iec(now),
-                binds(described.0, then)
-            ));
+        let [up_to, instead] = [then.even_bytes_per_s, now].map(bytes_per_s_iec);
+        // What reads alike is no gain that is worth a word.
+        if then.even_bytes_per_s > now * 1.001 && up_to != instead {
+            let binds = binds(described.0, then);
+            reported.push(format!("{verb} up to {up_to} instead of {instead}; bottleneck then: {binds}"));
         }
     }
     if leaves_all {

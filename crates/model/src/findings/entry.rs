@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             continue;
         }
         let claim = format!(
-            "one node takes every connection: {} is limited to {:.0} % of the cluster's ceiling",
+            "one entry node limits {} to {:.0} % of the cluster's ceiling",
             work_name(&work.work),
             100.0 * entry.limit_bytes_per_s / other.limit_bytes_per_s
         );
@@ -49,7 +49,10 @@ mod tests {
             let found = of(PlanFindingKind::EntryNarrow, |site| {
                 site.entry = Entry::L2Announcement { dsr, policy: TrafficPolicy::Cluster };
             });
-            assert!(found.iter().any(|finding| finding.claim.contains("PUT is limited")), "dsr {dsr}: {found:?}");
+            assert!(
+                found.iter().any(|finding| finding.claim.starts_with("one entry node limits PUT to ")),
+                "dsr {dsr}: {found:?}"
+            );
         }
     }
 

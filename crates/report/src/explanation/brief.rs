@@ -50,8 +50,8 @@ fn observed(explanation: &Explanation) -> String {
     let of_site = explanation.described.iter().filter(|standing| model::of_site(&standing.what));
     let mut reported: Vec<String> = of_site.map(standing).collect();
     if let Some(nodes) = &explanation.node_figures {
-        let (least, most) = (bytes_per_s_iec(nodes.least_bytes_per_s), bytes_per_s_iec(nodes.most_bytes_per_s));
-        reported.push(format!("{} of single nodes, {least} to {most}", words::plural(nodes.figures, "figure")));
+        let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
+        reported.push(format!("{} of single nodes, {range}", words::plural(nodes.figures, "figure")));
     }
     reported.push(model::measuring_error(explanation));
     reported.join("; ")

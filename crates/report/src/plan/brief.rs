@@ -10,8 +10,8 @@ use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging, hanging_in, width};
 use crate::words::{self, model};
 
-/// Warnings in a line each, less those that are serious, all of which are shown; the others are counted.
-const FINDINGS_SHOWN: usize = 2;
+/// Lines that answer. Critical findings are all shown, and one warning; others as far as the lines suffice.
+const LINES: usize = 10;
 /// Columns before what a line says.
 const LEAD: usize = 10;
 
@@ -22,26 +22,40 @@ pub(super) fn text(plan: &Plan, look: TextStyle) -> String {
     for work in &plan.works {
         text.push_str(&work_lines(plan, work, look));
     }
-    let (cut, usable) = (model::layout(&plan.layout, site.engine.protection), model::usable_in_brief(&plan.layout));
-    let layout = format!("{cut}; {usable}");
-    text.push_str(&hanging(" layout", LEAD, &layout, look));
-    let (reads, writes) = (&plan.layout.read_tolerance, &plan.layout.write_tolerance);
-    let survives = if reads == writes {
-        format!("failures tolerated: {}", model::tolerance(reads))
-    } else {
-        format!("failures tolerated: {} for reads; {} for writes", model::tolerance(reads), model::tolerance(writes))
-    };
-    text.push_str(&hanging("", LEAD, &survives, look));
+    text.push_str(&layout_lines(plan, look));
     text.push_str(&goals(plan, look));
-    for finding in shown(plan) {
-        let lead = format!(" {}", words::severity(finding.severity));
-        text.push_str(&hanging_in(ink(finding.severity), &lead, LEAD, &finding.claim, look));
-    }
+    // The last line is that of --why.
+    let (found, shown) = findings(plan, LINES.saturating_sub(text.lines().count() + 1), look);
+    text.push_str(&found);
     if let Some(sizing) = &plan.sizing {
         text.push_str(&sizing_lines(sizing, site.engine.protection, look));
     }
     text.push_str(&scaling(plan, look));
-    text + &hanging(" --why", LEAD, &rest(plan), look)
+    text + &hanging(" --why", LEAD, &rest(plan, shown), look)
+}
+
+/// How objects are cut, what that leaves for how long, and which failures it tolerates.
+fn layout_lines(plan: &Plan, look: TextStyle) -> String {
+    let (layout, site) = (&plan.layout, &plan.site);
+    let cut = model::layout(layout, site.engine.protection);
+    let mut first = vec![cut, format!("{} usable", model::capacity_bytes(layout.usable_bytes))];
+    if let Some(goal) = site.goals.usable_bytes.filter(|_| layout.goal_within_reach == Some(true)) {
+        first.push(format!("goal {}", model::capacity_si(goal)));
+    }
+    let (reads, writes) = (&layout.read_tolerance, &layout.write_tolerance);
+    let mut second = if reads == writes {
+        vec![format!("failures tolerated: {}", model::tolerance(reads))]
+    } else {
+        vec![
+            format!("failures tolerated: {} for reads", model::tolerance(reads)),
+            format!("{} for writes", model::tolerance(writes)),
+        ]
+    };
+    if let Some(full) = model::full_in(layout) {
+        let wide = LEAD + width(&first.join("; ")) + width("; ") + width(&full);
+        if wide <= look.width { first.insert(2, full) } else { second.push(full) }
+    }
+    hanging(" layout", LEAD, &first.join("; "), look) + &hanging("", LEAD, &second.join("; "), look)
 }
 
 /// What it can do and what the bottleneck is; then the concurrency that it takes, and what is left with a node down.
@@ -81,13 +95,9 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
             missed.push(told);
         }
     }
-    if let Some(goal) = plan.site.goals.usable_bytes {
-        let told = format!("usable {}", model::capacity_bytes(goal));
-        match plan.layout.goal_within_reach {
-            Some(true) => reached.push(told),
-            Some(false) => missed.push(told),
-            None => {}
-        }
+    // One that is within reach stands beside what is usable.
+    if let Some(goal) = plan.site.goals.usable_bytes.filter(|_| plan.layout.goal_within_reach == Some(false)) {
+        missed.push(format!("usable {}", model::capacity_bytes(goal)));
     }
     missed.extend(slow(plan).map(|p99| format!("p99 {p99}")));
     let mut text = String::new();
@@ -128,17 +138,26 @@ fn is_told(plan: &Plan, finding: &PlanFinding) -> bool {
             || (plan.layout.goal_within_reach == Some(false) && is_of(" usable is out of reach")))
 }
 
-/// The most severe that are more than notes, and are not told as goals.
-fn shown(plan: &Plan) -> impl Iterator<Item = &PlanFinding> {
-    let of_note = plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(plan, one)).enumerate();
-    let shown = of_note.filter(|(place, finding)| finding.severity == Severity::Serious || *place < FINDINGS_SHOWN);
-    shown.map(|(_, finding)| finding)
+/// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be shown
+/// need no more; and how many these are.
+fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
+    let (mut text, mut shown) = (String::new(), 0);
+    for finding in plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(plan, one)) {
+        let lead = format!(" {}", words::severity(finding.severity));
+        let more = hanging_in(ink(finding.severity), &lead, LEAD, &finding.claim, look);
+        let has_room = text.lines().count() + more.lines().count() <= lines;
+        if finding.severity == Severity::Serious || shown == 0 || has_room {
+            text.push_str(&more);
+            shown += 1;
+        }
+    }
+    (text, shown)
 }
 
 /// Where the rest is, and how much.
-fn rest(plan: &Plan) -> String {
+fn rest(plan: &Plan, shown: usize) -> String {
     let mut parts = Vec::new();
-    let told = plan.findings.iter().filter(|finding| is_told(plan, finding)).count() + shown(plan).count();
+    let told = plan.findings.iter().filter(|finding| is_told(plan, finding)).count() + shown;
     if let Some(more) = plan.findings.len().checked_sub(told).filter(|&more| more > 0) {
         parts.push(words::plural(more as u64, "more finding"));
     }

@@ -114,11 +114,21 @@ pub(crate) fn verdict(residual: &Residual) -> &'static str {
     }
 }
 
-/// What is predicted of a figure: `153 GiB/s`, `0.48 GiB/s to 4.9 GiB/s`.
+/// What is predicted of a figure: `153 GiB/s`, `0.48 GiB/s to 4.9 GiB/s`, and by which load where that decides.
 pub(crate) fn predicted(residual: &Residual) -> String {
-    let most = bytes_per_s_iec(residual.predicted_bytes_per_s);
-    match residual.least_bytes_per_s {
-        Some(least) => format!("{} to {most}", bytes_per_s_iec(least)),
+    let in_turn = range(residual.least_bytes_per_s, residual.predicted_bytes_per_s);
+    let instead = residual.instead_bytes_per_s.map(|most| range(residual.instead_least_bytes_per_s, most));
+    match instead.filter(|instead| *instead != in_turn) {
+        Some(instead) => format!("{in_turn} (nodes asked in turn) or {instead} (as many requests at each)"),
+        None => in_turn,
+    }
+}
+
+/// From the least to the most; one figure where both read alike.
+pub(crate) fn range(least: Option<f64>, most: f64) -> String {
+    let (least, most) = (least.map(bytes_per_s_iec), bytes_per_s_iec(most));
+    match least.filter(|least| *least != most) {
+        Some(least) => format!("{least} to {most}"),
         None => most,
     }
 }
@@ -163,6 +173,8 @@ mod tests {
             observed_bytes_per_s: observed,
             predicted_bytes_per_s: most,
             least_bytes_per_s: least,
+            instead_bytes_per_s: None,
+            instead_least_bytes_per_s: None,
             residual_share: observed / observed.clamp(least.unwrap_or(most), most) - 1.0,
             above_sigmas,
             binds: "processors".to_owned(),
@@ -184,6 +196,25 @@ mod tests {
             (of(4.0 * mib, None, 5.0 * mib, None, true), "PUT: 5.00 MiB/s predicted, 4.00 MiB/s measured, −20.0 %"),
         ] {
             assert!(residual(&reported).contains(expected), "{}", residual(&reported));
+        }
+    }
+
+    /// Ends that read alike are one figure, and two loads that read alike are one.
+    #[test]
+    fn what_is_predicted_is_told_once_where_its_ends_read_alike() {
+        let mib = f64::from(1 << 20);
+        let loads = |instead: f64| Residual {
+            instead_bytes_per_s: Some(instead * mib),
+            instead_least_bytes_per_s: Some(0.999 * instead * mib),
+            ..of(4.0 * mib, None, 5.0 * mib, None, true)
+        };
+        for (reported, expected) in [
+            (of(153.0 * mib, Some(152.9 * mib), 153.1 * mib, None, true), "153 MiB/s"),
+            (of(153.0 * mib, Some(152.0 * mib), 153.0 * mib, None, true), "152 MiB/s to 153 MiB/s"),
+            (loads(9.0), "5.00 MiB/s (nodes asked in turn) or 8.99 MiB/s to 9.00 MiB/s (as many requests at each)"),
+            (Residual { instead_least_bytes_per_s: None, ..loads(5.001) }, "5.00 MiB/s"),
+        ] {
+            assert_eq!(predicted(&reported), expected);
         }
     }
 

@@ -113,6 +113,11 @@ pub(crate) fn capacity_bytes(bytes: u64) -> String {
     format!("{} ({})", bytes_iec(bytes as f64), bytes_si(bytes as f64))
 }
 
+/// The same as people state goals: `1.00 PB`.
+pub(crate) fn capacity_si(bytes: u64) -> String {
+    bytes_si(bytes as f64)
+}
+
 /// What is moved per client byte or request: `1.98 B/B`, `3.20 op`, `0.42 ns/B`.
 pub(crate) fn amplification(ceiling: &Ceiling) -> String {
     let demand = decimal(ceiling.demand);
@@ -242,20 +247,14 @@ pub(crate) fn layout(layout: &LayoutPlan, protection: Protection) -> String {
 /// What a layout leaves of the drives, and for how long.
 pub(crate) fn usable(layout: &LayoutPlan) -> String {
     let (usable, raw) = (capacity_bytes(layout.usable_bytes), bytes_iec(layout.raw_bytes as f64));
-    format!("{usable} usable, {} of {raw}{}", percent(layout.usable_share), full_in(layout))
+    let full = full_in(layout).map_or(String::new(), |full| format!("; {full}"));
+    format!("{usable} usable, {} of {raw}{full}", percent(layout.usable_share))
 }
 
-/// The same without the drives.
-pub(crate) fn usable_in_brief(layout: &LayoutPlan) -> String {
-    format!("{} usable{}", capacity_bytes(layout.usable_bytes), full_in(layout))
-}
-
-fn full_in(layout: &LayoutPlan) -> String {
-    match layout.years_to_full {
-        Some(years) if years <= 0.0 => "; the stored data does not fit".to_owned(),
-        Some(years) => format!("; full in {years:.1} years"),
-        None => String::new(),
-    }
+/// For how long what is usable lasts, where the site says how much is stored.
+pub(crate) fn full_in(layout: &LayoutPlan) -> Option<String> {
+    let years = layout.years_to_full?;
+    Some(if years <= 0.0 { "the stored data does not fit".to_owned() } else { format!("full in {years:.1} years") })
 }
 
 /// `any 4 drives, 1 node, no rack`.
@@ -429,7 +428,7 @@ fn entry(site: &Site) -> String {
         Entry::ClientSide => "clients spread over all nodes".to_owned(),
         Entry::Bgp { policy: p } => format!("by BGP and ECMP, {}", policy(p)),
         Entry::L2Announcement { dsr, policy: p } => {
-            format!("by one node that announces the address{}, {}", if dsr { ", DSR" } else { "" }, policy(p))
+            format!("one entry node{}, {}", if dsr { ", DSR" } else { "" }, policy(p))
         }
         Entry::NodePort { policy: p } => format!("by node ports, {}", policy(p)),
         Entry::ClusterMesh => "by a cluster mesh".to_owned(),

@@ -421,6 +421,8 @@ fn residual(what: &Quantity, observed: f64, predicted: f64, explained: bool) -> 
         observed_bytes_per_s: observed * GIB,
         predicted_bytes_per_s: predicted * GIB,
         least_bytes_per_s: None,
+        instead_bytes_per_s: None,
+        instead_least_bytes_per_s: None,
         residual_share: observed / predicted - 1.0,
         above_sigmas: None,
         binds: "public link, sending".to_owned(),

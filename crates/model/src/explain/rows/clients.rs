@@ -1,7 +1,8 @@
-//! Clients are fewer or slower than stated. Clients that the site does not describe never are the limit.
+//! Clients are fewer or slower than stated, or run on the storage nodes. Clients that the site does not describe never
+//! are the limit.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::Site;
+use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry, Site};
 use linerate_record::units::bits_per_s;
 
 use super::speed::lower;
@@ -10,10 +11,10 @@ use crate::explain::readings::ReadingId;
 
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let clients = &site.clients;
+    let mut found: Vec<Variant> = (!site.has_clients_on_nodes()).then(|| on_nodes(site)).into_iter().collect();
     if clients.count == 0 {
-        return Vec::new();
+        return found;
     }
-    let mut found = Vec::new();
     let mut active = [clients.count * 3 / 4, clients.count / 2, clients.count / 4, 1].to_vec();
     active.dedup();
     for count in active.into_iter().filter(|&count| count > 0 && count < clients.count) {
@@ -34,6 +35,22 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         found.push(variant.instead_of(site, stated));
     }
     found
+}
+
+/// Each storage node is a client of itself alone, so that links between nodes have shards and nothing else.
+fn on_nodes(site: &Site) -> Variant {
+    let stated = (site.clients.count > 0 && !site.is_assumed("clients.count"))
+        .then(|| format!("clients.count: {}", site.clients.count));
+    let claim = "clients run on the storage nodes, and each asks its own";
+    let values = [("clients.on", "nodes"), ("entry", "local")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Variant::new("clients-on", "nodes", claim, 4.5, SiteParts::CLIENTS.and(SiteParts::ENTRY), |site| {
+        (site.clients.on, site.entry) = (ClientsOn::Nodes, Entry::Local);
+        site.clients.count = 0;
+        site.clients.per_core_bytes_per_s = Some(CLIENT_BYTES_PER_S);
+    })
+    .against(stated)
+    .shown_by(ReadingId::PlaneBytes)
+    .corrected(&values)
 }
 
 fn of(id: &'static str, value: String, claim: String, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
