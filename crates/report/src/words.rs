@@ -161,6 +161,7 @@ pub(crate) fn knee(knee: &Knee) -> String {
     match knee.outcome {
         KneeOutcome::Nothing => String::new(),
         KneeOutcome::StillRising => format!("still rising at {}", knee.concurrency),
+        KneeOutcome::Capped => "no knee reported: what levels off is the cap of --max-rate".to_owned(),
         KneeOutcome::Unsteady => match &knee.unsteady {
             Some(one) => format!("no knee reported: {}", unsteady(one)),
             None => "no knee reported: throughput is too unsteady".to_owned(),
