@@ -114,4 +114,40 @@ mod tests {
             assert_eq!(reported, text);
         }
     }
+
+    #[test]
+    fn a_share_has_the_interval_from_which_its_verdict_follows() {
+        let rate = |points, share_99| Some(slo::RateShare { points, share: 0.08, share_99 });
+        let of = |held, verdict, of_rate| BoundFigures {
+            bound: "p95=60ms".parse().expect("a bound"),
+            count: 50,
+            over: 5,
+            over_share: 0.1,
+            effective: 10.0,
+            freedom: Some(4.0),
+            held,
+            verdict,
+            share_95: Some([0.02, 0.3]),
+            of_rate,
+        };
+        for (bound, share, fared) in [
+            (
+                of(false, BoundVerdict::InDoubt, None),
+                "10.0 % (2.00 % to 30.0 %) took longer",
+                "missed here, not shown to miss",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(3, [0.06, 0.1])),
+                "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 6.00 % to 10.0 %)",
+                "missed",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(1, [0.01, 0.4])),
+                "10.0 % (99 %: 1.00 % to 40.0 %) took longer",
+                "missed: the rate was not reached",
+            ),
+        ] {
+            assert_eq!((share_over(&bound).as_str(), outcome(&bound)), (share, fared));
+        }
+    }
 }
