@@ -94,6 +94,9 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
         let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
         let of_all = limits::find(one, ceiling, records, &machine_samples);
         one.limit = clients::limit(of_all, one, &parts);
+        if limits::is_capped(one, records) {
+            shape::cap(one);
+        }
     }
     let mut view = View {
         schema: VIEW_SCHEMA,

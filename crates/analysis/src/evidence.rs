@@ -182,6 +182,7 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
     let unsteady = best.half_width_95.is_some_and(|half| half > UNSTEADY * best.mean).then_some(KneeOutcome::Unsteady);
     let of_curve = || match series.knee.as_ref().map_or(unsteady, |knee| Some(knee.outcome))? {
         KneeOutcome::StillRising => Some(Refused::StillRising),
+        KneeOutcome::Capped => Some(Refused::RateCap),
         KneeOutcome::Unsteady => Some(Refused::Unsteady),
         KneeOutcome::Uneven => Some(Refused::Uneven),
         KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,

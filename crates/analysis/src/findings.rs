@@ -98,6 +98,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));
         all.extend(open_loop::missed(label, series, &records.manifest.asked));
+        all.extend(open_loop::contradicted(label, series, &records.manifest.asked));
     }
     all.extend(ended_early::without_figures(run));
     all.extend(OF_RUN.iter().filter_map(|check| check(run)));

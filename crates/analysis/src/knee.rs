@@ -128,8 +128,10 @@ pub enum KneeOutcome {
     Found,
     /// More concurrency costs throughput: the highest measured is clearly below the best.
     Retrograde,
-    /// The highest concurrency allowed is the only one that gives [`SHARE`] of the best: no knee was reached.
+    /// The highest concurrency measured is the only one that gives [`SHARE`] of the best: no knee was reached.
     StillRising,
+    /// Throughput levels off at `--max-rate`: what is seen is the cap, and no knee is reported.
+    Capped,
     /// Throughput at one concurrency is so unsteady, or its visits lie so far apart, that nothing can be said.
     Unsteady,
     /// Throughput does not rise and level off, and concurrencies that may give the best were not measured.
@@ -143,7 +145,7 @@ pub enum KneeOutcome {
 pub struct Knee {
     /// How the curve goes on.
     pub outcome: KneeOutcome,
-    /// The knee; with [`KneeOutcome::StillRising`] the highest concurrency allowed.
+    /// The knee; with [`KneeOutcome::StillRising`] the highest concurrency measured.
     pub concurrency: u32,
     /// Least concurrency that is compatible with the data at 95 %.
     pub lowest: u32,
@@ -282,7 +284,7 @@ pub fn judge(visits: &[KneeVisit], lowest: u32, highest: u32) -> Knee {
         } else if !candidates.is_concave && rises_again.is_some() && uneven::unseen(&rungs, &grid).next().is_some() {
             KneeOutcome::Uneven
         } else {
-            outcome(&rungs, &best, knee, grid.len())
+            outcome(&rungs, &best, at.index)
         },
         concurrency: at.concurrency,
         lowest: grid[candidates.lowest],
@@ -324,11 +326,12 @@ fn wider(a: &Rung, b: &Rung) -> Ordering {
     width(a).total_cmp(&width(b))
 }
 
-fn outcome(rungs: &[Rung], best: &Rung, knee: usize, grid: usize) -> KneeOutcome {
+/// `at` is the rung that is reported as the knee: where that is the last, nobody knows what comes behind it.
+fn outcome(rungs: &[Rung], best: &Rung, at: usize) -> KneeOutcome {
     let Some(last) = rungs.last() else { return KneeOutcome::Nothing };
     if best.throughput.mean <= 0.0 {
         KneeOutcome::Nothing
-    } else if knee + 1 == grid {
+    } else if at == last.index {
         KneeOutcome::StillRising
     } else if falls(last, best) {
         KneeOutcome::Retrograde

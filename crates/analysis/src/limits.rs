@@ -9,6 +9,7 @@ use linerate_record::units::{Rate, bits_per_s, count};
 
 use crate::counters::{of_processors, samples_of};
 use crate::disturbance::{self, Others};
+use crate::knee::SHARE;
 use crate::lost::{lost_ms, wrong_ms};
 use crate::open_loop;
 use crate::records::Records;
@@ -26,6 +27,9 @@ pub(crate) const NIC_FULL: f64 = 0.90;
 
 /// Share of `--max-rate` from which it counts as reached.
 const CAP_REACHED: f64 = 0.85;
+
+/// Share of the cap from which a curve that levels off does so at the cap: that of the best that a knee has.
+const CAP_LEVELS_OFF: f64 = SHARE;
 
 /// Share of the null target's throughput from which linerate itself is taken to be the limit.
 const CEILING_NEAR: f64 = 0.90;
@@ -76,14 +80,26 @@ fn was_lost(visit: &Point, intervals: &[&Interval]) -> bool {
     lost_ms(visit, &measured) + wrong_ms(visit, &measured) > 0
 }
 
+/// Whether the best of a series is what `--max-rate` lets through: its knee would be the cap's.
+pub(crate) fn is_capped(series: &Series, records: &Records) -> bool {
+    let reached = || Some(cap_share(series.best_point()?, records)? >= CAP_LEVELS_OFF);
+    let is_bound = series.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::RateCap);
+    is_bound || reached() == Some(true)
+}
+
+/// The throughput of a point as a share of the cap.
+fn cap_share(point: &Point, records: &Records) -> Option<f64> {
+    Some(match *records.manifest.asked.max_rate.as_ref()?.known()? {
+        Rate::Requests(per_s) => point.requests_per_s.mean / per_s,
+        Rate::Bytes(per_s) => point.bytes_per_s.mean / per_s,
+    })
+}
+
 fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
     let held = measured.iter().filter(|i| i.held_back > 0).count();
     // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
-    let reached = match *records.manifest.asked.max_rate.as_ref()?.known()? {
-        Rate::Requests(per_s) => best.requests_per_s.mean / per_s,
-        Rate::Bytes(per_s) => best.bytes_per_s.mean / per_s,
-    };
+    let reached = cap_share(best, records)?;
     (held * 2 > measured.len() && reached >= CAP_REACHED).then(|| SeriesLimit {
         bound: Bottleneck::RateCap,
         claim: "--max-rate is the bottleneck: the target could do more".into(),

@@ -6,11 +6,15 @@ use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{count, percent};
 
-use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit};
+use crate::estimate;
+use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit, ShareOver};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
 /// Share of the rate asked for from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
+
+/// Half widths of the 95 % interval that three standard errors of what ended are, at the degrees of freedom that it has.
+const THREE_ERRORS: f64 = 3.0 / 2.0;
 
 /// Growth of what is outstanding, as a share of what fell due, from which a target does not keep up.
 const GROWTH_SHARE: f64 = 0.01;
@@ -67,6 +71,7 @@ pub(crate) fn figures(
         backlog_max: of_intervals.iter().map(|o| o.backlog).max().unwrap_or(0),
         outstanding_first: outstanding(first.backlog, first.in_flight),
         outstanding_last: outstanding(last.backlog, last.in_flight),
+        short_by_chance: short_by_chance(of),
         intervals_with_backlog: of_intervals.iter().filter(|o| o.backlog > 0 && o.in_flight >= spec.concurrency).count()
             as u32,
         late: histogram::summarize(&late),
@@ -109,36 +114,43 @@ pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFig
         *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
     }
     let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-    let (effective, share_95) = (slo::effective(&of_intervals), Some(slo::share_interval(&of_intervals)));
-    let mut figures = BoundFigures {
+    let share = ShareOver::of_intervals(&of_intervals);
+    let (allowed, share_95) = (bound.share_over(), share.interval(0.95));
+    let is_reached = is_reached(of);
+    Ok(BoundFigures {
         bound,
         count,
         over,
-        over_share: over as f64 / count.max(1) as f64,
-        effective,
-        held: false,
-        verdict: BoundVerdict::InDoubt,
-        share_95,
-    };
-    let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
-    let rows = of.measured.iter().flat_map(|i| &i.rows);
-    let ended: u64 = rows.map(|r| r.requests + r.errors.values().sum::<u64>()).sum();
-    let visit = visit(of.asked_per_s, ended as f64 / spent_s.max(1e-3), &[figures], chance, 0);
-    figures.held = slo::judge(&[visit], &RateSearchLimits::new(vec![bound.share_over()])).rate_per_s.is_some();
-    figures.verdict = verdict(&figures);
-    Ok(figures)
+        over_share: share.share(),
+        effective: share.effective,
+        freedom: share.freedom,
+        held: is_reached && count > 0 && share.share() <= allowed,
+        verdict: slo::shown(share_95, allowed, is_reached),
+        share_95: Some(share_95),
+        of_rate: None,
+    })
 }
 
-/// What one point alone shows of a bound: by the interval of the share, or because the rate was not reached.
-fn verdict(figures: &BoundFigures) -> BoundVerdict {
-    let allowed = figures.bound.share_over();
-    let kept = figures.over as f64 <= allowed * figures.count as f64;
-    match figures.share_95 {
-        _ if kept && !figures.held && figures.count > 0 => BoundVerdict::Missed,
-        Some([_, high]) if high <= allowed => BoundVerdict::Held,
-        Some([low, _]) if low > allowed => BoundVerdict::Missed,
-        _ => BoundVerdict::InDoubt,
-    }
+/// Requests that ended in each interval, well or not.
+fn ended<'a>(of: &Measuring<'a>) -> impl Iterator<Item = u64> + use<'a> {
+    of.measured.iter().map(|i| i.rows.iter().map(|r| r.requests + r.errors.values().sum::<u64>()).sum())
+}
+
+/// By how many requests what ended may fall short of what was asked by chance: by what falls due at random, and by what
+/// a pause at the end of a point holds up, of which the scatter of what ended in each interval knows.
+fn short_by_chance(of: &Measuring<'_>) -> f64 {
+    let due: u64 = of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
+    let per_interval: Vec<f64> = ended(of).map(|n| n as f64).collect();
+    let half = estimate::mean_with_interval(&per_interval).half_width_95.unwrap_or(0.0);
+    let scatter = THREE_ERRORS * half * per_interval.len() as f64;
+    slo::chance(of.at_random, due, outstanding(of.measured.first())).max(scatter)
+}
+
+/// Whether as many requests ended as were asked for, but for what chance explains.
+fn is_reached(of: &Measuring<'_>) -> bool {
+    let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
+    let asked = of.asked_per_s * spent_s;
+    ended(of).sum::<u64>() as f64 >= RATE_REACHED * asked - short_by_chance(of)
 }
 
 /// Requests that have been outstanding for longer than the bound at the end of an interval, where that is known.
@@ -153,26 +165,20 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
     interval.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight))
 }
 
-fn visit(rate_per_s: f64, achieved_per_s: f64, bounds: &[BoundFigures], chance: f64, spent_ms: u64) -> RateVisit {
-    RateVisit {
-        rate_per_s,
-        achieved_per_s,
-        count: bounds.iter().map(|b| b.count).max().unwrap_or(0),
-        effective: bounds.iter().map(|b| b.effective).collect(),
-        over: bounds.iter().map(|b| b.over).collect(),
-        chance,
-        spent_ms,
-    }
-}
-
 /// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
 #[must_use]
 pub fn visit_of(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
-    let spent_ms = point.warmup_ms + point.measured_ms;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
-    let chance = slo::chance(open.at_random, open.due, open.outstanding_first);
-    Some(visit(open.asked_per_s, point.requests_per_s.mean + failed_per_s, &open.bounds, chance, spent_ms))
+    let share =
+        |b: &BoundFigures| ShareOver { count: b.count, over: b.over, effective: b.effective, freedom: b.freedom };
+    Some(RateVisit {
+        rate_per_s: open.asked_per_s,
+        achieved_per_s: point.requests_per_s.mean + failed_per_s,
+        shares: open.bounds.iter().map(share).collect(),
+        chance: open.short_by_chance,
+        spent_ms: point.warmup_ms + point.measured_ms,
+    })
 }
 
 /// How far the search for the highest rate may go.
@@ -199,35 +205,43 @@ pub(crate) fn judge(series: &mut Series, asked: &LoadRequest) {
         return;
     };
     let limits = limits(slo, search, asked.duration_ms);
-    let of_rates = slo::verdicts(&visits, &limits);
-    for open in series.points.iter_mut().filter_map(|point| point.open.as_mut()) {
+    let points: Vec<&mut Point> = series.points.iter_mut().collect();
+    tell(points, &visits, &limits);
+    series.sustained = Some(slo::judge(&visits, &limits));
+}
+
+/// Has points say of their bounds what the visits of a search show of their rates.
+fn tell(points: Vec<&mut Point>, visits: &[RateVisit], limits: &RateSearchLimits) {
+    let of_rates = slo::verdicts(visits, limits);
+    for open in points.into_iter().filter_map(|point| point.open.as_mut()) {
         let reported =
             of_rates.iter().find(|(rate, _)| *rate == open.asked_per_s).map_or(&[][..], |(_, reported)| reported);
-        open.bounds.iter_mut().zip(reported).for_each(|(bound, verdict)| bound.verdict = *verdict);
+        for (bound, (verdict, of_rate)) in open.bounds.iter_mut().zip(reported) {
+            (bound.verdict, bound.of_rate) = (*verdict, Some(*of_rate));
+        }
     }
-    series.sustained = Some(slo::judge(&visits, &limits));
+}
+
+/// A point of a search as its visits so far have it, by the rule of the finished search; the search may yet come to
+/// say less of it, and says more of it only by more points of its rate.
+#[must_use]
+pub fn so_far(point: &Point, search: &slo::RateSearch) -> Point {
+    let mut point = point.clone();
+    tell(vec![&mut point], search.visits(), search.limits());
+    point
 }
 
 /// By what factor a point should be longer to show that a bound holds, if requests stay as slow as they were; `None`
 /// where their share is so near to what is allowed that no usual time would.
 fn longer(bound: &BoundFigures) -> Option<f64> {
-    let (allowed, [_, high]) = (bound.bound.share_over(), bound.share_95?);
-    let share = bound.over_share;
-    let factor = if bound.over == 0 { high / allowed } else { ((high - share) / (allowed - share)).powi(2) };
+    let (allowed, (share, [_, high])) = (bound.bound.share_over(), bound.shown()?);
+    let factor = if share <= 0.0 { high / allowed } else { ((high - share) / (allowed - share)).powi(2) };
     (share < allowed && factor.is_finite() && factor <= LONGER_MAX).then_some(factor.max(1.0))
 }
 
 /// That bounds were missed, or kept without a proof: by each rate that was asked for, or by all that a search tried.
 pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<Finding> {
     let Some(slo) = &asked.slo else { return Vec::new() };
-    let share = |b: &BoundFigures| {
-        let interval = b.share_95.map_or(String::new(), |[low, high]| {
-            let is_around = (low..high).contains(&b.bound.share_over());
-            let doubt = if is_around { ", in which what is allowed lies" } else { "" };
-            format!(" ({} to {}{doubt})", percent(low), percent(high))
-        });
-        format!("{} over {}{interval}", percent(b.over_share), b.bound)
-    };
     let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
     let finding = |point: &Point, claim| Finding {
         kind: FindingKind::SloMissed,
@@ -235,7 +249,7 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim,
-        evidence: bounds(point).iter().map(share).collect::<Vec<_>>().join(", "),
+        evidence: evidence(point),
         remedy: "find the time on the timeline and what the target did then, or lower the rate".into(),
     };
     let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
@@ -272,6 +286,42 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
         Some(_) => Vec::new(),
         None => series.points.iter().filter_map(|p| reported(p, "")).collect(),
     }
+}
+
+/// That a rate is shown to miss and a higher one to hold, with both figures.
+pub(crate) fn contradicted(label: &str, series: &Series, asked: &LoadRequest) -> Option<Finding> {
+    let (sustained, slo) = (series.sustained.as_ref()?, asked.slo.as_ref()?);
+    let (misses, holds) = (sustained.misses_per_s?, sustained.holds_above_per_s?);
+    let at = |rate: f64| {
+        let is_at = |p: &&Point| p.open.as_ref().is_some_and(|open| open.asked_per_s == rate);
+        series.points.iter().filter(is_at).collect::<Vec<&Point>>()
+    };
+    let (below, above) = (at(misses), at(holds));
+    let [low, high] = [misses, holds].map(count);
+    Some(Finding {
+        kind: FindingKind::SloContradicted,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: below.iter().chain(&above).map(|p| p.point).collect(),
+        claim: format!("{slo} is shown to miss at {low}/s and yet to hold at {high}/s ({label})"),
+        evidence: format!("at {low}/s {}; at {high}/s {}", evidence(below.first()?), evidence(above.first()?)),
+        remedy: format!(
+            "the target was slower for a time, or is so at some rates only: see when on the timeline, and measure both \
+             for longer with --rate {low},{high}"
+        ),
+    })
+}
+
+/// What a point shows of its bounds: in a search, together with all others of its rate.
+fn evidence(point: &Point) -> String {
+    let share = |b: &BoundFigures| {
+        let (share, [low, high]) = b.shown().unwrap_or((b.over_share, [0.0, 1.0]));
+        let is_around = low <= b.bound.share_over() && b.bound.share_over() < high;
+        let doubt = if is_around { ", in which what is allowed lies" } else { "" };
+        let slow = if b.is_short() { "; the rate was not reached" } else { "" };
+        format!("{} over {} ({} to {}{doubt}){slow}", percent(share), b.bound, percent(low), percent(high))
+    };
+    point.open.iter().flat_map(|open| &open.bounds).map(share).collect::<Vec<_>>().join(", ")
 }
 
 /// What helps where bounds are shown neither to hold nor to be missed.

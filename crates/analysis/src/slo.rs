@@ -7,14 +7,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate;
+mod share;
 
-/// A share over the bound is held against the share allowed by the score test at this many standard errors: 99 % for
-/// one rate, since a search looks at many.
-const Z: f64 = 2.576;
+pub use share::{RateShare, ShareOver, shown};
+use share::{clumped, clumping};
 
-/// The same of an interval at 95 %.
-const Z_95: f64 = 1.96;
+/// How sure the interval of a share is by which a search judges a rate, since it looks at many.
+const SURE: f64 = 0.99;
 
 /// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
 /// or above it is then told from it.
@@ -94,12 +93,8 @@ pub struct RateVisit {
     pub rate_per_s: f64,
     /// Requests per second that ended.
     pub achieved_per_s: f64,
-    /// Requests that were due in the time measured, those that failed or were never sent included.
-    pub count: u64,
-    /// How many independent requests `count` is worth for each bound, by [`effective`]; `count` where unknown.
-    pub effective: Vec<f64>,
-    /// For each bound, how many took longer from their intended start; those that failed or were never sent included.
-    pub over: Vec<u64>,
+    /// For each bound, the requests whose fate is known and those of them that took longer from their intended start.
+    pub shares: Vec<ShareOver>,
     /// By how many requests what ended may fall short of what was asked by chance: [`chance`].
     pub chance: f64,
     /// Time that the point took, warm-up included, in milliseconds.
@@ -139,56 +134,12 @@ pub struct RateSearchResult {
     pub spent_ms: u64,
 }
 
-/// How many independent requests those of a point are worth, given `(requests, requests over the bound)` of its
-/// intervals: slow requests come together, so a share of them is less certain than that of as many coin tosses.
-#[must_use]
-pub fn effective(intervals: &[(u64, u64)]) -> f64 {
-    let count: u64 = intervals.iter().map(|i| i.0).sum();
-    let over: u64 = intervals.iter().map(|i| i.1).sum();
-    let share = over as f64 / count.max(1) as f64;
-    if over == 0 || over == count || intervals.len() < 2 {
-        return count as f64;
-    }
-    // What each interval adds to the error of the share, scaled so that the mean of it is the error.
-    let per_interval = count as f64 / intervals.len() as f64;
-    let off: Vec<f64> = intervals.iter().map(|&(n, o)| (o as f64 - share * n as f64) / per_interval).collect();
-    let worth = estimate::mean_with_interval(&off).effective;
-    let n = off.len() as f64;
-    let variance = off.iter().map(|e| e * e).sum::<f64>() / (n - 1.0) / worth;
-    (share * (1.0 - share) / variance.max(f64::MIN_POSITIVE)).clamp(1.0, count as f64)
-}
-
 /// By how many requests a count of `due` may be off by chance, at three standard errors. Requests that fall due at
 /// random scatter by the root of their number. Those that fall due evenly do not scatter at all: only how many are
 /// outstanding at either end does.
 #[must_use]
 pub fn chance(at_random: bool, due: u64, outstanding: u64) -> f64 {
     3.0 * ((if at_random { due } else { outstanding } + 1) as f64).sqrt()
-}
-
-/// The 95 % interval of the share of requests over a bound, given `(requests, requests over the bound)` of intervals.
-/// What the share varies by is read off its slow movements, as that of any mean; the interval is Wilson's (JASA 22,
-/// 1927) for as many independent requests as that is worth, so that it has ends where none or all were over.
-#[must_use]
-pub fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
-    let (count, over) = intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-    if count == 0 {
-        return [0.0, 1.0];
-    }
-    let (n, share) = (count as f64, over as f64 / count as f64);
-    let per_interval = n / intervals.len() as f64;
-    let off: Vec<f64> = intervals.iter().map(|&(n, o)| (o as f64 - share * n as f64) / per_interval).collect();
-    let known = estimate::mean_with_interval(&off).half_width_95;
-    // None or all over tells nothing of how they come together.
-    let known = known.filter(|_| over > 0 && over < count);
-    let t = if known.is_some() { estimate::student_t_975(estimate::freedom(off.len())) } else { Z_95 };
-    let worth = known.map_or(n, |half| {
-        let variance = (half / t).powi(2).max(f64::MIN_POSITIVE);
-        (share * (1.0 - share) / variance).clamp(1.0, n)
-    });
-    let middle = (share + t * t / (2.0 * worth)) / (1.0 + t * t / worth);
-    let half = t / (1.0 + t * t / worth) * (share * (1.0 - share) / worth + (t / (2.0 * worth)).powi(2)).sqrt();
-    [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
 /// What is shown of a bound at a rate.
@@ -219,7 +170,7 @@ pub fn together(verdicts: impl IntoIterator<Item = BoundVerdict>) -> BoundVerdic
 struct Level {
     rate: f64,
     /// Of each bound, and of all together.
-    verdicts: Vec<BoundVerdict>,
+    bounds: Vec<(BoundVerdict, RateShare)>,
     verdict: BoundVerdict,
     /// Share over the bound, as a multiple of that allowed; of several bounds the largest.
     exceeds: f64,
@@ -258,6 +209,18 @@ impl RateSearch {
         }
     }
 
+    /// What was measured so far.
+    #[must_use]
+    pub fn visits(&self) -> &[RateVisit] {
+        &self.visits
+    }
+
+    /// What the search may ask for.
+    #[must_use]
+    pub const fn limits(&self) -> &RateSearchLimits {
+        &self.limits
+    }
+
     /// Tells of a point that was measured.
     pub fn observe(&mut self, measured: RateVisit) {
         self.visits.push(measured);
@@ -291,10 +254,11 @@ pub fn judge(visits: &[RateVisit], limits: &RateSearchLimits) -> RateSearchResul
     }
 }
 
-/// What points of any rates tell of each bound at each rate, by rising rates: what [`judge`] judges by.
+/// What points of any rates tell of each bound at each rate, by rising rates: what [`judge`] judges by, with the
+/// interval from which each verdict follows.
 #[must_use]
-pub fn verdicts(visits: &[RateVisit], limits: &RateSearchLimits) -> Vec<(f64, Vec<BoundVerdict>)> {
-    levels(visits, &limits.shares_over).into_iter().map(|level| (level.rate, level.verdicts)).collect()
+pub fn verdicts(visits: &[RateVisit], limits: &RateSearchLimits) -> Vec<(f64, Vec<(BoundVerdict, RateShare)>)> {
+    levels(visits, &limits.shares_over).into_iter().map(|level| (level.rate, level.bounds)).collect()
 }
 
 /// The rates that were visited, rising.
@@ -302,20 +266,13 @@ fn levels(visits: &[RateVisit], shares_over: &[f64]) -> Vec<Level> {
     let mut rates: Vec<f64> = visits.iter().map(|v| v.rate_per_s).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
-    let worths: Vec<f64> = (0..shares_over.len()).map(|bound| worth(visits, bound, shares_over[bound])).collect();
+    let of_bound = |bound: usize| visits.iter().filter_map(move |visit| visit.shares.get(bound));
+    let clumpings: Vec<f64> = (0..).zip(shares_over).map(|(bound, &a)| clumping(of_bound(bound), a)).collect();
     let level = |rate: f64| {
         let at: Vec<&RateVisit> = visits.iter().filter(|v| v.rate_per_s == rate).collect();
-        level(rate, &at, shares_over, &worths)
+        level(rate, &at, shares_over, &clumpings)
     };
     rates.into_iter().map(level).collect()
-}
-
-/// What one request is worth, by the visit where it is worth least of those whose share over a bound is within five
-/// times that allowed: a visit in which few were slow does not know how they come together.
-fn worth(visits: &[RateVisit], bound: usize, allowed: f64) -> f64 {
-    let share = |v: &RateVisit| v.over.get(bound).map_or(0.0, |&over| over as f64 / v.count.max(1) as f64);
-    let near = visits.iter().filter(|v| (allowed / 5.0..=allowed * 5.0).contains(&share(v)));
-    near.filter_map(|v| Some(v.effective.get(bound)? / v.count.max(1) as f64)).fold(1.0, f64::min)
 }
 
 /// The highest rate whose share over each bound is no more than allowed, with shares made to rise with the rate: those
@@ -332,30 +289,24 @@ fn highest_leaning(levels: &[Level]) -> Option<f64> {
     blocks.iter().rev().find(|b| b.0 <= b.1).map(|b| b.2)
 }
 
-fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], worths: &[f64]) -> Level {
-    let count: u64 = at.iter().map(|v| v.count).sum();
-    let achieved = at.iter().map(|v| v.achieved_per_s * v.count as f64).sum::<f64>() / count.max(1) as f64;
+fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], clumpings: &[f64]) -> Level {
+    let weight = |visit: &RateVisit| visit.shares.iter().map(|s| s.count).max().unwrap_or(0).max(1) as f64;
+    let requests: f64 = at.iter().map(|v| weight(v)).sum();
+    let achieved = at.iter().map(|v| v.achieved_per_s * weight(v)).sum::<f64>() / requests;
     let chance = at.iter().map(|v| v.chance.powi(2)).sum::<f64>().sqrt();
-    let reached = achieved >= rate * (REACHED - chance / count.max(1) as f64);
-    let is_known = count > 0 && reached;
-    let (mut verdicts, mut exceeds) = (Vec::new(), if is_known { 0.0_f64 } else { f64::INFINITY });
-    for (bound, &allowed) in shares_over.iter().enumerate() {
-        let over: u64 = at.iter().filter_map(|v| v.over.get(bound)).sum();
-        let of =
-            |v: &&RateVisit| v.effective.get(bound).map_or(v.count as f64, |&e| e.min(v.count as f64 * worths[bound]));
-        let effective: f64 = at.iter().map(of).sum();
-        let share = over as f64 / count.max(1) as f64;
-        let score = (allowed - share) / (allowed * (1.0 - allowed) / effective.max(1.0)).sqrt();
-        exceeds = exceeds.max(share / allowed);
-        verdicts.push(match score {
-            _ if !is_known || score < -Z => BoundVerdict::Missed,
-            _ if score > Z => BoundVerdict::Held,
-            _ => BoundVerdict::InDoubt,
-        });
+    let is_reached = achieved >= rate * (REACHED - chance / requests);
+    let points = u32::try_from(at.len()).unwrap_or(u32::MAX);
+    let (mut bounds, mut exceeds) = (Vec::new(), if is_reached { 0.0_f64 } else { f64::INFINITY });
+    for (bound, (&allowed, &clumping)) in shares_over.iter().zip(clumpings).enumerate() {
+        let each: Vec<ShareOver> =
+            at.iter().filter_map(|v| v.shares.get(bound)).map(|share| clumped(share, clumping)).collect();
+        let all = ShareOver::together(&each);
+        let of_rate = RateShare { points, share: all.share(), share_99: all.interval(SURE) };
+        exceeds = exceeds.max(if all.count > 0 { all.share() / allowed } else { f64::INFINITY });
+        bounds.push((shown(of_rate.share_99, allowed, is_reached), of_rate));
     }
-    let verdict = if is_known { together(verdicts.iter().copied()) } else { BoundVerdict::Missed };
-    let visits = u32::try_from(at.len()).unwrap_or(u32::MAX);
-    Level { rate, verdicts, verdict, exceeds, requests: count.max(1) as f64, visits }
+    let verdict = together(bounds.iter().map(|bound| bound.0));
+    Level { rate, bounds, verdict, exceeds, requests, visits: points }
 }
 
 /// The highest rate that is shown to hold below the lowest that is shown to miss, and that.
@@ -407,153 +358,4 @@ fn doubtful(levels: &[Level]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
-    fn search(limits: &RateSearchLimits, over: impl Fn(f64) -> u64) -> RateSearchResult {
-        let mut search = RateSearch::new(limits.clone());
-        for _ in 0..=POINTS_MAX {
-            match search.next() {
-                RateSearchStep::Done(found) => return found,
-                RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms, .. }) => search.observe(RateVisit {
-                    rate_per_s,
-                    achieved_per_s: rate_per_s,
-                    count: 10_000,
-                    effective: vec![10_000.0],
-                    over: vec![over(rate_per_s)],
-                    chance: chance(true, 10_000, 0),
-                    spent_ms: at_most_ms,
-                }),
-            }
-        }
-        panic!("the search does not end");
-    }
-
-    #[test]
-    fn a_sharp_bound_is_found_within_the_precision() {
-        for edge in [3.0, 99.0, 100.0, 101.0, 7_777.0, 900_000.0] {
-            let limits = RateSearchLimits { budget_ms: 300_000, ..RateSearchLimits::new(vec![0.01]) };
-            let found = search(&limits, |rate| if rate <= edge { 0 } else { 10_000 });
-            let (holds, misses) = (found.holds_per_s.unwrap(), found.misses_per_s.unwrap());
-            assert_eq!((found.outcome, found.rate_per_s), (RateSearchOutcome::Found, Some(holds)), "{edge}");
-            assert!(holds <= edge && edge < misses && misses <= holds * 1.05, "{edge}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn both_ends_are_told_as_such() {
-        let limits =
-            RateSearchLimits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..RateSearchLimits::new(vec![0.01]) };
-        let misses = search(&limits, |_| 500);
-        assert_eq!(
-            (misses.outcome, misses.rate_per_s, misses.misses_per_s),
-            (RateSearchOutcome::NoneHolds, None, Some(10.0))
-        );
-        let holds = search(&limits, |_| 5);
-        assert_eq!(
-            (holds.outcome, holds.rate_per_s, holds.holds_per_s),
-            (RateSearchOutcome::NeverMissed, Some(1e3), Some(1e3))
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_told_apart_stays_in_doubt_and_ends() {
-        // Every rate has just the share allowed.
-        let found = search(&RateSearchLimits::new(vec![0.01]), |_| 100);
-        assert_eq!((found.holds_per_s, found.misses_per_s), (None, None));
-        assert!(found.spent_ms <= 180_000);
-    }
-
-    #[test]
-    fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
-        let visit = |achieved_per_s| RateVisit {
-            rate_per_s: 1_000.0,
-            achieved_per_s,
-            count: 10_000,
-            effective: vec![10_000.0],
-            over: vec![0],
-            chance: chance(true, 10_000, 0),
-            spent_ms: 1,
-        };
-        let limits = RateSearchLimits::new(vec![0.01]);
-        assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
-        assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
-    }
-
-    fn visit(rate_per_s: f64, of: (u64, u64), is_reached: bool, worth: f64) -> RateVisit {
-        let (count, over) = of;
-        RateVisit {
-            rate_per_s,
-            achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
-            count,
-            effective: vec![(count as f64 * worth).max(1.0)],
-            over: vec![over.min(count)],
-            chance: chance(true, count, 0),
-            spent_ms: 1_000,
-        }
-    }
-
-    #[test]
-    fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
-        let of = |rate, over| visit(rate, (4_000, over), true, 1.0);
-        let visits = [of(141.0, 10), of(238.0, 10), of(259.0, 120), of(283.0, 10), of(336.0, 12), of(367.0, 14)];
-        let found = judge(&visits, &RateSearchLimits::new(vec![0.01]));
-        assert_eq!((found.rate_per_s, found.holds_per_s, found.misses_per_s), (Some(238.0), Some(238.0), Some(259.0)));
-        assert_eq!((found.outcome, found.holds_above_per_s), (RateSearchOutcome::Found, Some(367.0)));
-    }
-
-    proptest! {
-        #[test]
-        fn the_verdict_of_a_search_follows_from_those_of_its_rates(
-            rows in vec((1u32..9, 0u64..3_000, 0u64..80, 0u8..9, 0.02..1.0), 1..14),
-            highest in 4u32..9,
-        ) {
-            let made_up = rows.iter().map(|&(rate, count, over, reached, worth)| {
-                visit(f64::from(rate) * 50.0, (count, over), reached > 0, worth)
-            });
-            let visits: Vec<RateVisit> = made_up.collect();
-            let highest_per_s = f64::from(highest) * 50.0;
-            let limits = RateSearchLimits { highest_per_s, ..RateSearchLimits::new(vec![0.01]) };
-            let rates = verdicts(&visits, &limits);
-            let shown = |what| rates.iter().filter(move |r| together(r.1.iter().copied()) == what).map(|r| r.0);
-            let found = judge(&visits, &limits);
-            let lowest_miss = shown(BoundVerdict::Missed).next();
-            let below = |rate: &f64| lowest_miss.is_none_or(|miss| *rate < miss);
-            prop_assert_eq!(found.misses_per_s, lowest_miss);
-            prop_assert_eq!(found.holds_per_s, shown(BoundVerdict::Held).rfind(below));
-            prop_assert_eq!(found.holds_above_per_s, shown(BoundVerdict::Held).rfind(|r| !below(r)));
-            prop_assert!(found.rate_per_s >= found.holds_per_s && found.rate_per_s.iter().all(below), "{:?}", found);
-            prop_assert_eq!(found.outcome == RateSearchOutcome::NoneHolds, found.rate_per_s.is_none());
-            prop_assert!(found.outcome != RateSearchOutcome::NeverMissed || lowest_miss.is_none());
-        }
-    }
-
-    #[test]
-    fn a_share_has_an_interval_that_knows_of_clumps_and_of_none() {
-        let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
-        let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
-        let width = |of: &[(u64, u64)]| share_interval(of)[1] - share_interval(of)[0];
-        assert!(width(&clumped) > 2.0 * width(&scattered), "{} {}", width(&clumped), width(&scattered));
-        let [low, high] = share_interval(&[(100, 0); 20]);
-        assert!(low < 1e-9 && (0.001..0.004).contains(&high), "{low} {high}");
-        assert_eq!(share_interval(&[]), [0.0, 1.0]);
-    }
-
-    #[test]
-    fn what_falls_due_evenly_is_allowed_no_scatter_of_its_own() {
-        assert!(chance(false, 10_000, 3) < 7.0 && chance(true, 10_000, 3) > 300.0);
-    }
-
-    #[test]
-    fn slow_requests_that_come_together_are_worth_fewer() {
-        let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
-        let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
-        assert_eq!(effective(&scattered), 10_000.0);
-        assert!(effective(&clumped) < 1_000.0, "{}", effective(&clumped));
-        assert_eq!(effective(&[(100, 0), (100, 0)]), 200.0);
-    }
-}
+mod tests;

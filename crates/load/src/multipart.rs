@@ -109,6 +109,10 @@ struct Upload {
     since: Since,
     state: State,
     in_flight: u32,
+    /// Those of them that were started, and do not wait for their turn under a cap.
+    started: u32,
+    /// What the thread had waited for the cap when the last of them ended, which left nothing under way.
+    idle_capped_ns: u64,
     next_part: u32,
     queued: bool,
     upload_id: String,
@@ -245,6 +249,8 @@ impl Uploads {
             since,
             state: State::Creating,
             in_flight: 0,
+            started: 1,
+            idle_capped_ns: 0,
             next_part: 0,
             queued: false,
             upload_id: String::new(),
@@ -273,6 +279,23 @@ impl Uploads {
         if let Some(upload) = self.open[call.upload as usize].as_mut() {
             upload.moved_bytes += bytes;
         }
+    }
+
+    /// Notes that a call is started which [`Uploads::next`] gave out, at a thread that has waited so long for the cap.
+    /// While nothing of an upload is under way, what it waits for the cap is no time of its own.
+    pub(crate) fn started(&mut self, call: UploadCall, capped_ns: u64) {
+        let Some(upload) = self.open[call.upload as usize].as_mut() else { return };
+        if upload.started == 0 {
+            upload.since = upload.since.less(capped_ns.saturating_sub(upload.idle_capped_ns));
+        }
+        upload.started += 1;
+    }
+
+    /// Notes that a call has ended, well or not, at a thread that has waited so long for the cap.
+    pub(crate) fn ended(&mut self, call: UploadCall, capped_ns: u64) {
+        let Some(upload) = self.open[call.upload as usize].as_mut() else { return };
+        upload.started = upload.started.saturating_sub(1);
+        upload.idle_capped_ns = capped_ns;
     }
 
     /// Notes a call that succeeded; returns the upload where that was its last.
@@ -385,6 +408,31 @@ mod tests {
 
     fn step(ask: &Ask) -> UploadStep {
         ask.call.unwrap().step
+    }
+
+    #[test]
+    fn what_an_upload_waits_for_a_cap_is_no_time_of_its_own_but_while_a_part_is_under_way() {
+        let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 2 });
+        let create = uploads.begin(ID, 300, 0, Since::starting(1_000, None));
+        // What ends has a call, and the thread's wait for the cap until then.
+        let end = |uploads: &mut Uploads, ask: &Ask, capped_ns: u64, reply: &[u8]| {
+            uploads.ended(ask.call.unwrap(), capped_ns);
+            uploads.succeeded(ask.call.unwrap(), reply, None)
+        };
+        end(&mut uploads, &create, 10, CREATED);
+        let parts = steps(&mut uploads);
+        // Nothing was under way for 40 of the cap; the second part is held back while the first goes on.
+        uploads.started(parts[0].call.unwrap(), 50);
+        uploads.started(parts[1].call.unwrap(), 90);
+        end(&mut uploads, &parts[0], 100, b"e");
+        end(&mut uploads, &parts[1], 120, b"e");
+        let last = steps(&mut uploads).remove(0);
+        uploads.started(last.call.unwrap(), 150);
+        end(&mut uploads, &last, 150, b"e");
+        let complete = steps(&mut uploads).remove(0);
+        uploads.started(complete.call.unwrap(), 155);
+        let completed = end(&mut uploads, &complete, 155, b"");
+        assert_eq!(completed.unwrap().since.first_ns, 1_000 + 40 + 30 + 5);
     }
 
     #[test]

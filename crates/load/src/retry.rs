@@ -24,6 +24,11 @@ impl Since {
     pub(crate) const fn starting(now_ns: u64, intended_ns: Option<u64>) -> Self {
         Since { first_ns: now_ns, intended_ns, failed: 0 }
     }
+
+    /// The same with so much time left out that was not the target's.
+    pub(crate) const fn less(self, held_ns: u64) -> Self {
+        Since { first_ns: self.first_ns.saturating_add(held_ns), ..self }
+    }
 }
 
 /// Requests to make again, in the order in which they failed.

@@ -115,6 +115,8 @@ struct Worker<'a> {
     retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     held_back: u32,
+    /// For how long in all the cap held back what came next.
+    capped_ns: u64,
     exhausted: bool,
     draining: bool,
     ticks: Ticks,
@@ -154,6 +156,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         resting: RestingSlots::default(),
         retries: Retries::new(given.plan.retries),
         held_back: 0,
+        capped_ns: 0,
         exhausted: false,
         draining: false,
         ticks: Ticks::new(given.begin_ns, given.plan.interval_ns),

@@ -48,6 +48,8 @@ pub enum FindingKind {
     SloMissed,
     /// They kept them, by too few requests or too unevenly to show that the bounds hold.
     SloInDoubt,
+    /// A rate is shown to miss a bound of `--slo`, and a higher one to hold it.
+    SloContradicted,
     /// The canary exceeded a bound of `--abort-if`.
     CanaryTripped,
     /// linerate started requests late that were due.

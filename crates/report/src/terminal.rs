@@ -193,13 +193,8 @@ fn open_line(point: &Point, look: TextStyle) -> String {
         words::latency(&open.late, open.late.p99_ns),
         words::grouped(open.backlog)
     );
-    let range = |b: &BoundFigures| {
-        b.share_95.map_or(String::new(), |[low, high]| format!(" ({} to {})", percent(low), percent(high)))
-    };
-    let bounds = open
-        .bounds
-        .iter()
-        .map(|b| format!("; {} {}: {}{} took longer", b.bound, words::outcome(b), percent(b.over_share), range(b)));
+    let bound = |b: &BoundFigures| format!("; {} {}: {}", b.bound, words::outcome(b), words::share_over(b));
+    let bounds = open.bounds.iter().map(bound);
     hanging("   open", 8, &[reported, bounds.collect()].concat(), look)
 }
 

@@ -1,23 +1,24 @@
 //! How the view's values read: the wording that the terminal and the page share.
 
 pub(crate) mod audit;
+mod bounds;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explained;
 pub(crate) mod model;
 
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
-use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
-    Best, Bottleneck, BoundFigures, ClientCeiling, Estimate, Latency, Measure, OpenLoop, Point, PredictedCurve,
-    RunSummary, Series, UslScaling,
+    Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, UslScaling,
 };
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::{StopReason, Target, TargetKind, TlsUsed, Worded};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
+
+pub(crate) use bounds::{bounds, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -160,6 +161,7 @@ pub(crate) fn knee(knee: &Knee) -> String {
     match knee.outcome {
         KneeOutcome::Nothing => String::new(),
         KneeOutcome::StillRising => format!("still rising at {}", knee.concurrency),
+        KneeOutcome::Capped => "no knee reported: what levels off is the cap of --max-rate".to_owned(),
         KneeOutcome::Unsteady => match &knee.unsteady {
             Some(one) => format!("no knee reported: {}", unsteady(one)),
             None => "no knee reported: throughput is too unsteady".to_owned(),
@@ -184,59 +186,12 @@ fn unsteady(one: &Unsteady) -> String {
     }
 }
 
-/// How a bound on latency fared at one rate: what is shown of it, and where that is nothing, what this point's figures
-/// say. In a search all points of the rate show it together, and one of them may say otherwise.
-pub(crate) const fn outcome(bound: &BoundFigures) -> &'static str {
-    match (bound.verdict, bound.held) {
-        (BoundVerdict::Held, true) => "held",
-        (BoundVerdict::Held, false) => "held, by all points of the rate together",
-        (BoundVerdict::Missed, false) => "missed",
-        (BoundVerdict::Missed, true) => "missed, by all points of the rate together",
-        (BoundVerdict::InDoubt, true) => "held here, not shown to hold",
-        (BoundVerdict::InDoubt, false) => "missed here, not shown to miss",
-    }
-}
-
-/// How all bounds of `--slo` fared at the rate of a point, in a word or two; `–` without one.
-pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
-    match open.verdict() {
-        None => ABSENT,
-        Some(BoundVerdict::Held) => "held",
-        Some(BoundVerdict::Missed) => "missed",
-        Some(BoundVerdict::InDoubt) => "in doubt",
-    }
-}
-
 /// How a point is loaded: `16 in flight`, or `200/s asked for`.
 pub(crate) fn load(point: &Point) -> String {
     match &point.open {
         Some(open) => format!("{}/s asked for", count(open.asked_per_s)),
         None => format!("{} in flight", point.concurrency),
     }
-}
-
-/// The highest rate that keeps the bounds, and how far that is known.
-pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
-    let per_s = |rate: f64| format!("{}/s", count(rate));
-    let up_to = |rate: f64| {
-        let holds = if sustained.holds_per_s == Some(rate) { "holds" } else { "seems to hold" };
-        format!("{slo} {holds} up to {}", per_s(rate))
-    };
-    let reported = match (sustained.outcome, sustained.rate_per_s) {
-        (slo::RateSearchOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
-        (slo::RateSearchOutcome::Found, Some(rate)) => up_to(rate),
-        _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
-    };
-    let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
-        (Some(rate), _) => format!("{} is shown to hold", per_s(rate)),
-        (None, Some(misses)) => format!("nothing below {} is shown to hold", per_s(misses)),
-        (None, None) => "nothing is shown to hold".to_owned(),
-    };
-    let misses = sustained.misses_per_s.map_or_else(|| "nothing".to_owned(), per_s);
-    let above = sustained.holds_above_per_s;
-    let above = above.map_or_else(String::new, |rate| format!(", and yet {} is shown to hold", per_s(rate)));
-    let points = plural(u64::from(sustained.points), "point");
-    format!("{reported} ({holds}, {misses} is shown to miss{above}; {points})")
 }
 
 /// What the site that was described can do of a series, and what was measured of that.
@@ -545,47 +500,5 @@ mod tests {
         assert_eq!(of(1, 43.0), "throughput at 8 in flight is too unsteady (± 43.0 %)");
         assert_eq!(of(1, 198.0), "throughput at 8 in flight is too unsteady");
         assert_eq!(of(3, 12.0), "visits of 8 in flight lie too far apart (± 12.0 %)");
-    }
-
-    #[test]
-    fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
-        let of = |outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s| {
-            let (points, spent_ms) = (9, 0);
-            let all = RateSearchResult {
-                outcome,
-                rate_per_s,
-                holds_per_s,
-                misses_per_s,
-                holds_above_per_s,
-                points,
-                spent_ms,
-            };
-            sustained(&all, "p99=60ms")
-        };
-        let (found, none) = (slo::RateSearchOutcome::Found, slo::RateSearchOutcome::NoneHolds);
-        for (reported, text) in [
-            (
-                of(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
-                "p99=60ms holds up to 238/s (238/s is shown to hold, 259/s is shown to miss, and yet 367/s is shown to \
-                 hold; 9 points)",
-            ),
-            (
-                of(found, Some(238.0), None, Some(259.0), None),
-                "p99=60ms seems to hold up to 238/s (nothing below 259/s is shown to hold, 259/s is shown to miss; 9 \
-                 points)",
-            ),
-            (
-                of(slo::RateSearchOutcome::NeverMissed, Some(9.0), None, None, None),
-                "p99=60ms seems to hold up to 9/s, the highest rate allowed (nothing is shown to hold, nothing is \
-                 shown to miss; 9 points)",
-            ),
-            (
-                of(none, None, None, Some(1.0), None),
-                "p99=60ms is not shown to hold at the lowest rate that was tried (nothing below 1/s is shown to hold, \
-                 1/s is shown to miss; 9 points)",
-            ),
-        ] {
-            assert_eq!(reported, text);
-        }
     }
 }

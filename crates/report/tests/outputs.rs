@@ -172,9 +172,11 @@ fn open() -> View {
             over: if i > 3 { 900 } else { 0 },
             over_share: if i > 3 { 0.9 } else { 0.0 },
             effective: 1000.0,
+            freedom: None,
             held: i <= 3,
             verdict: if i > 3 { BoundVerdict::Missed } else { BoundVerdict::Held },
             share_95: Some(if i > 3 { [0.8, 0.95] } else { [0.0, 0.004] }),
+            of_rate: None,
         };
         let open = OpenLoop {
             asked_per_s: 200.0 * (i + 1) as f64,
@@ -185,6 +187,7 @@ fn open() -> View {
             outstanding_first: 0,
             outstanding_last: 0,
             bounds: vec![bound],
+            short_by_chance: 0.0,
             intervals_with_backlog: 0,
             late: Latency::default(),
             ttfb_intended: point.ttfb.clone(),

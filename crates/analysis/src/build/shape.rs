@@ -24,6 +24,12 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
     Some(Knee { p50_ns: at.p50_ns, p99_ns: at.p99_ns, best_p50_ns: best.p50_ns, ..knee })
 }
 
+/// Takes back what the points of a capped load seem to say of the target: they say it of the cap.
+pub(super) fn cap(series: &mut Series) {
+    series.knee.iter_mut().for_each(|knee| knee.outcome = KneeOutcome::Capped);
+    series.scaling = None;
+}
+
 /// The Universal Scalability Law of the points; `None` with too few. `seed` makes its intervals the same each time.
 pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
     let observed = |p: &Point| {

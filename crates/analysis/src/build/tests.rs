@@ -12,6 +12,7 @@ use linerate_record::run::{
 };
 
 use super::*;
+use crate::knee::KneeOutcome;
 use crate::view::*;
 
 /// A point of which only concurrency and throughput matter.
@@ -191,7 +192,7 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
     assert!(last.hosts[0].total_p50_ns < last.hosts[1].total_p50_ns);
     assert!((last.client_cpu.unwrap().us_per_request - 500.0).abs() < 1e-6, "{:?}", last.client_cpu);
     assert!((last.client_busy.unwrap() - 0.1).abs() < 1e-9);
-    assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == crate::knee::KneeOutcome::StillRising);
+    assert!(view.run.complete && series.knee.as_ref().unwrap().outcome == KneeOutcome::StillRising);
     assert_eq!(kinds(&view), [FindingKind::StillRising]);
     assert_eq!(limit(&view), Bottleneck::Target);
 }
@@ -312,6 +313,23 @@ fn requests_held_back_name_the_cap() {
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::RateCap);
     records.manifest.asked.max_rate = Some(Worded::read("1000/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::Target, "a cap ten times the rate bound nothing");
+}
+
+#[test]
+fn a_curve_that_levels_off_at_the_cap_has_no_knee_of_the_target() {
+    let mut records = records(&[1, 2, 4, 8, 16], |c| u64::from(c.min(4)) * 25);
+    assert_eq!(build(&records).unwrap().series[0].knee.as_ref().unwrap().outcome, KneeOutcome::Found);
+    let rate = build(&records).unwrap().series[0].points[3].requests_per_s.mean;
+    for (cap, held_back, outcome) in
+        [(rate, 1, KneeOutcome::Capped), (rate, 0, KneeOutcome::Capped), (10.0 * rate, 0, KneeOutcome::Found)]
+    {
+        records.manifest.asked.max_rate = Some(Worded::read(&format!("{cap:.0}/s")));
+        records.intervals.iter_mut().for_each(|i| i.held_back = held_back);
+        let view = build(&records).unwrap();
+        let series = &view.series[0];
+        assert_eq!(series.knee.as_ref().unwrap().outcome, outcome, "{cap} {held_back}");
+        assert_eq!(series.scaling.is_some(), outcome == KneeOutcome::Found, "the law is of the cap too");
+    }
 }
 
 #[test]

@@ -32,6 +32,17 @@ fn the_knee_is_the_least_concurrency_near_the_best() {
 }
 
 #[test]
+fn the_highest_concurrency_measured_is_no_knee_however_far_below_it_the_next_lies() {
+    for points in
+        [&[(1, 10.0), (4, 36.0), (16, 60.0)][..], &[(1, 10.0), (64, 11.0)], &[(2, 9.0), (8, 36.0), (64, 50.0)]]
+    {
+        let knee = curve(points, 0.01);
+        let highest = points[points.len() - 1].0;
+        assert_eq!((knee.outcome, knee.concurrency), (KneeOutcome::StillRising, highest), "{points:?}");
+    }
+}
+
+#[test]
 fn an_uncertain_curve_has_a_wide_interval() {
     let points = [(1, 50.0), (2, 80.0), (3, 98.0), (4, 100.0), (6, 101.0), (8, 100.0)];
     let (sharp, vague) = (curve(&points, 0.005), curve(&points, 0.08));

@@ -16,6 +16,7 @@ fn open(due: u64, first: u64, last: u64) -> OpenLoop {
         outstanding_first: first,
         outstanding_last: last,
         bounds: Vec::new(),
+        short_by_chance: slo::chance(true, due, first),
         intervals_with_backlog: 0,
         late: Latency::default(),
         ttfb_intended: Latency::default(),
@@ -81,6 +82,82 @@ fn a_stall_counts_the_same_in_the_middle_of_a_point_and_at_its_end() {
         assert!((785..=800).contains(&bound.count), "{from}: {bound:?}");
         assert_eq!(fell_behind(&open), from == 92, "{from}");
     }
+}
+
+#[test]
+fn a_pause_at_the_end_of_few_requests_does_not_show_that_their_rate_was_not_reached() {
+    let slo: Slo = "p95=100ms".parse().unwrap();
+    // Fifty requests at 12.5/s, one each 80 ms, of which the last six hang.
+    let one = |i: u64| {
+        let (from_ms, to_ms) = (i * 50, (i + 1) * 50);
+        let due: Vec<u64> = (0..50).map(|k| k * 80).filter(|&ms| ms < to_ms).collect();
+        let (mut intended, mut ages) = (histogram::empty(), histogram::empty());
+        let (hang, done): (Vec<u64>, Vec<u64>) = due.iter().partition(|&&ms| ms >= 44 * 80);
+        done.iter().filter(|&&ms| ms >= from_ms).for_each(|_| intended.record(5_000_000).unwrap());
+        hang.iter().for_each(|ms| ages.record((to_ms - ms) * 1_000_000).unwrap());
+        let row = IntervalRow {
+            total_intended: Some(histogram::encode(&intended)),
+            ..crate::build::tests::row(0, intended.len(), 0, 1_000_000)
+        };
+        let open = OpenInterval {
+            due: due.iter().filter(|&&ms| ms >= from_ms).count() as u64,
+            backlog: 0,
+            in_flight: hang.len() as u32,
+            late: histogram::encode(&histogram::empty()),
+            ages: Some(histogram::encode(&ages)),
+        };
+        Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::build::tests::interval() }
+    };
+    let intervals: Vec<Interval> = (0..80).map(one).collect();
+    let measured: Vec<&Interval> = intervals.iter().collect();
+    let of = Measuring { asked_per_s: 12.5, at_random: false, before: None, measured: &measured };
+    let none = (Latency::default(), Latency::default());
+    let open = figures(&spec(Some(12.5)), Some(&slo), &of, none).unwrap().unwrap();
+    let [bound] = open.bounds[..] else { panic!("one bound") };
+    let (_, [low, high]) = bound.shown().unwrap();
+    assert!(low < 0.05 && 0.05 < high && bound.verdict == BoundVerdict::InDoubt, "{bound:?}");
+    // Nor does the search that is told of it.
+    let visit = visit_of(&at(open, 11.0)).unwrap();
+    let found = slo::judge(&[visit], &RateSearchLimits::new(vec![0.05]));
+    assert_eq!(found.misses_per_s, None);
+}
+
+#[test]
+fn a_rate_that_misses_below_one_that_holds_is_told_with_both_figures() {
+    let (mut series, asked) = (series(&[(1, 1_000, 20), (2, 1_000, 400), (4, 1_000, 20)]), asked(true));
+    judge(&mut series, &asked);
+    let found = contradicted("get 4KiB", &series, &asked).unwrap();
+    assert_eq!(found.kind, FindingKind::SloContradicted);
+    assert_eq!(found.claim, "p90=10ms is shown to miss at 100/s and yet to hold at 200/s (get 4KiB)");
+    assert!(found.evidence.contains("at 100/s 40.0 %") && found.evidence.contains("at 200/s 2.00 %"), "{found:?}");
+    assert!(found.remedy.contains("--rate 100,200") && found.points == [1, 2], "{found:?}");
+    // Also where the lowest rate of all misses, and none below it can hold.
+    let (mut series, asked) = (self::series(&[(2, 1_000, 400), (4, 1_000, 20)]), self::asked(true));
+    judge(&mut series, &asked);
+    let sustained = series.sustained.clone().unwrap();
+    assert_eq!((sustained.outcome, sustained.holds_per_s), (RateSearchOutcome::NoneHolds, None));
+    assert_eq!(sustained.holds_above_per_s, Some(200.0));
+    assert!(contradicted("get 4KiB", &series, &asked).is_some());
+}
+
+#[test]
+fn a_row_of_a_search_that_goes_on_says_what_the_search_would_say_if_it_ended() {
+    let (mut all, asked) = (series(&[(6, 400, 20), (6, 400, 90)]), asked(true));
+    let limits = limits(asked.slo.as_ref().unwrap(), asked.rate_search.as_ref().unwrap(), 1_000);
+    let mut search = slo::RateSearch::new(limits);
+    let points = all.points.clone();
+    let told: Vec<BoundVerdict> = points
+        .iter()
+        .map(|point| {
+            search.observe(visit_of(point).unwrap());
+            so_far(point, &search).open.unwrap().verdict().unwrap()
+        })
+        .collect();
+    judge(&mut all, &asked);
+    // Alone, the second is beyond doubt; with the first it is not.
+    assert_eq!(points[1].open.as_ref().unwrap().verdict(), Some(BoundVerdict::Missed));
+    assert_eq!(told, [BoundVerdict::Held, BoundVerdict::InDoubt]);
+    assert_eq!(all.points[1].open.as_ref().unwrap().verdict(), Some(told[1]));
 }
 
 fn kinds(point: &Point) -> Vec<FindingKind> {
@@ -179,11 +256,20 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
     let slo: Slo = "p90=10ms".parse().unwrap();
     let of = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
         let (rate, over) = (f64::from(rate) * 50.0, over.min(count));
-        let share_95 = Some(slo::share_interval(&[(count, over)]));
-        let (effective, held, verdict) = (count as f64, over * 10 <= count, BoundVerdict::InDoubt);
-        let over_share = over as f64 / count.max(1) as f64;
-        let mut bound = BoundFigures { bound: slo.0[0], count, over, over_share, effective, held, verdict, share_95 };
-        bound.verdict = super::verdict(&bound);
+        let share = ShareOver { count, over, effective: count as f64, freedom: None };
+        let interval = share.interval(0.95);
+        let bound = BoundFigures {
+            bound: slo.0[0],
+            count,
+            over,
+            over_share: share.share(),
+            effective: share.effective,
+            freedom: None,
+            held: over * 10 <= count,
+            verdict: slo::shown(interval, slo.0[0].share_over(), true),
+            share_95: Some(interval),
+            of_rate: None,
+        };
         let open = OpenLoop { asked_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
         Point { point: number, ..at(open, rate) }
     };

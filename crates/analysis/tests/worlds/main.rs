@@ -7,6 +7,7 @@ mod canaries;
 mod compares;
 mod knees;
 mod means;
+mod rates;
 mod recorded;
 mod replay;
 mod shares;

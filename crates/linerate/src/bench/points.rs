@@ -454,8 +454,9 @@ impl SeriesRun<'_> {
         if !self.has_header.replace(true) {
             self.progress.finished(&header(figures));
         }
-        self.progress.finished(&line(&spec, figures));
         steps.observe(outcome.ended, figures);
+        let so_far = figures.map(|(series, point)| (series, steps.so_far(point)));
+        self.progress.finished(&line(&spec, so_far.as_ref().map(|(series, point)| (*series, point))));
         let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

@@ -62,6 +62,14 @@ impl Steps {
         }
     }
 
+    /// A point that was told of, as all points of its series so far have it.
+    pub(super) fn so_far(&self, point: &Point) -> Point {
+        match self {
+            Steps::RateSearch { search, .. } => open_loop::so_far(point, search),
+            Steps::Given(_) | Steps::Searched { .. } => point.clone(),
+        }
+    }
+
     /// Tells how a point went; `figures` is what the view makes of it, where it has any.
     pub(super) fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
         let over = match self {

@@ -15,12 +15,18 @@ use crate::retry::Since;
 pub(super) struct Next {
     what: What,
     turn: Turn,
+    chosen_ns: u64,
 }
 
 impl Next {
     /// When its turn comes.
     pub(super) const fn at_ns(&self) -> u64 {
         self.turn.at_ns
+    }
+
+    /// For how long the cap has held it back.
+    fn capped_ns(&self, now_ns: u64) -> u64 {
+        if self.turn.at_ns > self.chosen_ns { now_ns.saturating_sub(self.chosen_ns) } else { 0 }
     }
 }
 
@@ -72,7 +78,9 @@ impl Worker<'_> {
         while self.rests.resume_at_ns() <= now_ns
             && let Some(next) = self.take_next(now_ns)
         {
-            self.start(next.what, now_ns);
+            let capped_ns = next.capped_ns(now_ns);
+            self.capped_ns += capped_ns;
+            self.start(next.what, capped_ns, now_ns);
         }
         if let Some(next) = self.next.as_ref().filter(|next| next.turn.at_ns > now_ns) {
             self.held_back = self.held_back.max(self.open_slots + u32::from(next.what.keeps_its_slot()));
@@ -84,7 +92,7 @@ impl Worker<'_> {
         if self.next.is_none() {
             let what = self.choose(now_ns)?;
             let turn = self.given.plan.cap.as_ref().map_or(Turn::FREE, |cap| cap.take(now_ns, what.bytes()));
-            self.next = Some(Next { what, turn });
+            self.next = Some(Next { what, turn, chosen_ns: now_ns });
         }
         self.next.take_if(|next| next.turn.at_ns <= now_ns)
     }
@@ -116,13 +124,23 @@ impl Worker<'_> {
         }
     }
 
-    fn start(&mut self, what: What, now_ns: u64) {
+    /// For how long the cap has held back what this thread would have started.
+    pub(super) fn capped_ns(&self, now_ns: u64) -> u64 {
+        self.capped_ns + self.next.as_ref().map_or(0, |next| next.capped_ns(now_ns))
+    }
+
+    /// Starts what waited for its turn under the cap for `capped_ns`, which is in no latency.
+    fn start(&mut self, what: What, capped_ns: u64, now_ns: u64) {
         match what {
             What::Again(ask, since) => {
+                let since = since.less(capped_ns);
                 let host = self.pick_host(now_ns);
                 self.send(host, Ask { host: host as u32, ..ask }, since, now_ns);
             }
-            What::Call(ask) => self.start_in_slot(ask, Since::starting(now_ns, None), now_ns),
+            What::Call(ask) => {
+                ask.call.into_iter().for_each(|call| self.uploads.started(call, self.capped_ns));
+                self.start_in_slot(ask, Since::starting(now_ns, None), now_ns);
+            }
             What::First(chosen) => self.start_first(chosen, now_ns),
         }
     }

@@ -25,10 +25,12 @@ impl Worker<'_> {
 
     /// Books a call that succeeded.
     pub(super) fn call_succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
+        let capped_ns = self.capped_ns(now_ns);
         let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &mut connection.exchange;
         let (ask, since, reply) = (exchange.ask, exchange.since, std::mem::take(&mut exchange.reply));
         let Some(call) = ask.call else { return };
+        self.uploads.ended(call, capped_ns);
         let completed = self.uploads.succeeded(call, &reply, connection.checksum());
         self.rests.succeeded(ask.host as usize);
         self.tick(now_ns, false);
@@ -52,6 +54,7 @@ impl Worker<'_> {
         let Some(call) = ask.call else { return };
         // A status is an answer, and nothing was sent where there was no connection.
         let settled = matches!(why, RequestFailure::Status(..) | RequestFailure::Connect(_));
+        self.uploads.ended(call, self.capped_ns);
         let broken = self.uploads.failed(call, settled);
         let Some(moved_bytes) = broken.filter(|_| self.counts()) else { return };
         self.tally.moved(ask.host, Op::Multipart, -moved_bytes);

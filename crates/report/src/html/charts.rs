@@ -91,7 +91,7 @@ fn throughput(view: &View, series: &Series) -> Value {
 
 /// Whether the search came to a knee.
 const fn is_reported(knee: &Knee) -> bool {
-    !matches!(knee.outcome, KneeOutcome::StillRising | KneeOutcome::Unsteady | KneeOutcome::Uneven)
+    matches!(knee.outcome, KneeOutcome::Found | KneeOutcome::Retrograde)
 }
 
 fn is_visited_again(series: &Series, point: &Point) -> bool {

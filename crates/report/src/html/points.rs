@@ -205,7 +205,8 @@ const BOUND_HEADS: [&str; 7] = [
     "<Bound",
     "Requests|whose fate was known at the end",
     "Took longer|or failed",
-    "<Interval|the 95 % confidence interval of the share that took longer",
+    "<Interval|the confidence interval of the share that took longer: 95 % of this point, in a search 99 % of all points \
+     of the rate",
     "<Outcome",
 ];
 
@@ -219,7 +220,9 @@ fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
             .words(&bound.bound.to_string())
             .figure(&format!("open.bounds.{i}.count"), bound.count, &words::grouped(bound.count))
             .figure(&format!("open.bounds.{i}.over"), bound.over, &words::grouped(bound.over))
-            .words(&bound.share_95.map_or_else(String::new, |[low, high]| format!("{}–{}", share(low), share(high))))
+            .words(
+                &bound.shown().map_or_else(String::new, |(_, [low, high])| format!("{}–{}", share(low), share(high))),
+            )
             .words(words::outcome(bound));
         cells.into_row()
     };

@@ -158,11 +158,12 @@ fn knee_line(knee: &Knee) -> String {
         KneeOutcome::Retrograde => " <span class=\"tag\">more costs throughput</span>",
         KneeOutcome::Unsteady => " <span class=\"tag warning\">too unsteady to say</span>",
         KneeOutcome::Uneven => " <span class=\"tag warning\">too uneven to say</span>",
+        KneeOutcome::Capped => " <span class=\"tag warning\">drop --max-rate to find the knee</span>",
         KneeOutcome::Found | KneeOutcome::Nothing => "",
     };
     // Where no concurrency is told, there is none to give a latency of.
     let at = match knee.outcome {
-        KneeOutcome::Unsteady | KneeOutcome::Uneven | KneeOutcome::Nothing => String::new(),
+        KneeOutcome::Capped | KneeOutcome::Unsteady | KneeOutcome::Uneven | KneeOutcome::Nothing => String::new(),
         _ => format!(" in flight, p50 {}", duration_ns(knee.p50_ns as f64)),
     };
     format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&words::knee(knee)))

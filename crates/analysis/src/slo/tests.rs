@@ -1,0 +1,182 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+/// Requests that count as independent.
+fn of(count: u64, over: u64) -> ShareOver {
+    ShareOver { count, over, effective: count as f64, freedom: None }
+}
+
+/// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
+fn search(limits: &RateSearchLimits, over: impl Fn(f64) -> u64) -> RateSearchResult {
+    let mut search = RateSearch::new(limits.clone());
+    for _ in 0..=POINTS_MAX {
+        match search.next() {
+            RateSearchStep::Done(found) => return found,
+            RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms, .. }) => search.observe(RateVisit {
+                rate_per_s,
+                achieved_per_s: rate_per_s,
+                shares: vec![of(10_000, over(rate_per_s))],
+                chance: chance(true, 10_000, 0),
+                spent_ms: at_most_ms,
+            }),
+        }
+    }
+    panic!("the search does not end");
+}
+
+#[test]
+fn a_sharp_bound_is_found_within_the_precision() {
+    for edge in [3.0, 99.0, 100.0, 101.0, 7_777.0, 900_000.0] {
+        let limits = RateSearchLimits { budget_ms: 300_000, ..RateSearchLimits::new(vec![0.01]) };
+        let found = search(&limits, |rate| if rate <= edge { 0 } else { 10_000 });
+        let (holds, misses) = (found.holds_per_s.unwrap(), found.misses_per_s.unwrap());
+        assert_eq!((found.outcome, found.rate_per_s), (RateSearchOutcome::Found, Some(holds)), "{edge}");
+        assert!(holds <= edge && edge < misses && misses <= holds * 1.05, "{edge}: {found:?}");
+    }
+}
+
+#[test]
+fn both_ends_are_told_as_such() {
+    let limits = RateSearchLimits { lowest_per_s: 10.0, highest_per_s: 1_000.0, ..RateSearchLimits::new(vec![0.01]) };
+    let misses = search(&limits, |_| 500);
+    assert_eq!(
+        (misses.outcome, misses.rate_per_s, misses.misses_per_s),
+        (RateSearchOutcome::NoneHolds, None, Some(10.0))
+    );
+    let holds = search(&limits, |_| 5);
+    assert_eq!(
+        (holds.outcome, holds.rate_per_s, holds.holds_per_s),
+        (RateSearchOutcome::NeverMissed, Some(1e3), Some(1e3))
+    );
+}
+
+#[test]
+fn what_cannot_be_told_apart_stays_in_doubt_and_ends() {
+    // Every rate has just the share allowed.
+    let found = search(&RateSearchLimits::new(vec![0.01]), |_| 100);
+    assert_eq!((found.holds_per_s, found.misses_per_s), (None, None));
+    assert!(found.spent_ms <= 180_000);
+}
+
+#[test]
+fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
+    let visit = |achieved_per_s| RateVisit {
+        rate_per_s: 1_000.0,
+        achieved_per_s,
+        shares: vec![of(10_000, 0)],
+        chance: chance(true, 10_000, 0),
+        spent_ms: 1,
+    };
+    let limits = RateSearchLimits::new(vec![0.01]);
+    assert_eq!(judge(&[visit(990.0)], &limits).holds_per_s, Some(1_000.0));
+    assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
+}
+
+fn visit(rate_per_s: f64, requests: (u64, u64), is_reached: bool, worth: f64) -> RateVisit {
+    let (count, over) = requests;
+    RateVisit {
+        rate_per_s,
+        achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
+        shares: vec![ShareOver { effective: (count as f64 * worth).max(1.0), ..of(count, over.min(count)) }],
+        chance: chance(true, count, 0),
+        spent_ms: 1_000,
+    }
+}
+
+#[test]
+fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
+    let of = |rate, over| visit(rate, (4_000, over), true, 1.0);
+    let visits = [of(141.0, 10), of(238.0, 10), of(259.0, 120), of(283.0, 10), of(336.0, 12), of(367.0, 14)];
+    let found = judge(&visits, &RateSearchLimits::new(vec![0.01]));
+    assert_eq!((found.rate_per_s, found.holds_per_s, found.misses_per_s), (Some(238.0), Some(238.0), Some(259.0)));
+    assert_eq!((found.outcome, found.holds_above_per_s), (RateSearchOutcome::Found, Some(367.0)));
+}
+
+proptest! {
+    #[test]
+    fn the_verdict_of_a_search_follows_from_those_of_its_rates(
+        rows in vec((1u32..9, 0u64..3_000, 0u64..80, 0u8..9, 0.02..1.0), 1..14),
+        highest in 4u32..9,
+    ) {
+        let made_up = rows.iter().map(|&(rate, count, over, reached, worth)| {
+            visit(f64::from(rate) * 50.0, (count, over), reached > 0, worth)
+        });
+        let visits: Vec<RateVisit> = made_up.collect();
+        let highest_per_s = f64::from(highest) * 50.0;
+        let limits = RateSearchLimits { highest_per_s, ..RateSearchLimits::new(vec![0.01]) };
+        let rates = verdicts(&visits, &limits);
+        let shown = |what| rates.iter().filter(move |r| together(r.1.iter().map(|b| b.0)) == what).map(|r| r.0);
+        let found = judge(&visits, &limits);
+        let lowest_miss = shown(BoundVerdict::Missed).next();
+        let below = |rate: &f64| lowest_miss.is_none_or(|miss| *rate < miss);
+        prop_assert_eq!(found.misses_per_s, lowest_miss);
+        prop_assert_eq!(found.holds_per_s, shown(BoundVerdict::Held).rfind(below));
+        prop_assert_eq!(found.holds_above_per_s, shown(BoundVerdict::Held).rfind(|r| !below(r)));
+        prop_assert!(found.rate_per_s >= found.holds_per_s && found.rate_per_s.iter().all(below), "{:?}", found);
+        prop_assert_eq!(found.outcome == RateSearchOutcome::NoneHolds, found.rate_per_s.is_none());
+        prop_assert!(found.outcome != RateSearchOutcome::NeverMissed || lowest_miss.is_none());
+    }
+}
+
+fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
+    ShareOver::of_intervals(intervals).interval(0.95)
+}
+
+#[test]
+fn a_share_has_an_interval_that_knows_of_clumps_and_of_none() {
+    let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
+    let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
+    let width = |of: &[(u64, u64)]| share_interval(of)[1] - share_interval(of)[0];
+    assert!(width(&clumped) > 2.0 * width(&scattered), "{} {}", width(&clumped), width(&scattered));
+    let [low, high] = share_interval(&[(100, 0); 20]);
+    assert!(low < 1e-9 && (0.001..0.004).contains(&high), "{low} {high}");
+    assert_eq!(share_interval(&[]), [0.0, 1.0]);
+}
+
+#[test]
+fn what_falls_due_evenly_is_allowed_no_scatter_of_its_own() {
+    assert!(chance(false, 10_000, 3) < 7.0 && chance(true, 10_000, 3) > 300.0);
+}
+
+#[test]
+fn slow_requests_that_come_together_are_worth_fewer() {
+    let effective = |intervals: &[(u64, u64)]| ShareOver::of_intervals(intervals).effective;
+    let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
+    let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
+    assert_eq!(effective(&scattered), 10_000.0);
+    assert!(effective(&clumped) < 1_000.0, "{}", effective(&clumped));
+    assert_eq!(effective(&[(100, 0), (100, 0)]), 200.0);
+}
+
+#[test]
+fn points_that_differ_by_more_than_chance_make_their_share_less_certain() {
+    let alike = ShareOver::together(&[of(50, 5), of(50, 5), of(50, 5)]);
+    let apart = ShareOver::together(&[of(50, 0), of(50, 15), of(50, 0)]);
+    assert_eq!((alike.count, alike.over, alike.effective), (150, 15, 150.0));
+    assert_eq!((apart.count, apart.over, apart.freedom), (150, 15, Some(2.0)));
+    assert!(apart.effective < 15.0, "{apart:?}");
+}
+
+#[test]
+fn a_verdict_never_says_more_than_the_interval_beside_it() {
+    // Ten of 50 requests, all in one stall of each of three points: more than 5 %, and no proof.
+    let stalled: Vec<(u64, u64)> =
+        (0..80).map(|i| (u64::from(i % 8 < 5), u64::from(i % 8 < 5 && (30..45).contains(&i)))).collect();
+    let point = ShareOver::of_intervals(&stalled);
+    assert_eq!((point.count, point.over), (50, 10));
+    let visit = RateVisit { shares: vec![point], ..visit(12.5, (50, 0), true, 1.0) };
+    let visits = [visit.clone(), visit.clone(), visit];
+    let limits = RateSearchLimits::new(vec![0.05]);
+    let (verdict, of_rate) = verdicts(&visits, &limits)[0].1[0];
+    let [low, high] = of_rate.share_99;
+    assert!(low < 0.05 && 0.05 < high && verdict == BoundVerdict::InDoubt, "{of_rate:?}");
+    assert_eq!(judge(&visits, &limits).misses_per_s, None);
+}
+
+#[test]
+fn a_rate_at_which_no_fate_is_known_is_in_doubt() {
+    let found = judge(&[visit(50.0, (0, 0), true, 1.0)], &RateSearchLimits::new(vec![0.01]));
+    assert_eq!((found.rate_per_s, found.misses_per_s), (None, None));
+}

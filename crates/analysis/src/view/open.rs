@@ -1,0 +1,103 @@
+//! What a view tells of an open loop.
+
+use linerate_record::slo::LatencyBound;
+use serde::{Deserialize, Serialize};
+
+use super::Latency;
+use crate::slo::{self, BoundVerdict, RateShare};
+
+/// What an open loop shows beyond a closed one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Requests per second that were asked for.
+    pub asked_per_s: f64,
+    /// Whether requests fell due at random, and not evenly.
+    #[serde(default)]
+    pub at_random: bool,
+    /// Requests that fell due in the time measured.
+    pub due: u64,
+    /// Requests that were due and not started at the end.
+    pub backlog: u64,
+    /// The most at the end of an interval.
+    pub backlog_max: u64,
+    /// Backlog and requests in flight at the end of the first interval measured.
+    pub outstanding_first: u64,
+    /// The same at the end of the last.
+    pub outstanding_last: u64,
+    /// By how many requests what ended may fall short of what was asked by chance, at three standard errors.
+    #[serde(default)]
+    pub short_by_chance: f64,
+    /// How the bounds of `--slo` fared, in their order; empty without one.
+    #[serde(default)]
+    pub bounds: Vec<BoundFigures>,
+    /// Intervals at whose end requests were due and not started because the most were in flight.
+    pub intervals_with_backlog: u32,
+    /// By how much requests started late through linerate's own fault.
+    pub late: Latency,
+    /// Time to first byte from when requests were due.
+    pub ttfb_intended: Latency,
+    /// Time to last byte from when requests were due.
+    pub total_intended: Latency,
+}
+
+impl OpenLoop {
+    /// What is shown of all bounds together; `None` where there are none.
+    #[must_use]
+    pub fn verdict(&self) -> Option<BoundVerdict> {
+        (!self.bounds.is_empty()).then(|| slo::together(self.bounds.iter().map(|b| b.verdict)))
+    }
+}
+
+/// One bound of `--slo` at one point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoundFigures {
+    /// The bound.
+    #[serde(flatten)]
+    pub bound: LatencyBound,
+    /// Requests whose fate was known at the end: answered, failed, or outstanding for longer than the bound.
+    pub count: u64,
+    /// Those of them that took longer than the bound, or failed, or were still outstanding after it.
+    pub over: u64,
+    /// `over` as a share of `count`, from 0 to 1; 0 where no fate is known.
+    #[serde(default)]
+    pub over_share: f64,
+    /// How many independent requests `count` is worth.
+    pub effective: f64,
+    /// Degrees of freedom with which `effective` is known; absent where requests count as independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freedom: Option<f64>,
+    /// Whether no more than the share allowed took longer, and the rate was reached.
+    pub held: bool,
+    /// What is shown of the bound at this rate: by this point alone where rates were given, and in a search by all
+    /// points of the rate, as the search judges it.
+    #[serde(default)]
+    pub verdict: BoundVerdict,
+    /// The 95 % interval of the share that took longer, from 0 to 1; absent in views of versions without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_95: Option<[f64; 2]>,
+    /// In a search, what all points of the rate show together: `verdict` follows from it, else from `share_95`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_rate: Option<RateShare>,
+}
+
+impl BoundFigures {
+    /// The share that took longer and its interval from which the verdict follows: at 95 % of this point where rates
+    /// were given, and in a search at 99 % of all points of the rate. Absent in views of versions without it.
+    #[must_use]
+    pub fn shown(&self) -> Option<(f64, [f64; 2])> {
+        self.of_rate.map(|all| (all.share, all.share_99)).or(self.share_95.map(|own| (self.over_share, own)))
+    }
+
+    /// Whether the bound is missed because the rate was not reached, and not by the share that took longer.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        let is_within = self.shown().is_some_and(|(_, [low, _])| low <= self.bound.share_over());
+        self.verdict == BoundVerdict::Missed && is_within
+    }
+
+    /// Whether there is no doubt that the bound was held, or missed.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.verdict != BoundVerdict::InDoubt
+    }
+}

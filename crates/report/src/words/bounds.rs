@@ -1,0 +1,153 @@
+//! Bounds on latencies in words: how one fared at a rate, and the highest rate that keeps all.
+
+use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
+use linerate_analysis::view::{BoundFigures, OpenLoop};
+use linerate_record::units::{count, percent};
+
+use super::{ABSENT, plural};
+
+/// How a bound on latency fared at one rate: what is shown of it, and where that is nothing, what this point's figures
+/// say. In a search all points of the rate show it together, and one of them may say otherwise.
+pub(crate) fn outcome(bound: &BoundFigures) -> &'static str {
+    match (bound.verdict, bound.held) {
+        (BoundVerdict::Held, true) => "held",
+        (BoundVerdict::Held, false) => "held, by all points of the rate together",
+        (BoundVerdict::Missed, _) if bound.is_short() => "missed: the rate was not reached",
+        (BoundVerdict::Missed, false) => "missed",
+        (BoundVerdict::Missed, true) => "missed, by all points of the rate together",
+        (BoundVerdict::InDoubt, true) => "held here, not shown to hold",
+        (BoundVerdict::InDoubt, false) => "missed here, not shown to miss",
+    }
+}
+
+/// The share of requests that took longer than a bound, with the interval from which the verdict follows.
+pub(crate) fn share_over(bound: &BoundFigures) -> String {
+    let own = percent(bound.over_share);
+    let range = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
+    match (bound.of_rate, bound.share_95) {
+        (Some(all), _) if all.points > 1 => {
+            let (share, points) = (percent(all.share), plural(u64::from(all.points), "point"));
+            format!("{own} took longer, at {points} of the rate {share} (99 %: {})", range(all.share_99))
+        }
+        (Some(all), _) => format!("{own} (99 %: {}) took longer", range(all.share_99)),
+        (None, Some(interval)) => format!("{own} ({}) took longer", range(interval)),
+        (None, None) => format!("{own} took longer"),
+    }
+}
+
+/// How all bounds of `--slo` fared at the rate of a point, in a word or two; `–` without one.
+pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
+    match open.verdict() {
+        None => ABSENT,
+        Some(BoundVerdict::Held) => "held",
+        Some(BoundVerdict::Missed) => "missed",
+        Some(BoundVerdict::InDoubt) => "in doubt",
+    }
+}
+
+/// The highest rate that keeps the bounds, and how far that is known.
+pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
+    let per_s = |rate: f64| format!("{}/s", count(rate));
+    let up_to = |rate: f64| {
+        let holds = if sustained.holds_per_s == Some(rate) { "holds" } else { "seems to hold" };
+        format!("{slo} {holds} up to {}", per_s(rate))
+    };
+    let reported = match (sustained.outcome, sustained.rate_per_s) {
+        (slo::RateSearchOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
+        (slo::RateSearchOutcome::Found, Some(rate)) => up_to(rate),
+        _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
+    };
+    let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
+        (Some(rate), _) => format!("{} is shown to hold", per_s(rate)),
+        (None, Some(misses)) => format!("nothing below {} is shown to hold", per_s(misses)),
+        (None, None) => "nothing is shown to hold".to_owned(),
+    };
+    let misses = sustained.misses_per_s.map_or_else(|| "nothing".to_owned(), per_s);
+    let above = sustained.holds_above_per_s;
+    let above = above.map_or_else(String::new, |rate| format!(", and yet {} is shown to hold", per_s(rate)));
+    let points = plural(u64::from(sustained.points), "point");
+    format!("{reported} ({holds}, {misses} is shown to miss{above}; {points})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
+        let of = |outcome, rate_per_s, holds_per_s, misses_per_s, holds_above_per_s| {
+            let (points, spent_ms) = (9, 0);
+            let all = RateSearchResult {
+                outcome,
+                rate_per_s,
+                holds_per_s,
+                misses_per_s,
+                holds_above_per_s,
+                points,
+                spent_ms,
+            };
+            sustained(&all, "p99=60ms")
+        };
+        let (found, none) = (slo::RateSearchOutcome::Found, slo::RateSearchOutcome::NoneHolds);
+        for (reported, text) in [
+            (
+                of(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
+                "p99=60ms holds up to 238/s (238/s is shown to hold, 259/s is shown to miss, and yet 367/s is shown to \
+                 hold; 9 points)",
+            ),
+            (
+                of(found, Some(238.0), None, Some(259.0), None),
+                "p99=60ms seems to hold up to 238/s (nothing below 259/s is shown to hold, 259/s is shown to miss; 9 \
+                 points)",
+            ),
+            (
+                of(slo::RateSearchOutcome::NeverMissed, Some(9.0), None, None, None),
+                "p99=60ms seems to hold up to 9/s, the highest rate allowed (nothing is shown to hold, nothing is \
+                 shown to miss; 9 points)",
+            ),
+            (
+                of(none, None, None, Some(1.0), None),
+                "p99=60ms is not shown to hold at the lowest rate that was tried (nothing below 1/s is shown to hold, \
+                 1/s is shown to miss; 9 points)",
+            ),
+        ] {
+            assert_eq!(reported, text);
+        }
+    }
+
+    #[test]
+    fn a_share_has_the_interval_from_which_its_verdict_follows() {
+        let rate = |points, share_99| Some(slo::RateShare { points, share: 0.08, share_99 });
+        let of = |held, verdict, of_rate| BoundFigures {
+            bound: "p95=60ms".parse().expect("a bound"),
+            count: 50,
+            over: 5,
+            over_share: 0.1,
+            effective: 10.0,
+            freedom: Some(4.0),
+            held,
+            verdict,
+            share_95: Some([0.02, 0.3]),
+            of_rate,
+        };
+        for (bound, share, fared) in [
+            (
+                of(false, BoundVerdict::InDoubt, None),
+                "10.0 % (2.00 % to 30.0 %) took longer",
+                "missed here, not shown to miss",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(3, [0.06, 0.1])),
+                "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 6.00 % to 10.0 %)",
+                "missed",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(1, [0.01, 0.4])),
+                "10.0 % (99 %: 1.00 % to 40.0 %) took longer",
+                "missed: the rate was not reached",
+            ),
+        ] {
+            assert_eq!((share_over(&bound).as_str(), outcome(&bound)), (share, fared));
+        }
+    }
+}
