@@ -13,7 +13,7 @@ use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, Se
 /// Share of the rate asked for from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
 
-/// Half widths of the 95 % interval that three standard errors of what ended are, at the degrees of freedom that it has.
+/// Half widths of the 95 % interval in three standard errors of what ended, at its degrees of freedom.
 const THREE_ERRORS: f64 = 3.0 / 2.0;
 
 /// Growth of what is outstanding, as a share of what fell due, from which a target does not keep up.

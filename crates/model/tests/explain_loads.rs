@@ -98,8 +98,8 @@ fn a_slow_node_is_named_where_its_figure_shows_it_and_no_other_node_ever() {
     }
 }
 
-/// Without figures of nodes nobody knows which load gave a total: one in turn, which the slow node holds to its pace, or
-/// one beside which the others run on.
+/// Without figures of nodes nobody knows which load gave a total: one in turn, which the slow node holds to its pace,
+/// or one beside which the others run on.
 #[test]
 fn a_total_alone_does_not_refute_a_slow_node_whichever_way_clients_spread_their_requests() {
     let site = eight();

@@ -92,7 +92,7 @@ fn a_rate_is_called_what_it_is_not_no_more_often_than_is_stated() {
         ("pauses of 0.6 s, each 9 s", Slow::Pauses(600.0)),
     ] {
         for requests in [50, 500, 3_000] {
-            let rate_per_s = requests as f64 * 1e3 / VISIT_MS as f64;
+            let rate_per_s = f64::from(requests) * 1e3 / VISIT_MS as f64;
             let (mut missed, mut held, mut doubt) = <(HeldShare, HeldShare, HeldShare)>::default();
             for seed in 0..tries(40) {
                 let mut dice = Dice::new(seed, 31);

@@ -205,8 +205,8 @@ const BOUND_HEADS: [&str; 7] = [
     "<Bound",
     "Requests|whose fate was known at the end",
     "Took longer|or failed",
-    "<Interval|the confidence interval of the share that took longer: 95 % of this point, in a search 99 % of all points \
-     of the rate",
+    "<Interval|the confidence interval of the share that took longer: 95 % of this point, in a search 99 % of all \
+     points of the rate",
     "<Outcome",
 ];
 

@@ -138,8 +138,8 @@ fn is_told(plan: &Plan, finding: &PlanFinding) -> bool {
             || (plan.layout.goal_within_reach == Some(false) && is_of(" usable is out of reach")))
 }
 
-/// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be shown
-/// need no more; and how many these are.
+/// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be
+/// shown need no more; and how many these are.
 fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
     for finding in plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(plan, one)) {
