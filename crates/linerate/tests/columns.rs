@@ -97,7 +97,7 @@ fn ten_lines_answer_for_the_built_in_example() {
         "any 4 drives, 4 nodes, 1 rack",
         "full in 2.3 years",
         "out of reach: GET 60.0 GiB/s, PUT 20.0 GiB/s, p99 100 ms (GET, PUT)",
-        "PUT to 14 % of what the cluster could do",
+        "PUT to 14 % of the cluster's ceiling",
     ];
     for figure in figures {
         assert!(text.contains(figure), "{figure}: {text}");

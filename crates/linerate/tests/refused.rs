@@ -106,12 +106,12 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
         (
             "--op put --obj.size 64MiB --max-rate 1MiB/s".into(),
             2,
-            &["--max-rate 1048576B/s lets nothing be measured: one body of 64.0 MiB takes more than the 1 s"],
+            &["--max-rate 1048576B/s is too low to measure anything: one body of 64.0 MiB takes more than the 1 s"],
         ),
         (
             "--op put --obj.size 1MiB --max-rate 0.05/s".into(),
             2,
-            &["--max-rate 0.05/s lets nothing be measured in 1 s: give --duration 20s or more, or a higher rate"],
+            &["--max-rate 0.05/s is too low to measure anything in 1 s: give --duration 20s or more, or a higher rate"],
         ),
         ("--op mixed --obj.size 4096:3,8192:1 --range-size 8193".into(), 2, &["longer than objects of 4096:3,8192:1"]),
         ("--drive none".into(), 2, &["--drive none: No such file", "name a folder that you can write to"]),

@@ -232,7 +232,7 @@ mod tests {
             (
                 &[("net.ipv4.tcp_rmem", "67108864 134217728 268435456"), ("net.core.rmem_max", "268435456")],
                 &[("net.ipv4.tcp_rmem", "4096 131072 6291456")],
-                "promises 64 MiB",
+                "guarantees 64 MiB",
             ),
             (
                 &[("net.ipv4.tcp_wmem", "4096 65536 1024")],

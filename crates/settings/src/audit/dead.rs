@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn names_that_are_misspelt_gone_or_unknown_are_told_apart() {
         let cases = [
-            ("net.ipv4.tcp_syn_backlog", "it is called net.ipv4.tcp_max_syn_backlog", Severity::Warning),
+            ("net.ipv4.tcp_syn_backlog", "its name is net.ipv4.tcp_max_syn_backlog", Severity::Warning),
             ("kernel.sched_migration_cost_ns", "has no effect since Linux 5.13", Severity::Note),
             ("net.ipv4.tcp_nonsense", "this kernel has no", Severity::Note),
             ("net.netfilter.nf_conntrack_max", "before its module is loaded", Severity::Note),

@@ -66,7 +66,7 @@ mod tests {
             Some(10_000_000_000);
         assert_eq!(
             reported(&snapshot),
-            ["members of bond0 have 10 Gb/s and 25 Gb/s: LACP uses those of one speed only"]
+            ["members of bond0 have 10 Gb/s and 25 Gb/s: LACP uses only members of one speed"]
         );
         snapshot.machine.nics.retain(|nic| nic.name != "ens1f1");
         assert_eq!(reported(&snapshot), ["1 of 2 members of bond0 are down"]);
