@@ -18,6 +18,7 @@ pub mod load;
 pub mod machine;
 pub mod op;
 pub mod plan;
+pub mod ranges;
 pub mod reading;
 pub mod run;
 pub mod shown;
