@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod explanation;
 pub mod finding;
 pub mod fingerprint;
+pub mod fleet;
 pub mod histogram;
 pub mod journal;
 pub mod knob;
