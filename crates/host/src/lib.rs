@@ -14,6 +14,7 @@ mod cpu;
 mod disk;
 mod failure;
 pub mod fingerprint;
+mod firmware;
 mod ground;
 pub mod journal;
 mod lines;
@@ -34,6 +35,7 @@ pub mod trusted;
 mod waiting;
 pub mod watch;
 
+pub use firmware::firmware;
 pub use machine::machine;
 pub use reading::reading;
 pub use root::{Root, Unreadable};

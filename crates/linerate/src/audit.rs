@@ -1,6 +1,7 @@
 //! `linerate audit`: a machine held against a profile.
 
 pub(crate) mod flags;
+mod nodes;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -18,12 +19,23 @@ use flags::AuditFlags;
 
 /// What is wrong with what the flags name.
 pub(crate) fn check(flags: &AuditFlags) -> Result<(), Failure> {
+    if let Some(fleet) = &flags.fleet {
+        return nodes::check(flags, fleet);
+    }
     named(flags).map(|_| ())
+}
+
+/// Profiles that machines are held against unless another is named.
+const OF_STORAGE: &str = "s3-storage-node";
+const OF_CLIENTS: &str = "s3-client-node";
+
+fn profile_of(flags: &AuditFlags) -> &str {
+    flags.profile.as_deref().unwrap_or(OF_STORAGE)
 }
 
 /// What the flags name; what is wrong with any is told at once.
 fn named(flags: &AuditFlags) -> Result<(&'static Profile, Option<Site>, Root), Failure> {
-    let profile = catalogue::profile_named(&flags.profile);
+    let profile = catalogue::profile_named(profile_of(flags));
     let site = flags.site.as_deref().map(sites::read_site).transpose();
     let root = captured::root(flags.root.as_deref()).and_then(|root| places(flags, &root).map(|()| root));
     match (profile, site, root) {
@@ -46,6 +58,9 @@ fn places(flags: &AuditFlags, root: &Root) -> Result<(), Failure> {
 }
 
 pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
+    if let Some(fleet) = &flags.fleet {
+        return nodes::run(flags, fleet);
+    }
     let (profile, site, root) = named(flags)?;
     let knobs = catalogue::knobs();
     let asked = SnapshotRequest { knobs: &knobs, pids: &flags.pid, netns: flags.netns.as_deref() };
@@ -60,7 +75,7 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
         OutputFormat::Html => linerate_report::audit::html(&audit),
     };
     let done = output::put_out(&rendered, flags.output.as_deref())?;
-    let (missed, from) = (flags.check && is_missed(&audit), flags.profile.as_str());
+    let (missed, from) = (flags.check && is_missed(&audit), profile_of(flags));
     let why = || format!("--check: settings differ from profile {from:?}, or a finding is a warning or worse");
     if missed { Err(Failure::Outcome { why: why(), code: code::MISSED }) } else { Ok(done) }
 }

@@ -81,8 +81,9 @@ fn begins(line: &str) -> bool {
 }
 
 fn verbs(command: &Command, columns: usize) -> Vec<String> {
-    let all: Vec<&Command> =
-        command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help").collect();
+    // Nobody starts an agent by hand.
+    let is_left_out = |verb: &&Command| verb.is_hide_set() || ["help", "agent"].contains(&verb.get_name());
+    let all: Vec<&Command> = command.get_subcommands().filter(|verb| !is_left_out(verb)).collect();
     let width = all.iter().map(|verb| verb.get_name().len()).max().unwrap_or(0);
     let line = |verb: &&Command| {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::agent::flags::AgentFlags;
 use crate::audit::flags::AuditFlags;
 use crate::bench::flags::BenchFlags;
 use crate::capture::flags::CaptureFlags;
@@ -9,6 +10,7 @@ use crate::clean::flags::CleanFlags;
 use crate::compare::flags::CompareFlags;
 use crate::experiment::flags::ExperimentFlags;
 use crate::explain::flags::ExplainFlags;
+use crate::fleet::flags::FleetFlags;
 use crate::import::flags::ImportFlags;
 use crate::knobs::flags::KnobsFlags;
 use crate::plan::flags::PlanFlags;
@@ -23,7 +25,7 @@ Exit codes:
   0    done
   1    this machine failed: a file, a process, a thread
   2    bad usage
-  3    the target could not be reached, refused the calls before the load, or did not delete the run's objects
+  3    the target or a node could not be reached, or the target refused early calls or did not delete the objects
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
@@ -73,6 +75,10 @@ pub(crate) enum Verb {
     Knobs(KnobsFlags),
     /// Change settings of this machine, and roll them back unless they are confirmed.
     Tune(TuneFlags),
+    /// Reach all machines of a cluster: report which answer, their clocks and their hardware.
+    Fleet(FleetFlags),
+    /// Let another linerate read this machine over standard input and output; linerate starts it by itself.
+    Agent(AgentFlags),
     /// Print the completions of a shell.
     Completions(CompletionsFlags),
     /// Write manual pages.

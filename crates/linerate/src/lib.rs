@@ -2,6 +2,7 @@
 //!
 //! A library only so that fuzz targets can reach what reads files of users; nothing else depends on it.
 
+mod agent;
 mod applying;
 mod audit;
 mod bench;
@@ -26,6 +27,7 @@ mod experiment;
 mod explain;
 mod exposed;
 mod failure;
+mod fleet;
 mod folder;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -47,6 +49,7 @@ mod printing;
 mod processors;
 mod profile;
 mod progress;
+mod reaching;
 mod readings;
 mod refusal;
 mod report;

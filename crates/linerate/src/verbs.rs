@@ -8,7 +8,8 @@ use crate::bench::flags::Reader;
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
 use crate::{
-    audit, bench, capture, clean, compare, experiment, explain, import, knobs, plan, report, runs, shell, target, tune,
+    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, plan, report, runs, shell,
+    target, tune,
 };
 
 /// Does what a verb asks for.
@@ -28,6 +29,8 @@ pub(crate) fn run(verb: Verb, read: Reader) -> Result<ExitCode, Failure> {
         Verb::Capture(flags) => capture::run(&flags),
         Verb::Knobs(flags) => knobs::run(&flags),
         Verb::Tune(flags) => tune::run(&flags),
+        Verb::Agent(flags) => agent::run(&flags),
+        Verb::Fleet(flags) => fleet::run(&flags),
         Verb::Completions(flags) => shell::completions(&flags, Cli::command()),
         Verb::Man(flags) => shell::man(&flags, Cli::command()),
     }
@@ -46,6 +49,7 @@ pub(crate) fn check(verb: Verb, read: Reader) -> Result<(), Failure> {
         Verb::Compare(flags) => compare::check(&flags),
         Verb::Experiment(flags) => experiment::check(&flags, read),
         Verb::Tune(flags) => tune::check(&flags),
+        Verb::Fleet(flags) => fleet::check(&flags),
         _ => Ok(()),
     }
 }

@@ -12,8 +12,8 @@ use linerate_analysis::view::View;
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
-    Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, longest, missing, released,
-    renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
+    Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, longest, missing, reached,
+    released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
 };
 use tempfile::tempdir;
 
@@ -102,7 +102,7 @@ fn main() {
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
-    let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS);
+    let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
+use linerate_record::ranges::{RangeError, expanded};
 use linerate_record::units::duration_ns;
 
 pub use recorded::{Recorded, labels, recorded, resolve_recorded};
@@ -135,29 +136,13 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Reads a file: what is no regular one, and never ends or begins, is for the caller to bound.
 pub type Read = fn(&Path, u64) -> std::io::Result<String>;
 
-/// Expands each `{FIRST...LAST}` of an entry; numbers keep the width of `FIRST` where that has leading zeros.
+/// The hosts of an entry that may hold ranges.
 fn expand(entry: &str, out: &mut Vec<String>) -> Result<(), HostsError> {
-    let Some((before, rest)) = entry.split_once('{') else {
-        out.push(entry.to_owned());
-        return Ok(());
-    };
-    let fail = || HostsError::Range(entry.to_owned());
-    let (range, after) = rest.split_once('}').ok_or_else(fail)?;
-    let (first, last) = range.split_once("...").ok_or_else(fail)?;
-    let (low, high): (u32, u32) = (first.parse().map_err(|_| fail())?, last.parse().map_err(|_| fail())?);
-    if low > high {
-        return Err(fail());
-    }
-    if (high - low) as usize >= HOSTS_MAX {
-        return Err(HostsError::TooMany(entry.to_owned()));
-    }
-    let width = if first.starts_with('0') { first.len() } else { 0 };
-    for n in low..=high {
-        expand(&format!("{before}{n:0width$}{after}"), out)?;
-        if out.len() > HOSTS_MAX {
-            return Err(HostsError::TooMany(entry.to_owned()));
-        }
-    }
+    let names = expanded(entry, HOSTS_MAX.saturating_sub(out.len())).map_err(|error| match error {
+        RangeError::Malformed => HostsError::Range(entry.to_owned()),
+        RangeError::TooMany => HostsError::TooMany(entry.to_owned()),
+    })?;
+    out.extend(names);
     Ok(())
 }
 

@@ -13,6 +13,7 @@ mod csv;
 pub mod evidence;
 pub mod experiment;
 pub mod explanation;
+pub mod fleet;
 pub mod foretold;
 mod html;
 mod ink;

@@ -1,14 +1,14 @@
 //! The language of `site.yaml`: what people write of a cluster, held against a table of keys, read and made whole.
 //!
 //! `keys` is the table; the schema and the reference are rendered from it. A [`Site`] comes out, or every mistake
-//! with its place.
+//! with its place. Trees of YAML and mistakes with their places are for other files of a cluster too.
 
 mod agree;
 mod fill;
 mod keys;
-mod mistake;
+pub mod mistake;
 mod path;
-mod place;
+pub mod place;
 mod reading;
 mod reference;
 mod schema;
@@ -16,7 +16,7 @@ mod schema;
 mod tests;
 mod value;
 mod words;
-mod yaml;
+pub mod yaml;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ use place::{START, SourcePosition};
 pub use mistake::SiteError;
 pub use reference::reference;
 pub use schema::schema;
+pub use value::quoted;
+pub use words::nearest;
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///
@@ -35,7 +37,7 @@ pub use schema::schema;
 /// [`SiteError`] with every mistake that was found, its line and what to write instead.
 pub fn read(text: &str, file_name: &str) -> Result<Site, SiteError> {
     let refused = |mistakes| SiteError::new(file_name, text, mistakes);
-    let root = yaml::parse(text).map_err(|mistake| refused(vec![mistake]))?;
+    let root = yaml::parse(text, "site").map_err(|mistake| refused(vec![mistake]))?;
     let (map, reading) = reading::read(&root, keys::SITE);
     let Some(map) = map else { return Err(refused(reading.mistakes)) };
     let (site, mut faults) = fill::site(&map, reading.assumed);
@@ -85,7 +87,7 @@ impl SiteFile {
     }
 
     fn places(&self) -> BTreeMap<String, SourcePosition> {
-        yaml::parse(&self.text).map(|root| reading::read(&root, keys::SITE).1.places).unwrap_or_default()
+        yaml::parse(&self.text, "site").map(|root| reading::read(&root, keys::SITE).1.places).unwrap_or_default()
     }
 }
 

@@ -13,21 +13,24 @@ const QUOTED_MAX: usize = 100;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mistake {
-    pub(super) place: SourcePosition,
+pub struct Mistake {
+    /// Where it stands.
+    pub place: SourcePosition,
     /// What is wrong, quoting the input.
-    pub(super) what: String,
+    pub what: String,
     /// What to write instead; beside the mark.
-    pub(super) advice: String,
+    pub advice: String,
 }
 
 impl Mistake {
-    pub(super) fn new(place: SourcePosition, what: impl Into<String>, advice: impl Into<String>) -> Mistake {
+    /// A mistake at a place.
+    #[must_use]
+    pub fn new(place: SourcePosition, what: impl Into<String>, advice: impl Into<String>) -> Mistake {
         Mistake { place, what: what.into(), advice: advice.into() }
     }
 }
 
-/// Why a site could not be read: every mistake with its place, the line, and what to write instead.
+/// Why a description of a cluster could not be read: every mistake with its place, the line, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteError {
     shown: Vec<Shown>,
@@ -49,7 +52,9 @@ struct Shown {
 }
 
 impl SiteError {
-    pub(super) fn new(file_name: &str, text: &str, mut mistakes: Vec<Mistake>) -> SiteError {
+    /// The mistakes of a file, in its order, with the lines that they are in.
+    #[must_use]
+    pub fn new(file_name: &str, text: &str, mut mistakes: Vec<Mistake>) -> SiteError {
         mistakes.sort_by_key(|mistake| mistake.place);
         mistakes.dedup();
         let more = mistakes.len().saturating_sub(SHOWN_MAX);

@@ -2,11 +2,14 @@
 
 /// Where a key or a value stands; lines and columns count from 1, widths and columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SourcePosition {
-    pub(super) line: usize,
-    pub(super) column: usize,
-    pub(super) width: usize,
+pub struct SourcePosition {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+    /// Characters.
+    pub width: usize,
 }
 
 /// The beginning of the file: the place of what is of the file as a whole.
-pub(super) const START: SourcePosition = SourcePosition { line: 1, column: 1, width: 1 };
+pub const START: SourcePosition = SourcePosition { line: 1, column: 1, width: 1 };

@@ -94,7 +94,7 @@ pub(super) fn meant(text: &str, words: &'static [Word]) -> Option<&'static str> 
 }
 
 /// The candidate that is fewest typing errors away, where there are few enough of them.
-pub(super) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = text.chars().count();
     // Nobody means a word of the table by a page of text, and the distance is quadratic.
     if length > 64 {

@@ -16,26 +16,35 @@ const NODES_MAX: usize = 50_000;
 
 /// A value and where it stands.
 #[derive(Debug)]
-pub(super) struct YamlNode {
-    pub(super) place: SourcePosition,
-    pub(super) content: Content,
+pub struct YamlNode {
+    /// Where it begins.
+    pub place: SourcePosition,
+    /// What it is.
+    pub content: Content,
 }
 
+/// What a value is, before anybody says what it means.
 #[derive(Debug)]
-pub(super) enum Content {
+pub enum Content {
     /// Nothing, `~` or `null`.
     Nothing,
+    /// A word, a number or a text, as it is written.
     Scalar(String),
+    /// Values in their order.
     List(Vec<YamlNode>),
+    /// Keys in their order, each once.
     Mapping(Vec<YamlEntry>),
 }
 
 /// A key with its value.
 #[derive(Debug)]
-pub(super) struct YamlEntry {
-    pub(super) key: String,
-    pub(super) place: SourcePosition,
-    pub(super) node: YamlNode,
+pub struct YamlEntry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub place: SourcePosition,
+    /// Its value.
+    pub node: YamlNode,
 }
 
 /// A list or a mapping that is being read.
@@ -44,10 +53,13 @@ enum Open {
     Mapping(SourcePosition, Vec<YamlEntry>, Option<(String, SourcePosition)>),
 }
 
-/// The one document of a file.
-pub(super) fn parse(text: &str) -> Result<YamlNode, Mistake> {
+/// The one document of a file that describes `what`, such as a site.
+///
+/// # Errors
+/// The first mistake: behind what is no YAML, nothing can be told.
+pub fn parse(text: &str, what: &str) -> Result<YamlNode, Mistake> {
     if text.len() > FILE_BYTES_MAX {
-        return Err(Mistake::new(START, "a file of more than 1 MiB", "a site of many kinds of nodes needs a few KiB"));
+        return Err(Mistake::new(START, "a file of more than 1 MiB", format!("a {what} needs a few KiB")));
     }
     let (mut open, mut root, mut documents, mut nodes) = (Vec::new(), None, 0, 0);
     for event in Parser::new_from_str(text) {
@@ -61,7 +73,7 @@ pub(super) fn parse(text: &str) -> Result<YamlNode, Mistake> {
             Event::DocumentStart(_) => {
                 documents += 1;
                 if documents > 1 {
-                    return Err(Mistake::new(place, "a second document", "a file describes one site"));
+                    return Err(Mistake::new(place, "a second document", format!("a file describes one {what}")));
                 }
                 continue;
             }
@@ -144,7 +156,7 @@ fn opened(open: &mut Vec<Open>, what: Open, place: SourcePosition) -> Result<(),
         return Err(Mistake::new(
             place,
             format!("nested more than {DEPTH_MAX} deep"),
-            "no site needs that many levels: use fewer brackets",
+            "no description needs that many levels: use fewer brackets",
         ));
     }
     open.push(what);

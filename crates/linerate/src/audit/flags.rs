@@ -20,19 +20,23 @@ Examples:
   linerate audit --root captures/numa-apart-6.1 --json
   linerate audit --check > audit.txt || echo differs
   linerate audit --format html -o audit.html
+  linerate audit --fleet fleet.yaml
+      all nodes of a fleet, and first how nodes of the same role differ from each other
 
 Exit codes:
   0    audited, whatever it found
   1    this machine or a file cannot be read
-  2    a site file has a mistake, a profile is unknown, or --root is not a captured machine
-  5    with --check: a setting differs, or a finding is a warning or worse";
+  2    a site or fleet file has a mistake, a profile is unknown, or --root is not a captured machine
+  3    a node of a fleet was not reached
+  5    with --check: a setting differs, nodes of one role differ, or a finding is a warning or worse";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AuditFlags {
-    /// The profile to compare with; linerate knobs --profile shows one.
-    #[arg(long, value_name = "PROFILE", default_value = "s3-storage-node")]
-    pub(super) profile: String,
+    /// The profile to compare with; linerate knobs --profile shows one. [default: s3-storage-node, and s3-client-node
+    /// for clients of a fleet]
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) profile: Option<String>,
     /// Site file of the cluster, as for plan. [default: derived from the machine, with its assumptions reported]
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<PathBuf>,
@@ -45,6 +49,12 @@ pub(crate) struct AuditFlags {
     /// A captured machine to read instead of this one: a complete folder from linerate capture.
     #[arg(long, value_name = "CAPTURE")]
     pub(super) root: Option<PathBuf>,
+    /// A fleet file: read all its nodes instead of this machine, and compare nodes of the same role with each other.
+    #[arg(long, value_name = "FLEET", conflicts_with_all = ["root", "pid", "netns"])]
+    pub(super) fleet: Option<PathBuf>,
+    /// Consent to running the commands in the fleet file.
+    #[arg(long, requires = "fleet")]
+    pub(super) yes_exec: bool,
     /// Show every difference with its reason and command; without it, the text has the ten with the highest weight.
     #[arg(long)]
     pub(super) all: bool,

@@ -12,6 +12,7 @@ pub(crate) mod exported;
 pub(crate) mod longest;
 mod minio;
 mod namespaces;
+pub(crate) mod reached;
 pub(crate) mod released;
 pub(crate) mod renamed;
 pub(crate) mod scopes;

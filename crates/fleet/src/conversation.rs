@@ -1,0 +1,427 @@
+//! The coordinator's side: greets an agent, keeps its lease, finds the offset of its clock, and asks for its machine.
+//! Nothing that an agent says is believed before it was checked, and everything has to come in time.
+//!
+//! Instants are nanoseconds since the Unix epoch by a clock that never steps: they time answers too.
+
+use linerate_record::fleet::MachineState;
+use linerate_record::knob::Snapshot;
+
+use crate::clocks::{ClockExchange, ClockOffset, Clocks};
+use crate::lease::{LAPSES_AFTER, RENEWED_EACH};
+use crate::protocol::{
+    ANSWER_BYTES_MAX, AgentHello, Decoder, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, frame,
+};
+
+/// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
+const EXCHANGES: u64 = 8;
+
+/// How long reading a machine may take: an audit of a large one takes two seconds.
+const READ_WITHIN_NS: i64 = 60_000_000_000;
+
+/// Most settings of one machine: a thousand processors, links and drives with thirty each.
+const SETTINGS_MAX: usize = 100_000;
+
+/// Why nothing more is heard of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It never answered.
+    #[error("no answer within {0} s")]
+    Mute(i64),
+    /// It answered, and then did not.
+    #[error("the agent froze: no answer for {0} s")]
+    Frozen(i64),
+    /// It takes too long over its machine.
+    #[error("the agent took longer than {0} s to read the machine")]
+    Slow(i64),
+    /// What came is no message.
+    #[error("this is not an agent: it wrote {0:?}")]
+    NoAgent(String),
+    /// An agent of another protocol.
+    #[error("the agent is linerate {theirs} and speaks protocol {protocol}; this linerate speaks {PROTOCOL}")]
+    Version {
+        /// Its version.
+        theirs: String,
+        /// Its protocol.
+        protocol: u32,
+    },
+    /// It said what cannot be.
+    #[error("the agent's answer is not valid: {0}")]
+    Lie(String),
+    /// It does not do what it was asked.
+    #[error("the agent refused: {0}")]
+    Refused(String),
+    /// It ended.
+    #[error("the agent ended before it answered")]
+    Ended,
+}
+
+/// What is known of an agent after all.
+#[derive(Clone, Debug)]
+pub struct Met {
+    /// Who it is.
+    pub hello: AgentHello,
+    /// Its clock, when the conversation ended.
+    pub clock: ClockOffset,
+    /// The shortest time that a question and its answer took.
+    pub round_trip_ns: i64,
+    /// Its machine, where that was asked for.
+    pub state: Option<MachineState>,
+}
+
+/// A question whose answer has not come.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    number: u64,
+    at_ns: i64,
+}
+
+/// One agent, from the greeting to its end.
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    token: String,
+    decoder: Decoder,
+    hello: Option<AgentHello>,
+    clocks: Clocks,
+    answered: u64,
+    exchange: Option<Asked>,
+    last_exchange_ns: i64,
+    /// Whether its machine is wanted.
+    is_machine_wanted: bool,
+    /// When it was asked for.
+    machine_asked_ns: Option<i64>,
+    machine: String,
+    state: Option<MachineState>,
+    /// Until when it has to be greeted back, and from when on.
+    greeted_ns: i64,
+    greet_within_ns: i64,
+}
+
+impl Conversation {
+    /// A conversation, and its first bytes. An agent has to answer within so many nanoseconds.
+    #[must_use]
+    pub fn begin(token: String, is_machine_wanted: bool, now_ns: i64, greet_within_ns: i64) -> (Conversation, Vec<u8>) {
+        let hello = framed(&ToAgent::Hello { protocol: PROTOCOL, token: token.clone() });
+        let begun = Conversation {
+            token,
+            decoder: Decoder::default(),
+            hello: None,
+            clocks: Clocks::default(),
+            answered: 0,
+            exchange: None,
+            last_exchange_ns: now_ns,
+            is_machine_wanted,
+            machine_asked_ns: None,
+            machine: String::new(),
+            state: None,
+            greeted_ns: now_ns,
+            greet_within_ns,
+        };
+        (begun, hello)
+    }
+
+    /// Takes what an agent wrote, which came at `now_ns`.
+    ///
+    /// # Errors
+    /// [`Fault`], behind which nothing of it is worth anything.
+    pub fn take(&mut self, bytes: &[u8], now_ns: i64) -> Result<(), Fault> {
+        self.decoder.take(bytes);
+        loop {
+            let message = match self.decoder.message() {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(()),
+                Err(_) if self.hello.is_none() => return Err(Fault::NoAgent(self.decoder.rest())),
+                Err(error) => return Err(Fault::Lie(format!("it wrote {error}"))),
+            };
+            self.message(message, now_ns)?;
+        }
+    }
+
+    fn message(&mut self, message: FromAgent, now_ns: i64) -> Result<(), Fault> {
+        let out_of_turn = |what: &str| Err(Fault::Lie(format!("{what} that nobody asked for")));
+        match message {
+            FromAgent::Hello(hello) if self.hello.is_none() => {
+                checked(&hello).map_err(Fault::Lie)?;
+                if hello.protocol != PROTOCOL {
+                    return Err(Fault::Version { theirs: hello.linerate.clone(), protocol: hello.protocol });
+                }
+                if hello.token != self.token {
+                    return Err(Fault::Lie("it does not repeat its token".to_owned()));
+                }
+                self.hello = Some(*hello);
+                Ok(())
+            }
+            FromAgent::Hello(_) => out_of_turn("a second greeting"),
+            FromAgent::Exchange { number, taken_ns, answered_ns } => {
+                let Some(asked) = self.exchange.take().filter(|asked| asked.number == number) else {
+                    return out_of_turn("a time");
+                };
+                let exchange = ClockExchange { sent_ns: asked.at_ns, taken_ns, answered_ns, returned_ns: now_ns };
+                self.clocks.take(exchange).map_err(|error| Fault::Lie(error.to_string()))?;
+                self.answered += 1;
+                Ok(())
+            }
+            FromAgent::Part { text, is_last } => {
+                if self.machine_asked_ns.is_none() || self.state.is_some() {
+                    return out_of_turn("an answer");
+                }
+                if self.machine.len() + text.len() > ANSWER_BYTES_MAX {
+                    return Err(Fault::Lie(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
+                }
+                self.machine.push_str(&text);
+                if is_last {
+                    self.state = Some(state(&std::mem::take(&mut self.machine))?);
+                }
+                Ok(())
+            }
+            FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
+            FromAgent::End { .. } => Err(Fault::Ended),
+        }
+    }
+
+    /// What is to be said at an instant; nothing, mostly.
+    ///
+    /// # Errors
+    /// [`Fault`] where something did not come in time.
+    pub fn due(&mut self, now_ns: i64) -> Result<Vec<u8>, Fault> {
+        let seconds = |ns: i64| ns / 1_000_000_000;
+        if self.hello.is_none() {
+            let is_late = now_ns - self.greeted_ns > self.greet_within_ns;
+            return if is_late {
+                Err(self.unheard(Fault::Mute(seconds(self.greet_within_ns))))
+            } else {
+                Ok(Vec::new())
+            };
+        }
+        let patience = nanoseconds(LAPSES_AFTER);
+        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns > patience) {
+            return Err(Fault::Frozen(seconds(patience)));
+        }
+        if self.state.is_none() && self.machine_asked_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
+            return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
+        }
+        let mut bytes = Vec::new();
+        let is_due = self.answered < EXCHANGES || now_ns - self.last_exchange_ns >= nanoseconds(RENEWED_EACH);
+        if self.exchange.is_none() && is_due && !self.is_done() {
+            let number = self.answered + 1;
+            self.exchange = Some(Asked { number, at_ns: now_ns });
+            self.last_exchange_ns = now_ns;
+            bytes.extend(framed(&ToAgent::Exchange { number }));
+        }
+        if self.is_machine_wanted && self.machine_asked_ns.is_none() && self.answered >= EXCHANGES {
+            self.machine_asked_ns = Some(now_ns);
+            bytes.extend(framed(&ToAgent::ReadMachine));
+        }
+        Ok(bytes)
+    }
+
+    /// Why nothing more is heard, where what was written has come to its end.
+    #[must_use]
+    pub fn over(&self) -> Fault {
+        self.unheard(Fault::Ended)
+    }
+
+    /// Somebody who wrote less than a message needs is no agent.
+    fn unheard(&self, otherwise: Fault) -> Fault {
+        let rest = if self.hello.is_none() { self.decoder.rest() } else { String::new() };
+        if rest.is_empty() { otherwise } else { Fault::NoAgent(rest) }
+    }
+
+    /// Whether all that was wanted is there.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.hello.is_some() && self.answered >= EXCHANGES && (!self.is_machine_wanted || self.state.is_some())
+    }
+
+    /// What ends an agent, and what is known of it; nothing unless all that was wanted is there.
+    #[must_use]
+    pub fn end(self, now_ns: i64) -> Option<(Vec<u8>, Met)> {
+        let clock = self.clocks.at(now_ns).filter(|_| self.is_done())?;
+        let round_trip_ns = self.clocks.round_trip_ns()?;
+        let met = Met { hello: self.hello?, clock, round_trip_ns, state: self.state };
+        Some((framed(&ToAgent::End), met))
+    }
+}
+
+fn state(json: &str) -> Result<MachineState, Fault> {
+    let state: MachineState = serde_json::from_str(json)
+        .map_err(|error| Fault::Lie(format!("what it says of its machine cannot be read: {error}")))?;
+    let Snapshot { settings, devices, engines, configured, .. } = &state.snapshot;
+    let lists = [
+        ("settings", settings.len()),
+        ("disks", devices.disks.len()),
+        ("PCIe functions", devices.pcie.len()),
+        ("mounts", devices.mounts.len()),
+        ("engines", engines.len()),
+        ("configured settings", configured.len()),
+        ("firmware versions", state.firmware.len()),
+    ];
+    match lists.iter().find(|(_, count)| *count > SETTINGS_MAX) {
+        Some((what, count)) => Err(Fault::Lie(format!("{count} {what} where {SETTINGS_MAX} are the most"))),
+        None => Ok(state),
+    }
+}
+
+fn nanoseconds(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// What a coordinator says is short, and JSON of numbers and words always is.
+fn framed(message: &ToAgent) -> Vec<u8> {
+    frame(message).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::agent::{Agent, Deed};
+    use crate::protocol::tests::hello;
+    use proptest::prelude::*;
+
+    const MS: i64 = 1_000_000;
+    const LIMIT: i64 = 10_000 * MS;
+
+    fn begun(is_machine_wanted: bool) -> (Conversation, Vec<u8>) {
+        Conversation::begin("t".to_owned(), is_machine_wanted, 0, LIMIT)
+    }
+
+    fn from_agent(message: &FromAgent) -> Vec<u8> {
+        frame(message).unwrap()
+    }
+
+    /// Speaks to an agent whose clock is ahead, with so much delay each way, until one of both is done.
+    fn spoken(is_machine_wanted: bool, ahead_ns: i64, delay_ns: i64) -> Result<Met, Fault> {
+        let (mut conversation, mut there) = begun(is_machine_wanted);
+        let mut agent = Agent::new(hello(), Duration::ZERO);
+        let mut now = 0;
+        for _ in 0..1000 {
+            now += delay_ns;
+            let at = now + ahead_ns;
+            let mut back = Vec::new();
+            for deed in agent.take(&there, Duration::from_nanos(now as u64), at, at) {
+                match deed {
+                    Deed::Say(bytes) => back.extend(bytes),
+                    Deed::ReadMachine => {
+                        let json = serde_json::to_string(&MachineState::default()).unwrap();
+                        for deed in agent.answer(Ok(&json)) {
+                            let Deed::Say(bytes) = deed else { panic!("{deed:?}") };
+                            back.extend(bytes);
+                        }
+                    }
+                    Deed::End(reason) => panic!("{reason:?}"),
+                }
+            }
+            now += delay_ns;
+            conversation.take(&back, now)?;
+            if conversation.is_done() {
+                return Ok(conversation.end(now).unwrap().1);
+            }
+            there = conversation.due(now)?;
+        }
+        panic!("no end");
+    }
+
+    #[test]
+    fn an_agent_is_met_with_its_clock_and_its_machine() {
+        for ahead in [-5_000 * MS, 0, 5_000 * MS] {
+            let met = spoken(true, ahead, 2 * MS).unwrap();
+            assert!((met.clock.offset_ns - ahead).abs() <= met.clock.bound_ns, "{ahead}: {:?}", met.clock);
+            assert!((2 * MS..3 * MS).contains(&met.clock.bound_ns), "{:?}", met.clock);
+            assert_eq!(met.round_trip_ns, 4 * MS);
+            assert_eq!(met.state, Some(MachineState::default()));
+        }
+        assert_eq!(spoken(false, 0, MS).unwrap().state, None);
+    }
+
+    #[test]
+    fn what_does_not_come_in_time_is_a_fault() {
+        let (mut conversation, _) = begun(true);
+        assert_eq!(conversation.due(LIMIT), Ok(Vec::new()));
+        assert_eq!(conversation.due(LIMIT + 1), Err(Fault::Mute(10)));
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        assert!(!conversation.due(0).unwrap().is_empty());
+        assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
+        assert_eq!(conversation.due(2_001 * MS), Err(Fault::Frozen(2)));
+    }
+
+    #[test]
+    fn who_wrote_too_little_for_a_message_is_quoted_all_the_same() {
+        let (mut conversation, _) = begun(true);
+        assert_eq!(conversation.over(), Fault::Ended);
+        conversation.take(b"Hi\n", 0).unwrap();
+        assert_eq!(conversation.over(), Fault::NoAgent("Hi".to_owned()));
+        assert_eq!(conversation.due(LIMIT + 1), Err(Fault::NoAgent("Hi".to_owned())));
+    }
+
+    #[test]
+    fn a_lease_is_renewed_while_a_machine_is_read() {
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        let (mut now, mut said) = (0, Vec::new());
+        for _ in 0..700 {
+            let bytes = conversation.due(now).unwrap();
+            let mut decoder = Decoder::default();
+            decoder.take(&bytes);
+            while let Some(message) = decoder.message::<ToAgent>().unwrap() {
+                said.push(now);
+                if let ToAgent::Exchange { number } = message {
+                    let answer = FromAgent::Exchange { number, taken_ns: now, answered_ns: now };
+                    conversation.take(&from_agent(&answer), now).unwrap();
+                }
+            }
+            now += 10 * MS;
+        }
+        assert!(said.windows(2).all(|pair| pair[1] - pair[0] <= 510 * MS), "{said:?}");
+        assert!(said.len() > 16 && now - said[said.len() - 1] <= 510 * MS);
+        assert!(conversation.due(READ_WITHIN_NS + 1_000 * MS).is_err());
+    }
+
+    #[test]
+    fn what_an_agent_cannot_say_is_not_believed() {
+        let greeted = from_agent(&FromAgent::Hello(Box::new(hello())));
+        let other_token = from_agent(&FromAgent::Hello(Box::new(AgentHello { token: "x".to_owned(), ..hello() })));
+        let other_protocol = from_agent(&FromAgent::Hello(Box::new(AgentHello { protocol: 9, ..hello() })));
+        let part = from_agent(&FromAgent::Part { text: "{}".to_owned(), is_last: true });
+        let time = from_agent(&FromAgent::Exchange { number: 1, taken_ns: 0, answered_ns: 0 });
+        let cases: [(&[&[u8]], &str); 8] = [
+            (&[b"Last login: Mon\n"], "it wrote \"Last login: Mon\""),
+            (&[&other_token], "does not repeat its token"),
+            (&[&other_protocol], "speaks protocol 9"),
+            (&[&greeted, &greeted], "a second greeting"),
+            (&[&greeted, &part], "an answer that nobody asked for"),
+            (&[&greeted, &time], "a time that nobody asked for"),
+            (&[&greeted, b"\xff\xff\xff\xff"], "a message of 4294967295 bytes"),
+            (&[&greeted, &from_agent(&FromAgent::Refused { why: "not allowed".to_owned() })], "refused: not allowed"),
+        ];
+        for (pieces, part) in cases {
+            let (mut conversation, _) = begun(true);
+            let told = pieces.iter().try_for_each(|piece| conversation.take(piece, MS)).unwrap_err().to_string();
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_end_is_refused_at_its_bound() {
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        conversation.machine_asked_ns = Some(0);
+        let part = from_agent(&FromAgent::Part { text: " ".repeat(1 << 17), is_last: false });
+        let taken = (0..1000).take_while(|_| conversation.take(&part, 0).is_ok()).count();
+        assert_eq!(taken, ANSWER_BYTES_MAX >> 17);
+        assert!(conversation.machine.capacity() <= 2 * ANSWER_BYTES_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), is_greeted: bool) {
+            let (mut conversation, _) = begun(true);
+            if is_greeted {
+                conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+            }
+            let _ = conversation.take(&bytes, MS);
+            let _ = conversation.due(2 * MS);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! `fleet.yaml`: nodes with their roles and how each is reached, all mistakes told at once.
+
+use linerate_record::fleet::NodeRole;
+use linerate_record::ranges::{RangeError, expanded};
+use linerate_site::mistake::{Mistake, SiteError};
+use linerate_site::place::SourcePosition;
+use linerate_site::yaml::{self, Content, YamlEntry, YamlNode};
+use linerate_site::{nearest, quoted};
+
+use crate::reach::NodeReach;
+
+/// Most nodes of a fleet.
+pub const NODES_MAX: usize = 1024;
+
+/// A machine of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetNode {
+    /// Unique.
+    pub name: String,
+    /// What it is for.
+    pub role: NodeRole,
+    /// How its agent is started.
+    pub reach: NodeReach,
+    /// The kind of nodes of a site that it is one of.
+    pub site_node: Option<String>,
+}
+
+const KEYS: [&str; 4] = ["name", "role", "reach", "site"];
+
+/// Reads what a person wrote. `file_name` is what messages call the file.
+///
+/// # Errors
+/// [`SiteError`] with every mistake that was found, its line and what to write instead.
+pub fn read(text: &str, file_name: &str) -> Result<Vec<FleetNode>, SiteError> {
+    let mut mistakes = Vec::new();
+    let nodes = match yaml::parse(text, "fleet") {
+        Ok(root) => nodes(&root, &mut mistakes),
+        Err(mistake) => {
+            mistakes.push(mistake);
+            Vec::new()
+        }
+    };
+    if mistakes.is_empty() { Ok(nodes) } else { Err(SiteError::new(file_name, text, mistakes)) }
+}
+
+fn nodes(root: &YamlNode, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
+    let mut wrong = |place: SourcePosition, what: &str, advice: &str| mistakes.push(Mistake::new(place, what, advice));
+    let example = "write nodes: and a list of {name: node{1...4}, role: storage}";
+    let Content::Mapping(entries) = &root.content else {
+        wrong(root.place, "no fleet", example);
+        return Vec::new();
+    };
+    for entry in entries.iter().filter(|entry| entry.key != "nodes") {
+        wrong(entry.place, &format!("unknown key {} of a fleet", quoted(&entry.key)), "there is one key: nodes");
+    }
+    let Some(nodes) = entries.iter().find(|entry| entry.key == "nodes") else {
+        wrong(root.place, "a fleet without \"nodes\"", example);
+        return Vec::new();
+    };
+    let items = match &nodes.node.content {
+        Content::List(items) if !items.is_empty() => items,
+        _ => {
+            wrong(nodes.node.place, "nodes that are no list", example);
+            return Vec::new();
+        }
+    };
+    let mut all = Vec::<FleetNode>::new();
+    for item in items {
+        let Content::Mapping(entries) = &item.content else {
+            mistakes.push(Mistake::new(item.place, "a node that is no mapping", "write {name: node1, role: storage}"));
+            continue;
+        };
+        let (place, read) = (item.place, nodes_of(entries, item.place, mistakes));
+        for node in read {
+            if all.iter().any(|other| other.name == node.name) {
+                let what = format!("a second node {}", quoted(&node.name));
+                mistakes.push(Mistake::new(place, what, "give each node a name of its own"));
+                break;
+            }
+            if all.len() == NODES_MAX {
+                let what = format!("more than {NODES_MAX} nodes");
+                mistakes.push(Mistake::new(place, what, "describe them in several files"));
+                return all;
+            }
+            all.push(node);
+        }
+    }
+    all
+}
+
+/// The nodes of one entry.
+fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
+    for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+        let meant = nearest(&entry.key.to_lowercase(), KEYS.into_iter());
+        let meant = meant.map_or_else(String::new, |key| format!("did you mean {key:?}? "));
+        let advice = format!("{meant}Keys: {}", KEYS.join(", "));
+        mistakes.push(Mistake::new(entry.place, format!("unknown key {} of a node", quoted(&entry.key)), advice));
+    }
+    let name = required(entries, "name", place, "add \"name: node1\", or a range: node{1...4}", mistakes);
+    let role = required(entries, "role", place, "add \"role: storage\" or \"role: client\"", mistakes);
+    let names = name.and_then(|(text, place)| names(text, place, mistakes));
+    let role = role.and_then(|(text, place)| {
+        let role = NodeRole::ALL.into_iter().find(|role| role.name() == text);
+        if role.is_none() {
+            let what = format!("unknown role {}", quoted(text));
+            mistakes.push(Mistake::new(place, what, "write storage or client"));
+        }
+        role
+    });
+    let site_node = scalar(entries, "site", mistakes).map(|(text, _)| text.to_owned());
+    let reach = scalar(entries, "reach", mistakes);
+    // Each is looked at, whatever is wrong with the others.
+    let one = ["node".to_owned()];
+    let reaches = match (reach, &names) {
+        (Some((text, place)), names) => reaches(text, place, names.as_deref().unwrap_or(&one), mistakes),
+        (None, Some(names)) => names.iter().map(|name| format!("ssh://{name}").parse().ok()).collect(),
+        (None, None) => None,
+    };
+    let (Some(names), Some(role), Some(reaches)) = (names, role, reaches) else { return Vec::new() };
+    let node = |(name, reach)| FleetNode { name, role, reach, site_node: site_node.clone() };
+    names.into_iter().zip(reaches).map(node).collect()
+}
+
+type Written<'y> = (&'y str, SourcePosition);
+
+fn scalar<'y>(entries: &'y [YamlEntry], key: &str, mistakes: &mut Vec<Mistake>) -> Option<Written<'y>> {
+    let entry = entries.iter().find(|entry| entry.key == key)?;
+    match &entry.node.content {
+        Content::Scalar(text) => Some((text, entry.node.place)),
+        _ => {
+            mistakes.push(Mistake::new(entry.node.place, format!("{key} without a value"), "write one value"));
+            None
+        }
+    }
+}
+
+fn required<'y>(
+    entries: &'y [YamlEntry],
+    key: &str,
+    place: SourcePosition,
+    fix: &str,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Written<'y>> {
+    if entries.iter().all(|entry| entry.key != key) {
+        mistakes.push(Mistake::new(place, format!("a node without {key:?}"), fix));
+        return None;
+    }
+    scalar(entries, key, mistakes)
+}
+
+fn names(text: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Option<Vec<String>> {
+    let names = ranges(text, "name", place, mistakes)?;
+    let is_name = |name: &String| {
+        (1..=63).contains(&name.len())
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
+        let fix = "write letters, digits, -, _ and ., at most 63, with a letter or digit first";
+        mistakes.push(Mistake::new(place, format!("invalid name {}", quoted(wrong)), fix));
+        return None;
+    }
+    Some(names)
+}
+
+/// What stands for the name of a node in its reach.
+const NAME: &str = "{name}";
+
+/// One reach for each name: one with the name in it, or as many as there are names.
+fn reaches(text: &str, place: SourcePosition, names: &[String], mistakes: &mut Vec<Mistake>) -> Option<Vec<NodeReach>> {
+    if text.contains(NAME) {
+        return read_all(names.iter().map(|name| text.replace(NAME, name)), place, mistakes);
+    }
+    // A command may hold braces of its own.
+    let is_range = !text.starts_with("exec:") || text.contains("...");
+    let texts = if is_range { ranges(text, "reach", place, mistakes)? } else { vec![text.to_owned()] };
+    if texts.len() != names.len() {
+        let what = format!("{} for {} named", plural(texts.len()), names.len());
+        let fix = "write {name} where each name goes, a range of as many numbers, or leave reach out for ssh://NAME";
+        mistakes.push(Mistake::new(place, what, fix));
+        return None;
+    }
+    read_all(texts.into_iter(), place, mistakes)
+}
+
+fn read_all(
+    texts: impl Iterator<Item = String>,
+    place: SourcePosition,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Vec<NodeReach>> {
+    let read: Result<Vec<NodeReach>, _> = texts.map(|text| text.parse()).collect();
+    read.map_err(|error| {
+        let what = format!("invalid reach {}", quoted(&error.text));
+        mistakes.push(Mistake::new(place, what, error.why));
+    })
+    .ok()
+}
+
+fn plural(count: usize) -> String {
+    if count == 1 { "1 way to reach a node".to_owned() } else { format!("{count} ways to reach nodes") }
+}
+
+fn ranges(text: &str, key: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Option<Vec<String>> {
+    let (what, fix) = match expanded(text, NODES_MAX) {
+        Ok(all) => return Some(all),
+        Err(RangeError::Malformed) => {
+            (format!("invalid range in {key} {}", quoted(text)), "write {FIRST...LAST}, such as node{01...56}")
+        }
+        Err(RangeError::TooMany) => {
+            (format!("more than {NODES_MAX} nodes in {key} {}", quoted(text)), "describe them in several files")
+        }
+    };
+    mistakes.push(Mistake::new(place, what, fix));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ranges_of_names_and_of_reaches_go_together() {
+        let text = "\
+nodes:
+  - name: node{08...10}
+    role: storage
+    site: storage
+  - {name: 'c{1...2}', role: client, reach: 'ssh://admin@10.0.0.{11...12}'}
+  - {name: me, role: client, reach: here}
+  - {name: 'p{1...2}', role: client, reach: 'exec:ssh gate ssh {name} linerate agent'}
+  - {name: box, role: client, reach: 'exec:sh -c \"{ linerate agent; }\"'}
+";
+        let nodes = read(text, "fleet.yaml").unwrap();
+        let said: Vec<String> = nodes.iter().map(|n| format!("{} {} {}", n.name, n.role.name(), n.reach)).collect();
+        assert_eq!(
+            said,
+            [
+                "node08 storage ssh://node08",
+                "node09 storage ssh://node09",
+                "node10 storage ssh://node10",
+                "c1 client ssh://admin@10.0.0.11",
+                "c2 client ssh://admin@10.0.0.12",
+                "me client here",
+                "p1 client exec:ssh gate ssh p1 linerate agent",
+                "p2 client exec:ssh gate ssh p2 linerate agent",
+                "box client exec:sh -c \"{ linerate agent; }\"",
+            ]
+        );
+        assert_eq!(nodes[0].site_node.as_deref(), Some("storage"));
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once_with_its_place_and_its_fix() {
+        let text = "\
+nodes:
+  - name: a{1..3}
+    role: storge
+    reach: ssh://-x
+  - role: storage
+    reech: here
+  - {name: b, role: client, reach: 'ssh://h{1...2}'}
+  - {name: c, role: client}
+  - {name: c, role: client}
+  - node
+extra: 1
+";
+        let error = read(text, "f.yaml").unwrap_err();
+        let told = error.to_string();
+        for part in [
+            "f.yaml:2:11: invalid range in name \"a{1..3}\"",
+            "node{01...56}",
+            "f.yaml:3:11: unknown role \"storge\"",
+            "write storage or client",
+            "f.yaml:4:12: invalid reach \"ssh://-x\"",
+            "a node without \"name\"",
+            "unknown key \"reech\" of a node",
+            "did you mean \"reach\"?",
+            "2 ways to reach nodes for 1 named",
+            "a second node \"c\"",
+            "a node that is no mapping",
+            "unknown key \"extra\" of a fleet",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(error.count(), 9, "{told}");
+    }
+
+    #[test]
+    fn a_fleet_has_at_most_1024_nodes() {
+        for (text, is_read) in [
+            ("nodes: [{name: 'n{1...1024}', role: client}]", true),
+            ("nodes: [{name: 'n{1...1025}', role: client}]", false),
+            ("nodes: [{name: 'n{1...1024}', role: client}, {name: m, role: client}]", false),
+            ("", false),
+            ("nodes: []", false),
+        ] {
+            assert_eq!(read(text, "f.yaml").is_ok(), is_read, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(nodes:\n( *- *|)(name|role|reach): .{0,20}\n)?(?s).{0,60}") {
+            let _ = read(&text, "f.yaml");
+        }
+    }
+}

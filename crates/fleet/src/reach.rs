@@ -1,0 +1,205 @@
+//! How an agent is started: the words of `reach` in `fleet.yaml`.
+
+use core::net::Ipv6Addr;
+use std::fmt;
+use std::str::FromStr;
+
+/// Where an agent runs, and by what it is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeReach {
+    /// On this machine, as this user.
+    Here,
+    /// By the system's OpenSSH.
+    Ssh(SshPlace),
+    /// In a network namespace of this machine, by its name.
+    Netns(String),
+    /// In the namespaces of a process of this machine.
+    Pid(u32),
+    /// By a command of the user's, which is given to a shell.
+    Exec(String),
+}
+
+/// A host and how to log in there. What is not given, OpenSSH's configuration decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshPlace {
+    /// Login name.
+    pub user: Option<String>,
+    /// Name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: Option<u16>,
+}
+
+/// A `reach` that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid reach {text:?}: {why}")]
+pub struct ReachError {
+    /// As given.
+    pub text: String,
+    /// What to write.
+    pub why: &'static str,
+}
+
+/// Longest text of a reach.
+const TEXT_BYTES_MAX: usize = 4096;
+
+const FORMS: &str = "write here, ssh://[USER@]HOST[:PORT], netns://NAME, pid://NUMBER or exec:COMMAND";
+const OF_SSH: &str = "write ssh://[USER@]HOST[:PORT], such as ssh://admin@node07:22; neither begins with a dash";
+const OF_NETNS: &str = "write the name as `ip netns` has it, such as netns://client1; it does not begin with a dash";
+const OF_PID: &str = "write the number of a process, such as pid://4711";
+const OF_EXEC: &str = "write a command in one line, such as exec:kubectl exec -i pod -- linerate agent";
+
+impl FromStr for NodeReach {
+    type Err = ReachError;
+
+    fn from_str(text: &str) -> Result<NodeReach, ReachError> {
+        let fail = |why| ReachError { text: text.chars().take(100).collect(), why };
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(fail("write at most 4,096 bytes"));
+        }
+        if text == "here" {
+            return Ok(NodeReach::Here);
+        }
+        if let Some(command) = text.strip_prefix("exec:") {
+            let command = command.trim();
+            let fits = !command.is_empty() && !command.chars().any(char::is_control);
+            return fits.then(|| NodeReach::Exec(command.to_owned())).ok_or_else(|| fail(OF_EXEC));
+        }
+        match text.split_once("://") {
+            Some(("ssh", place)) => ssh(place).map(NodeReach::Ssh).ok_or_else(|| fail(OF_SSH)),
+            Some(("netns", name)) => {
+                let is_file = !matches!(name, "." | "..") && !name.contains('/');
+                let fits = is_name(name) && is_file;
+                fits.then(|| NodeReach::Netns(name.to_owned())).ok_or_else(|| fail(OF_NETNS))
+            }
+            Some(("pid", pid)) => match pid.parse() {
+                Ok(pid) if (1..=i32::MAX as u32).contains(&pid) && pid.to_string() == text[6..] => {
+                    Ok(NodeReach::Pid(pid))
+                }
+                _ => Err(fail(OF_PID)),
+            },
+            _ => Err(fail(FORMS)),
+        }
+    }
+}
+
+/// A word that no command takes for a flag, and no shell for more than a word.
+fn is_name(text: &str) -> bool {
+    (1..=253).contains(&text.len())
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+fn ssh(text: &str) -> Option<SshPlace> {
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let (user, rest) = match text.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, text),
+    };
+    let (host, port) = match rest.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            (address, if port.is_empty() { None } else { Some(port.strip_prefix(':')?) })
+        }
+        None => match rest.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (rest, None),
+        },
+    };
+    let is_host = host.contains(':') || is_name(host);
+    let port = match port {
+        Some(port) => Some(port.parse::<u16>().ok().filter(|port| *port > 0)?),
+        None => None,
+    };
+    (is_host && user.is_none_or(is_name)).then(|| SshPlace {
+        user: user.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+    })
+}
+
+impl fmt::Display for NodeReach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NodeReach::Here => f.write_str("here"),
+            NodeReach::Ssh(SshPlace { user, host, port }) => {
+                f.write_str("ssh://")?;
+                user.iter().try_for_each(|user| write!(f, "{user}@"))?;
+                if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
+                port.iter().try_for_each(|port| write!(f, ":{port}"))
+            }
+            NodeReach::Netns(name) => write!(f, "netns://{name}"),
+            NodeReach::Pid(pid) => write!(f, "pid://{pid}"),
+            NodeReach::Exec(command) => write!(f, "exec:{command}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_way_reads_and_is_told_as_it_was_written() {
+        for text in [
+            "here",
+            "ssh://node07",
+            "ssh://admin@node07:2222",
+            "ssh://[fe80::1]:22",
+            "ssh://a.b-c_d.example",
+            "netns://client1",
+            "pid://4711",
+            "exec:docker exec -i minio linerate agent",
+        ] {
+            assert_eq!(text.parse::<NodeReach>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_a_command_would_take_for_a_flag_or_for_more_than_a_name_is_refused() {
+        for text in [
+            "",
+            "node07",
+            "ssh://",
+            "ssh://-oProxyCommand=id",
+            "ssh://-l@node07",
+            "ssh://-x@node07",
+            "ssh://node07 -l root",
+            "ssh://node07;id",
+            "ssh://node07:0",
+            "ssh://node07:99999",
+            "ssh://node07:",
+            "ssh://[node07]",
+            "ssh://[::1]22",
+            "ssh://a@b@c",
+            "netns://",
+            "netns://-n",
+            "netns://..",
+            "netns://a/b",
+            "pid://0",
+            "pid://-1",
+            "pid://+1",
+            "pid://4294967295",
+            "exec:",
+            "exec: \t",
+            "exec:a\nb",
+            "kube://ns/pod",
+        ] {
+            let error = text.parse::<NodeReach>().expect_err(text).to_string();
+            assert!(error.contains("write "), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_told_and_read_again(
+            text in "(here|ssh://|netns://|pid://|exec:)?[-a-z0-9@:.\\[\\]/ ]{0,20}",
+        ) {
+            if let Ok(reach) = text.parse::<NodeReach>() {
+                prop_assert_eq!(reach.to_string().parse::<NodeReach>(), Ok(reach));
+            }
+        }
+    }
+}

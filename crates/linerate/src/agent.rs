@@ -1,0 +1,344 @@
+//! `linerate agent`: this machine, for a coordinator at the other end of standard input and output.
+//!
+//! One thread reads, one writes, one reads the machine, and the one that decides waits for none of them longer than a
+//! tenth of a second: whatever is stuck, the agent ends when its lease does.
+
+pub(crate) mod flags;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read, Write};
+use std::os::fd::AsFd as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use linerate_fleet::agent::{Agent, Deed, farewell};
+use linerate_fleet::lease::EndReason;
+use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
+use linerate_host::{Root, SnapshotRequest};
+use linerate_record::fleet::MachineState;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::catalogue;
+use crate::failure::{Failure, code};
+use flags::AgentFlags;
+
+/// How long the one that decides waits for something to happen.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long what was said may take to go out when an agent ends.
+const DRAINED_WITHIN: Duration = Duration::from_millis(300);
+
+/// Most bytes that wait to be written: the longest answer, in JSON of its own.
+const WAITING_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
+
+/// What happens to an agent.
+enum Happening {
+    /// Bytes came, at this time of the machine's clock.
+    Came(Vec<u8>, i64),
+    /// Nothing can come or go any more.
+    Closed,
+    /// A signal.
+    Signalled,
+    /// The machine was read.
+    Read(Result<String, String>),
+}
+
+/// What an agent has of the machine that it is on.
+#[derive(Clone, Copy)]
+struct Ground {
+    /// Nanoseconds since the Unix epoch.
+    clock_ns: fn() -> i64,
+    /// Reads the machine, as JSON.
+    read: fn() -> Result<String, String>,
+}
+
+pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
+    if io::stdin().is_terminal() || io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "standard input or output is a terminal, and linerate agent talks to another linerate: run linerate fleet \
+             check --fleet fleet.yaml, which starts it",
+        ));
+    }
+    flags.pid.map(enter).transpose()?;
+    let (tell, happenings) = channel();
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::Signals)?;
+    let of_signal = tell.clone();
+    thread::spawn(move || signals.forever().map(|_| of_signal.send(Happening::Signalled)).all(|sent| sent.is_ok()));
+    let failed = |source| Failure::Command(format!("failed to open standard input or output: {source}"));
+    let input = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
+    let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
+    let (machine, _) = linerate_host::machine(&Root::live());
+    let hello = AgentHello {
+        protocol: PROTOCOL,
+        linerate: env!("CARGO_PKG_VERSION").to_owned(),
+        token: String::new(),
+        allowed: flags.allow.allowed(),
+        pid: std::process::id(),
+        is_root: rustix::process::geteuid().is_root(),
+        machine,
+    };
+    let ground = Ground { clock_ns: unix_ns, read: read_machine };
+    match serve(hello, input, output, (tell, happenings), ground) {
+        EndReason::Asked | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
+        EndReason::Lapsed => {
+            Err(Failure::Command("the agent ended: no message from its coordinator for 2 s".to_owned()))
+        }
+        EndReason::Unread => Err(Failure::Command(
+            "the agent ended: a message was not of its protocol; use linerate fleet check, of the same version, to \
+             talk to it"
+                .to_owned(),
+        )),
+        EndReason::Signalled => Ok(ExitCode::from(code::INTERRUPTED)),
+    }
+}
+
+/// Enters the namespaces of a process, while this one has a single thread.
+fn enter(pid: u32) -> Result<(), Failure> {
+    let entered = || {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let all = ThreadNameSpaceType::NETWORK
+            | ThreadNameSpaceType::MOUNT
+            | ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME
+            | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+        move_into_thread_name_spaces(process.as_fd(), all)
+    };
+    entered().map_err(|error: rustix::io::Errno| {
+        Failure::usage(format!("--pid {pid}: failed to enter its namespaces: {error}; is it there, and is this root?"))
+    })
+}
+
+fn unix_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn read_machine() -> Result<String, String> {
+    let (root, knobs) = (Root::live(), catalogue::knobs());
+    let asked = SnapshotRequest { knobs: &knobs, pids: &[], netns: None };
+    let snapshot = linerate_host::snapshot(&root, &asked);
+    let state = MachineState { snapshot, firmware: linerate_host::firmware(&root) };
+    let json = serde_json::to_string(&state).map_err(|error| error.to_string())?;
+    if json.len() > ANSWER_BYTES_MAX {
+        return Err(format!("what an audit reads of this machine is longer than {ANSWER_BYTES_MAX} bytes"));
+    }
+    Ok(json)
+}
+
+/// Does what it is told until something ends it, and says what that was.
+fn serve(
+    hello: AgentHello,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    (tell, happenings): (Sender<Happening>, Receiver<Happening>),
+    ground: Ground,
+) -> EndReason {
+    let begun = Instant::now();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let out = writer(output, Arc::clone(&waiting), tell.clone());
+    reader(input, ground.clock_ns, tell.clone());
+    let mut agent = Agent::new(hello, Duration::ZERO);
+    let reason = loop {
+        let deeds = match happenings.recv_timeout(TICK) {
+            Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, (ground.clock_ns)()),
+            Ok(Happening::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
+            Ok(Happening::Closed) => break EndReason::EndOfInput,
+            Ok(Happening::Signalled) => break EndReason::Signalled,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
+        };
+        if let Some(reason) = done(deeds, &out, &waiting, &tell, ground) {
+            break reason;
+        }
+        if agent.has_lapsed(begun.elapsed()) {
+            break EndReason::Lapsed;
+        }
+    };
+    if let Ok(bytes) = farewell(reason) {
+        say(&out, &waiting, bytes);
+    }
+    let drained_until = Instant::now() + DRAINED_WITHIN;
+    while waiting.load(Ordering::Acquire) > 0 && Instant::now() < drained_until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    reason
+}
+
+/// Does deeds; why the agent ends, where one of them ends it.
+fn done(
+    deeds: Vec<Deed>,
+    out: &Sender<Vec<u8>>,
+    waiting: &AtomicUsize,
+    tell: &Sender<Happening>,
+    ground: Ground,
+) -> Option<EndReason> {
+    for deed in deeds {
+        match deed {
+            Deed::Say(bytes) => say(out, waiting, bytes),
+            Deed::ReadMachine => {
+                let tell = tell.clone();
+                // Nobody may listen any more.
+                thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
+            }
+            Deed::End(reason) => return Some(reason),
+        }
+    }
+    // Somebody asks again and again, and takes no answer.
+    (waiting.load(Ordering::Acquire) > WAITING_BYTES_MAX).then_some(EndReason::Unread)
+}
+
+fn say(out: &Sender<Vec<u8>>, waiting: &AtomicUsize, bytes: Vec<u8>) {
+    let length = bytes.len();
+    waiting.fetch_add(length, Ordering::AcqRel);
+    if out.send(bytes).is_err() {
+        waiting.fetch_sub(length, Ordering::AcqRel);
+    }
+}
+
+fn writer(
+    mut output: impl Write + Send + 'static,
+    waiting: Arc<AtomicUsize>,
+    tell: Sender<Happening>,
+) -> Sender<Vec<u8>> {
+    let (out, queue) = channel::<Vec<u8>>();
+    thread::spawn(move || {
+        for bytes in queue {
+            let written = output.write_all(&bytes).and_then(|()| output.flush());
+            waiting.fetch_sub(bytes.len(), Ordering::AcqRel);
+            if written.is_err() {
+                let _ = tell.send(Happening::Closed);
+                return;
+            }
+        }
+    });
+    out
+}
+
+fn reader(mut input: impl Read + Send + 'static, clock_ns: fn() -> i64, tell: Sender<Happening>) {
+    thread::spawn(move || {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            let happening = match input.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => Happening::Closed,
+                Ok(count) => Happening::Came(bytes[..count].to_vec(), clock_ns()),
+            };
+            let is_closed = matches!(happening, Happening::Closed);
+            if tell.send(happening).is_err() || is_closed {
+                return;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, PipeWriter, pipe};
+
+    use linerate_fleet::conversation::{Conversation, Met};
+    use linerate_record::fleet::Allowed;
+
+    use super::*;
+
+    /// A clock that is five seconds ahead of the machine's.
+    fn five_s_ahead() -> i64 {
+        unix_ns() + 5_000_000_000
+    }
+
+    fn hello() -> AgentHello {
+        AgentHello {
+            protocol: PROTOCOL,
+            linerate: "0.1.0".to_owned(),
+            token: String::new(),
+            allowed: Allowed::Read,
+            pid: 1,
+            is_root: false,
+            machine: linerate_host::machine(&Root::live()).0,
+        }
+    }
+
+    /// An agent on pipes: the ends of its coordinator, and why it ended.
+    fn started(ground: Ground) -> (PipeWriter, PipeReader, Sender<Happening>, thread::JoinHandle<EndReason>) {
+        let ((input, to), (from, output)) = (pipe().unwrap(), pipe().unwrap());
+        let (tell, happenings) = channel();
+        let events = (tell.clone(), happenings);
+        (to, from, tell, thread::spawn(move || serve(hello(), input, output, events, ground)))
+    }
+
+    const SHIFTED: Ground = Ground { clock_ns: five_s_ahead, read: read_machine };
+
+    fn met(to: &mut PipeWriter, from: &mut PipeReader) -> Met {
+        let (mut conversation, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
+        to.write_all(&first).unwrap();
+        let mut bytes = vec![0; 64 << 10];
+        while !conversation.is_done() {
+            let count = from.read(&mut bytes).unwrap();
+            assert!(count > 0, "it ended");
+            conversation.take(&bytes[..count], unix_ns()).unwrap();
+            to.write_all(&conversation.due(unix_ns()).unwrap()).unwrap();
+        }
+        let (last, met) = conversation.end(unix_ns()).unwrap();
+        to.write_all(&last).unwrap();
+        met
+    }
+
+    #[test]
+    fn an_agent_with_a_shifted_clock_is_met_and_its_offset_is_within_the_bound() {
+        let (mut to, mut from, _tell, ended) = started(SHIFTED);
+        let met = met(&mut to, &mut from);
+        assert!((met.clock.offset_ns - 5_000_000_000).abs() <= met.clock.bound_ns, "{:?}", met.clock);
+        assert!(met.clock.bound_ns < 1_000_000_000, "{:?}", met.clock);
+        let state = met.state.unwrap();
+        assert_eq!(state.snapshot.machine, linerate_host::machine(&Root::live()).0);
+        assert!(state.snapshot.settings.len() > 50, "{}", state.snapshot.settings.len());
+        assert_eq!(ended.join().unwrap(), EndReason::Asked);
+    }
+
+    /// How long an agent goes on after it was met and something happened to it.
+    fn end_of(happen: impl FnOnce(PipeWriter, &Sender<Happening>) -> Option<PipeWriter>) -> (EndReason, Duration) {
+        let (mut to, mut from, tell, ended) = started(SHIFTED);
+        let (_, first) = Conversation::begin("t".to_owned(), false, unix_ns(), 5_000_000_000);
+        to.write_all(&first).unwrap();
+        let mut bytes = [0; 4096];
+        assert!(from.read(&mut bytes).unwrap() > 0);
+        let since = Instant::now();
+        let _kept = happen(to, &tell);
+        (ended.join().unwrap(), since.elapsed())
+    }
+
+    #[test]
+    fn end_of_input_a_signal_and_silence_all_end_an_agent_in_time() {
+        let (reason, took) = end_of(|to, _| {
+            drop(to);
+            None
+        });
+        assert!(reason == EndReason::EndOfInput && took < Duration::from_secs(1), "{reason:?} {took:?}");
+        let (reason, took) = end_of(|to, tell| {
+            tell.send(Happening::Signalled).unwrap();
+            Some(to)
+        });
+        assert!(reason == EndReason::Signalled && took < Duration::from_secs(1), "{reason:?} {took:?}");
+        let (reason, took) = end_of(|to, _| Some(to));
+        let expected = Duration::from_millis(1_900)..Duration::from_millis(3_000);
+        assert!(reason == EndReason::Lapsed && expected.contains(&took), "{reason:?} {took:?}");
+    }
+
+    #[test]
+    fn an_agent_whose_output_nobody_takes_ends_with_its_lease() {
+        let endless = || Ok("x".repeat(ANSWER_BYTES_MAX));
+        let (mut to, from, _tell, ended) = started(Ground { clock_ns: five_s_ahead, read: endless });
+        let (_, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
+        let ask = linerate_fleet::protocol::frame(&linerate_fleet::protocol::ToAgent::ReadMachine).unwrap();
+        to.write_all(&[first, ask].concat()).unwrap();
+        let since = Instant::now();
+        assert_eq!(ended.join().unwrap(), EndReason::Lapsed);
+        assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
+        drop(from);
+    }
+}

@@ -1,0 +1,59 @@
+//! `linerate audit --fleet`: the machines of a fleet, against each other and against their profiles.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_record::fleet::{FleetRow, MachineState, NodeRole};
+use linerate_settings::alike::Peer;
+use linerate_settings::fleet::{fleet_audit, is_missed};
+
+use super::flags::AuditFlags;
+use super::{OF_CLIENTS, OF_STORAGE};
+use crate::failure::{Failure, code};
+use crate::output::OutputFormat;
+use crate::{catalogue, output, printing, reaching, sites};
+
+/// What is wrong with what the flags name.
+pub(super) fn check(flags: &AuditFlags, fleet: &Path) -> Result<(), Failure> {
+    let profile = flags.profile.as_deref().map(catalogue::profile_named).transpose();
+    let site = flags.site.as_deref().map(sites::read_site).transpose();
+    let failures = [profile.err(), site.err(), reaching::read_fleet(fleet).err()];
+    if failures.iter().all(Option::is_none) { Ok(()) } else { Err(Failure::all_of(failures)) }
+}
+
+pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure> {
+    check(flags, fleet)?;
+    if !flags.json && flags.format == OutputFormat::Html {
+        return Err(Failure::usage("--format html shows one machine: with --fleet, use text or json"));
+    }
+    let nodes = reaching::read_fleet(fleet)?;
+    let site = flags.site.as_deref().map(sites::read_site).transpose()?;
+    let [storage, client] = [OF_STORAGE, OF_CLIENTS].map(|name| flags.profile.as_deref().unwrap_or(name));
+    let (storage, client) = (catalogue::profile_named(storage)?, catalogue::profile_named(client)?);
+    reaching::consent_to_commands(&nodes, flags.yes_exec)?;
+    let found = reaching::reach_all(&nodes, true)?;
+    let read: Vec<(&FleetRow, &MachineState)> =
+        found.iter().filter_map(|(row, state)| Some((row, state.as_ref()?))).collect();
+    let peers: Vec<Peer<'_>> =
+        read.iter().map(|(row, state)| Peer { name: &row.name, role: row.role, state }).collect();
+    let unreached: Vec<FleetRow> =
+        found.iter().filter(|(_, state)| state.is_none()).map(|(row, _)| row.clone()).collect();
+    let missing = unreached.len();
+    let of_role = |role| if role == NodeRole::Client { client } else { storage };
+    let audit = fleet_audit(&peers, unreached, of_role, site.as_ref());
+    let rendered = if flags.json || flags.format == OutputFormat::Json {
+        linerate_report::fleet::json(&audit)
+    } else {
+        linerate_report::fleet::audit(&audit, flags.all, printing::look_for_file(flags.output.is_some()))
+    };
+    let done = output::put_out(&rendered, flags.output.as_deref())?;
+    if missing > 0 {
+        let why = format!("{missing} of {} nodes were not reached", nodes.len());
+        return Err(Failure::Outcome { why, code: code::TARGET });
+    }
+    let why = "--check: nodes of the same role differ, a setting differs, or a finding is a warning or worse";
+    if flags.check && is_missed(&audit) {
+        return Err(Failure::Outcome { why: why.to_owned(), code: code::MISSED });
+    }
+    Ok(done)
+}

@@ -1,0 +1,64 @@
+//! `linerate fleet`: whether each node of a fleet is reached, and what was left there.
+
+pub(crate) mod flags;
+
+use std::process::ExitCode;
+
+use linerate_fleet::reach::NodeReach;
+use linerate_record::fleet::{FLEET_SCHEMA, FleetCheck};
+
+use crate::failure::{Failure, code};
+use crate::{output, printing, reaching};
+use flags::{CheckFlags, FleetCleanFlags, FleetFlags, FleetVerb};
+
+/// What is wrong with what the flags name.
+pub(crate) fn check(flags: &FleetFlags) -> Result<(), Failure> {
+    let path = match &flags.verb {
+        FleetVerb::Check(flags) => &flags.fleet,
+        FleetVerb::Clean(flags) => &flags.fleet,
+    };
+    reaching::read_fleet(path).map(|_| ())
+}
+
+pub(crate) fn run(flags: &FleetFlags) -> Result<ExitCode, Failure> {
+    match &flags.verb {
+        FleetVerb::Check(flags) => checked(flags),
+        FleetVerb::Clean(flags) => cleaned(flags),
+    }
+}
+
+fn checked(flags: &CheckFlags) -> Result<ExitCode, Failure> {
+    let nodes = reaching::read_fleet(&flags.fleet)?;
+    reaching::consent_to_commands(&nodes, flags.yes_exec)?;
+    let rows = reaching::reach_all(&nodes, false)?.into_iter().map(|(row, _)| row).collect();
+    let found = FleetCheck { schema: FLEET_SCHEMA, linerate: env!("CARGO_PKG_VERSION").to_owned(), nodes: rows };
+    let rendered = if flags.json {
+        linerate_report::fleet::json(&found)
+    } else {
+        linerate_report::fleet::check(&found, flags.all, printing::look_for_file(flags.output.is_some()))
+    };
+    let done = output::put_out(&rendered, flags.output.as_deref())?;
+    let missing = found.nodes.iter().filter(|row| row.reached.is_none()).count();
+    if missing == 0 { Ok(done) } else { Err(not_reached(missing, found.nodes.len())) }
+}
+
+fn not_reached(missing: usize, all: usize) -> Failure {
+    Failure::Outcome { why: format!("{missing} of {all} nodes were not reached"), code: code::TARGET }
+}
+
+fn cleaned(flags: &FleetCleanFlags) -> Result<ExitCode, Failure> {
+    let nodes = reaching::read_fleet(&flags.fleet)?;
+    let remote = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).count();
+    let cleaned = reaching::clean_all(&nodes)?;
+    let mut text = String::new();
+    let mut missing = 0;
+    for (row, fault) in &cleaned {
+        if let Some(fault) = fault {
+            missing += 1;
+            text.push_str(&format!(" {}: not reached: {}\n   try {}\n", row.name, fault.why, fault.remedy));
+        }
+    }
+    text.push_str(&format!(" {} of {remote} nodes reached by SSH are clean\n", remote - missing));
+    printing::print(&text)?;
+    if missing == 0 { Ok(ExitCode::SUCCESS) } else { Err(not_reached(missing, remote)) }
+}

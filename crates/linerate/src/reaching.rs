@@ -1,0 +1,157 @@
+//! The nodes of a fleet, each reached by what `fleet.yaml` says, so many at once, and what was found of each.
+
+mod local;
+mod session;
+mod slots;
+mod ssh;
+mod stream;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use linerate_fleet::conversation::Met;
+use linerate_fleet::description::{self, FleetNode};
+use linerate_fleet::reach::NodeReach;
+use linerate_record::fleet::{FleetRow, MachineState, ReachedNode, UnreachedNode};
+use sha2::{Digest as _, Sha256};
+
+use crate::failure::{Failure, code};
+use crate::{bounded, consent, interrupt};
+use session::Shared;
+use slots::Slots;
+use ssh::Program;
+
+/// Largest file read as a fleet.
+const FLEET_BYTES_MAX: u64 = 1 << 20;
+
+/// Nodes that are spoken to at once. Each costs a thread, a process and, where it is read, its answer.
+const AT_ONCE: usize = 64;
+
+/// Connections by SSH that are begun at once: sshd drops some of more than ten that have not logged in
+/// (`sshd_config(5)`: MaxStartups 10:30:100), as does a host through which others are reached.
+const SSH_STARTS: usize = 8;
+
+/// Largest program that is put on another host.
+const PROGRAM_BYTES_MAX: u64 = 512 << 20;
+
+/// A node, and its machine where that was asked for and read.
+pub(crate) type Found = (FleetRow, Option<MachineState>);
+
+/// Reads the description of a fleet. A mistake in it is bad usage, with the whole message.
+pub(crate) fn read_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
+    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
+    let text = bounded::text(path, FLEET_BYTES_MAX).map_err(failed)?;
+    description::read(&text, &path.display().to_string()).map_err(Failure::usage)
+}
+
+/// Asks for consent to the commands that a fleet names, unless it is given.
+pub(crate) fn consent_to_commands(nodes: &[FleetNode], yes_exec: bool) -> Result<(), Failure> {
+    let mut commands: Vec<&str> = Vec::new();
+    for node in nodes {
+        if let NodeReach::Exec(command) = &node.reach
+            && !commands.contains(&command.as_str())
+        {
+            commands.push(command);
+        }
+    }
+    if yes_exec || commands.is_empty() {
+        return Ok(());
+    }
+    let what = format!("the fleet file runs commands on this machine:\n  {}\n", commands.join("\n  "));
+    consent::ask(&what, "They run as your user.", "give --yes-exec to consent")
+}
+
+/// Reaches every node; rows are in the order of the nodes.
+pub(crate) fn reach_all(nodes: &[FleetNode], is_machine_wanted: bool) -> Result<Vec<Found>, Failure> {
+    each(nodes, is_machine_wanted, true, |node, shared| {
+        let (met, mut row) = (session::meet(&node.reach, shared), row(node));
+        match met {
+            Ok(met) => {
+                row.reached = Some(reached(&met));
+                (row, met.state)
+            }
+            Err(unreached) => {
+                row.unreached = Some(unreached);
+                (row, None)
+            }
+        }
+    })
+}
+
+/// Removes what was put on each node that is reached by SSH; rows of those alone.
+pub(crate) fn clean_all(nodes: &[FleetNode]) -> Result<Vec<(FleetRow, Option<UnreachedNode>)>, Failure> {
+    let remote: Vec<FleetNode> = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).cloned().collect();
+    each(&remote, false, false, |node, shared| {
+        let cleaned = match &node.reach {
+            NodeReach::Ssh(place) => session::clean(place, shared),
+            _ => Ok(()),
+        };
+        (row(node), cleaned.err())
+    })
+}
+
+fn row(node: &FleetNode) -> FleetRow {
+    FleetRow {
+        name: node.name.clone(),
+        role: node.role,
+        reach: node.reach.to_string(),
+        site_node: node.site_node.clone(),
+        reached: None,
+        unreached: None,
+    }
+}
+
+fn reached(met: &Met) -> ReachedNode {
+    ReachedNode {
+        linerate: met.hello.linerate.clone(),
+        allowed: met.hello.allowed,
+        is_root: met.hello.is_root,
+        clock_offset_ns: met.clock.offset_ns,
+        clock_bound_ns: met.clock.bound_ns,
+        round_trip_ns: met.round_trip_ns,
+        machine: met.hello.machine.clone(),
+    }
+}
+
+/// Does something with each node, as many at once as may be.
+fn each<T: Send>(
+    nodes: &[FleetNode],
+    is_machine_wanted: bool,
+    is_program_wanted: bool,
+    work: impl Fn(&FleetNode, &Shared<'_>) -> T + Sync,
+) -> Result<Vec<T>, Failure> {
+    let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let needs_program = is_program_wanted && nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
+    let program = if needs_program { Some(program()?) } else { None };
+    let (stop, starts): (&AtomicBool, _) = (&interrupt.stop, Slots::new(SSH_STARTS));
+    let shared = Shared { stop, ssh_starts: &starts, program: program.as_ref(), is_machine_wanted };
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(nodes.len()) {
+            scope.spawn(|| {
+                while !interrupt::came(stop) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(node) = nodes.get(number) else { return };
+                    let result = work(node, &shared);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+                }
+            });
+        }
+    });
+    if interrupt::came(stop) {
+        return Err(Failure::Outcome { why: "interrupted: the agents have ended".to_owned(), code: code::INTERRUPTED });
+    }
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+/// This program, as it runs.
+fn program() -> Result<Program, Failure> {
+    let path = Path::new("/proc/self/exe");
+    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
+    let bytes = bounded::open(path).and_then(|file| bounded::read(&file, PROGRAM_BYTES_MAX)).map_err(failed)?;
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Program { bytes, sha256 })
+}

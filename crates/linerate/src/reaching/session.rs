@@ -1,0 +1,255 @@
+//! One node: its agent started, spoken to and ended, all of it in time.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use linerate_fleet::conversation::{Conversation, Fault, Met};
+use linerate_fleet::reach::{NodeReach, SshPlace};
+use linerate_record::fleet::UnreachedNode;
+
+use super::slots::Slots;
+use super::stream::NodeStream;
+use super::{local, ssh};
+use crate::interrupt;
+
+/// How long a process of this machine may take to answer.
+const LOCAL_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a host may take to run the script: looking up its name, connecting, logging in.
+const SCRIPT_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long the program may take to get there: 64 MiB at 1 MiB/s.
+const PUSHED_WITHIN: Duration = Duration::from_secs(64);
+
+/// How long an agent may take to end after it was told to.
+const ENDED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often something else is looked at meanwhile.
+const TURN: Duration = Duration::from_millis(50);
+
+/// How often a host is asked again that dropped the connection, and how much longer is waited each time.
+const TRIES: u32 = 4;
+const REST: Duration = Duration::from_millis(500);
+
+/// What all sessions share.
+pub(super) struct Shared<'s> {
+    /// Set when the user wants an end.
+    pub(super) stop: &'s AtomicBool,
+    /// Bounds how many connections by SSH are begun at once.
+    pub(super) ssh_starts: &'s Slots,
+    /// What is run by SSH.
+    pub(super) program: Option<&'s ssh::Program>,
+    /// Whether the machine is read whole.
+    pub(super) is_machine_wanted: bool,
+}
+
+/// Time, by this machine's clock when the session began and a monotonic one since: it never steps.
+#[derive(Clone, Copy)]
+struct SessionClock {
+    begun: Instant,
+    unix_ns: i64,
+}
+
+impl SessionClock {
+    fn begin() -> SessionClock {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        SessionClock { begun: Instant::now(), unix_ns: i64::try_from(since.as_nanos()).unwrap_or(0) }
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.unix_ns.saturating_add(nanoseconds(self.begun.elapsed()))
+    }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Starts an agent, learns what is wanted of it and ends it.
+pub(super) fn meet(reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
+    let command = match reach {
+        NodeReach::Ssh(place) => return by_ssh(place, shared),
+        NodeReach::Here => local::here(),
+        NodeReach::Pid(pid) => local::pid(*pid),
+        NodeReach::Netns(name) => local::netns(name).map_err(|error| unstarted(&error.to_string()))?,
+        NodeReach::Exec(text) => local::exec(text),
+    };
+    let mut stream = NodeStream::start(command).map_err(|error| unstarted(&error.to_string()))?;
+    spoken(&mut stream, Vec::new(), LOCAL_WITHIN, shared).map_err(|fault| local_fault(&mut stream, fault, reach))
+}
+
+fn unstarted(why: &str) -> UnreachedNode {
+    UnreachedNode {
+        why: format!("failed to start its agent: {why}"),
+        remedy: "check that the program of its reach is on this machine".to_owned(),
+    }
+}
+
+/// A fault with what the process said and how it ended.
+fn local_fault(stream: &mut NodeStream, fault: Fault, reach: &NodeReach) -> UnreachedNode {
+    let (status, errors) =
+        if matches!(fault, Fault::Ended) { stream.ended(TURN) } else { stream.ended(Duration::ZERO) };
+    let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let ended = status.filter(|status| !status.success()).map_or_else(String::new, |status| format!(" ({status})"));
+    let why = if last.is_empty() { format!("{fault}{ended}") } else { format!("{fault}{ended}: {last}") };
+    UnreachedNode { why, remedy: remedy(&fault, reach) }
+}
+
+fn remedy(fault: &Fault, reach: &NodeReach) -> String {
+    let text = match fault {
+        Fault::Mute(_) | Fault::Ended => match reach {
+            NodeReach::Exec(_) => {
+                "run the command of its reach by hand: it must start linerate agent, with its input \
+                               and output connected"
+            }
+            NodeReach::Netns(_) => "check its name with ip netns list, and run linerate as root",
+            NodeReach::Pid(_) => "check that the process exists, and run linerate as root",
+            _ => "run linerate agent </dev/null | cat there, and read its errors",
+        },
+        Fault::NoAgent(_) => "make the shell's profile, or the command, print nothing without a terminal",
+        Fault::Version { .. } => "use the same version of linerate on both",
+        Fault::Frozen(_) => "check whether it is stopped or its machine is overloaded, and try again",
+        Fault::Slow(_) => "run linerate audit there: a file of /proc or /sys may hang",
+        Fault::Lie(_) => "check what its reach starts: a linerate agent does not answer like this",
+        Fault::Refused(_) => "run linerate audit there, and read its errors",
+    };
+    text.to_owned()
+}
+
+/// Speaks to an agent that may have written something already.
+fn spoken(stream: &mut NodeStream, came: Vec<u8>, within: Duration, shared: &Shared<'_>) -> Result<Met, Fault> {
+    let clock = SessionClock::begin();
+    let token = format!("{:x}-{:x}", std::process::id(), clock.unix_ns);
+    let (mut conversation, first) =
+        Conversation::begin(token, shared.is_machine_wanted, clock.now_ns(), nanoseconds(within));
+    stream.say(&first);
+    let mut came = came;
+    while !conversation.is_done() {
+        conversation.take(&came, clock.now_ns())?;
+        came.clear();
+        if stream.is_over() || interrupt::came(shared.stop) {
+            return Err(conversation.over());
+        }
+        stream.say(&conversation.due(clock.now_ns())?);
+        if !conversation.is_done() {
+            stream.turn(TURN, &mut came);
+        }
+    }
+    let (last, met) = conversation.end(clock.now_ns()).ok_or(Fault::Ended)?;
+    stream.say(&last);
+    stream.ended(ENDED_WITHIN);
+    Ok(met)
+}
+
+/// The same by SSH, again where the connection was dropped before anything was said.
+fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
+    let program = shared.program.ok_or_else(|| unstarted("this program cannot be read"))?;
+    let script = ssh::agent_script(program);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let slot = shared.ssh_starts.take();
+        let mut stream = started(place, &script)?;
+        let words = Words { shared, program: Some(program) };
+        let said = words.until(&mut stream, "ready");
+        drop(slot);
+        match said {
+            Ok(came) => {
+                return spoken(&mut stream, came, LOCAL_WITHIN, shared).map_err(|fault| of_agent(&mut stream, &fault));
+            }
+            Err(ScriptEnd::Dropped(_)) if tries < TRIES && !interrupt::came(shared.stop) => {
+                // Those that were dropped together are not to come together again.
+                let apart = Duration::from_nanos(SessionClock::begin().unix_ns.unsigned_abs() % 500_000_000);
+                std::thread::sleep(REST * tries + apart);
+            }
+            Err(ScriptEnd::Dropped(fault) | ScriptEnd::Failed(fault)) => return Err(fault),
+        }
+    }
+}
+
+/// What became of an agent that was started by SSH.
+fn of_agent(stream: &mut NodeStream, fault: &Fault) -> UnreachedNode {
+    if matches!(fault, Fault::Ended) {
+        let (status, errors) = stream.ended(ENDED_WITHIN);
+        return ssh::fault(&errors, status, &fault.to_string());
+    }
+    UnreachedNode { why: fault.to_string(), remedy: remedy(fault, &NodeReach::Here) }
+}
+
+/// Removes what was put into the cache of a host.
+pub(super) fn clean(place: &SshPlace, shared: &Shared<'_>) -> Result<(), UnreachedNode> {
+    let _slot = shared.ssh_starts.take();
+    let mut stream = started(place, &ssh::cleaning_script())?;
+    match (Words { shared, program: None }).until(&mut stream, "removed") {
+        Ok(_) => Ok(()),
+        Err(ScriptEnd::Dropped(fault) | ScriptEnd::Failed(fault)) => Err(fault),
+    }
+}
+
+fn started(place: &SshPlace, script: &str) -> Result<NodeStream, UnreachedNode> {
+    NodeStream::start(ssh::command(place, script)).map_err(|error| UnreachedNode {
+        why: format!("failed to start ssh: {error}"),
+        remedy: "install OpenSSH's client on this machine".to_owned(),
+    })
+}
+
+/// Why a script came to nothing.
+enum ScriptEnd {
+    /// The connection was dropped, as by a server to which too many come at once.
+    Dropped(UnreachedNode),
+    /// It will not do better.
+    Failed(UnreachedNode),
+}
+
+/// What is needed to answer the words of a script.
+struct Words<'w, 's> {
+    shared: &'w Shared<'s>,
+    /// What is sent where it is wanted.
+    program: Option<&'w ssh::Program>,
+}
+
+impl Words<'_, '_> {
+    /// Does what a script asks for until it says a word; what came behind that.
+    fn until(&self, stream: &mut NodeStream, last: &str) -> Result<Vec<u8>, ScriptEnd> {
+        let (mut came, mut until) = (Vec::new(), Instant::now() + SCRIPT_WITHIN);
+        loop {
+            while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = came.drain(..=end).collect();
+                let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+                match (line.strip_prefix(ssh::SAID), self.program) {
+                    (Some(word), _) if word == last => return Ok(came),
+                    (Some("want"), Some(program)) => {
+                        stream.say(&program.bytes);
+                        until = Instant::now() + PUSHED_WITHIN;
+                    }
+                    (Some(word), _) => {
+                        let (_, errors) = stream.ended(ENDED_WITHIN);
+                        return Err(ScriptEnd::Failed(ssh::said(word, &errors)));
+                    }
+                    (None, _) => return Err(ScriptEnd::Failed(banner(&line))),
+                }
+            }
+            if came.len() > 4096 {
+                return Err(ScriptEnd::Failed(banner(&String::from_utf8_lossy(&came[..200]))));
+            }
+            if stream.is_over() {
+                let (status, errors) = stream.ended(ENDED_WITHIN);
+                let fault = ssh::fault(&errors, status, "ssh ended without an answer");
+                let is_dropped = ssh::is_dropped(&errors);
+                return Err(if is_dropped { ScriptEnd::Dropped(fault) } else { ScriptEnd::Failed(fault) });
+            }
+            if Instant::now() >= until || interrupt::came(self.shared.stop) {
+                return Err(ScriptEnd::Failed(UnreachedNode {
+                    why: "it did not answer in time".to_owned(),
+                    remedy: "run ssh to it by hand, and see what it waits for".to_owned(),
+                }));
+            }
+            stream.turn(TURN, &mut came);
+        }
+    }
+}
+
+fn banner(line: &str) -> UnreachedNode {
+    let fault = Fault::NoAgent(line.trim().chars().take(200).collect());
+    UnreachedNode { why: fault.to_string(), remedy: remedy(&fault, &NodeReach::Here) }
+}

@@ -1,0 +1,158 @@
+//! A process that was started here, with its input, output and errors, none of which is waited for longer than asked.
+
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::child;
+
+/// What is kept of errors: their end.
+const ERRORS_BYTES_MAX: usize = 4096;
+
+/// What is taken at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// How long a process may take to end after it was killed.
+const KILLED_WITHIN: Duration = Duration::from_secs(1);
+
+/// A process. Dropping it ends it and all that it started in its process group.
+pub(super) struct NodeStream {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    errors: Option<ChildStderr>,
+    /// What is to be written.
+    unsent: Vec<u8>,
+    sent: usize,
+    /// The end of what it wrote as errors.
+    said: Vec<u8>,
+}
+
+impl NodeStream {
+    /// Starts a command in a process group of its own, without keys in its environment.
+    pub(super) fn start(mut command: Command) -> io::Result<NodeStream> {
+        child::without_keys(&mut command, std::env::vars_os().map(|(name, _)| name));
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stream = NodeStream { child, input, output, errors, unsent: Vec::new(), sent: 0, said: Vec::new() };
+        // Of a pipe, each end has flags of its own: the process is none the wiser.
+        let ends = [
+            stream.input.as_ref().map(AsFd::as_fd),
+            stream.output.as_ref().map(AsFd::as_fd),
+            stream.errors.as_ref().map(AsFd::as_fd),
+        ];
+        ends.into_iter().flatten().try_for_each(|end| rustix::io::ioctl_fionbio(end, true))?;
+        Ok(stream)
+    }
+
+    /// Has bytes written, as they are taken.
+    pub(super) fn say(&mut self, bytes: &[u8]) {
+        if self.sent == self.unsent.len() {
+            self.unsent.clear();
+            self.sent = 0;
+        }
+        self.unsent.extend_from_slice(bytes);
+    }
+
+    /// Writes and reads what can be without waiting, or what can be first within `patience`. What came is appended.
+    pub(super) fn turn(&mut self, patience: Duration, came: &mut Vec<u8>) {
+        self.wait(patience);
+        self.write();
+        if let Some(output) = &mut self.output
+            && !taken(output, came)
+        {
+            self.output = None;
+        }
+        if let Some(errors) = &mut self.errors {
+            if !taken(errors, &mut self.said) {
+                self.errors = None;
+            }
+            let excess = self.said.len().saturating_sub(ERRORS_BYTES_MAX);
+            self.said.drain(..excess);
+        }
+    }
+
+    fn wait(&self, patience: Duration) {
+        let mut ends = Vec::new();
+        if let Some(input) = self.input.as_ref().filter(|_| self.sent < self.unsent.len()) {
+            ends.push(PollFd::new(input, PollFlags::OUT));
+        }
+        ends.extend(self.output.iter().map(|output| PollFd::new(output, PollFlags::IN)));
+        ends.extend(self.errors.iter().map(|errors| PollFd::new(errors, PollFlags::IN)));
+        if ends.is_empty() {
+            std::thread::sleep(patience.min(Duration::from_millis(20)));
+            return;
+        }
+        // A signal ends the waiting early, which is as well.
+        let _ = poll(&mut ends, Timespec::try_from(patience).ok().as_ref());
+    }
+
+    fn write(&mut self) {
+        while self.sent < self.unsent.len() {
+            let Some(input) = &mut self.input else { return };
+            match input.write(&self.unsent[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => self.input = None,
+            }
+        }
+    }
+
+    /// Whether nothing can come any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.output.is_none()
+    }
+
+    /// Waits so long for the process to end by itself; how it ended, where it did, and what it wrote as errors.
+    pub(super) fn ended(&mut self, within: Duration) -> (Option<ExitStatus>, String) {
+        let (until, mut unread) = (Instant::now() + within, Vec::new());
+        let status = loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                break Some(status);
+            }
+            if Instant::now() >= until {
+                break None;
+            }
+            self.turn(Duration::from_millis(20), &mut unread);
+            unread.clear();
+        };
+        self.turn(Duration::ZERO, &mut unread);
+        (status, String::from_utf8_lossy(&self.said).trim().to_owned())
+    }
+}
+
+impl Drop for NodeStream {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // What it started may be there where it is not any more: until it is waited for, its number is nobody else's.
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let until = Instant::now() + KILLED_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Takes what there is, up to a piece; whether more may come.
+fn taken(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
+    let length = into.len();
+    into.resize(length + PIECE_BYTES, 0);
+    let (count, is_open) = loop {
+        match from.read(&mut into[length..]) {
+            Ok(0) => break (0, false),
+            Ok(count) => break (count, true),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => break (0, error.kind() == ErrorKind::WouldBlock),
+        }
+    };
+    into.truncate(length + count);
+    is_open
+}

@@ -1,0 +1,262 @@
+//! Agents of a fleet, end to end: those that are met, those that lie, freeze, print, die or say nothing, each told in
+//! time, and none of which is left.
+
+mod running;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
+use linerate_record::fleet::{Allowed, FleetAudit, FleetCheck, FleetRow, NodeRole};
+use linerate_record::machine::Machine;
+use running::{linerate, shown};
+use tempfile::TempDir;
+
+/// A folder with this program under a path that no other process has in its arguments.
+struct Place {
+    folder: TempDir,
+    program: PathBuf,
+}
+
+impl Place {
+    fn make() -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("linerate");
+        symlink(env!("CARGO_BIN_EXE_linerate"), &program).expect("a link");
+        Place { folder, program }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A fleet of these lines.
+    fn fleet(&self, nodes: &[String]) -> PathBuf {
+        let path = self.path("fleet.yaml");
+        let lines: Vec<String> = nodes.iter().map(|node| format!("  - {node}\n")).collect();
+        fs::write(&path, format!("nodes:\n{}", lines.concat())).expect("written");
+        path
+    }
+
+    /// A node that is reached by a script in a file of this folder.
+    fn scripted(&self, name: &str, script: &str) -> String {
+        let path = self.path(&format!("{name}.sh"));
+        fs::write(&path, script.replace("AGENT", &format!("{} agent", self.program.display()))).expect("written");
+        format!("{{name: {name}, role: client, reach: 'exec:sh {}'}}", path.display())
+    }
+
+    /// Processes with this folder in their arguments, beside this one.
+    fn processes(&self) -> Vec<String> {
+        let mark = self.folder.path().display().to_string();
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        let args = |entry: &fs::DirEntry| {
+            let args = fs::read(entry.path().join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&args).replace('\0', " "))
+        };
+        entries.filter_map(|entry| args(&entry)).filter(|args| args.contains(&mark)).collect()
+    }
+
+    /// Waits three seconds at the most until nothing runs any more.
+    fn assert_over(&self) {
+        let until = Instant::now() + Duration::from_secs(3);
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < until, "it runs: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn fleet(args: &[&str], fleet: &Path) -> Command {
+    let mut command = linerate();
+    command.args(args).arg("--fleet").arg(fleet).arg("--yes-exec");
+    command
+}
+
+fn checked(path: &Path) -> (FleetCheck, Output) {
+    let output = fleet(&["fleet", "check", "--json"], path).output().expect("linerate runs");
+    (serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", shown(&output))), output)
+}
+
+/// A message as bytes that `printf` of a shell writes.
+fn octal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\{byte:03o}")).collect()
+}
+
+fn hello(token: &str) -> FromAgent {
+    FromAgent::Hello(Box::new(AgentHello {
+        protocol: PROTOCOL,
+        linerate: "0.1.0".to_owned(),
+        token: token.to_owned(),
+        allowed: Allowed::Read,
+        pid: 1,
+        is_root: true,
+        machine: Machine::default(),
+    }))
+}
+
+#[test]
+fn several_agents_of_this_machine_are_met_and_none_is_left() {
+    let place = Place::make();
+    let agent = |name: &str| {
+        format!("{{name: {name}, role: storage, reach: 'exec:exec {} agent --allow read'}}", place.program.display())
+    };
+    let mut nodes: Vec<String> = (1..=5).map(|n| agent(&format!("e{n}"))).collect();
+    nodes.push("{name: me, role: client, reach: here, site: clients}".to_owned());
+    let (found, output) = checked(&place.fleet(&nodes));
+    assert!(output.status.success(), "{}", shown(&output));
+    place.assert_over();
+    let names: Vec<&str> = found.nodes.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["e1", "e2", "e3", "e4", "e5", "me"]);
+    let (here, _) = linerate_host::machine(&linerate_host::Root::live());
+    for row in &found.nodes {
+        let reached = row.reached.as_ref().unwrap_or_else(|| panic!("{row:?}"));
+        // It is the same clock, read by two processes.
+        assert!(reached.clock_offset_ns.abs() <= reached.clock_bound_ns, "{row:?}");
+        assert!(reached.round_trip_ns > 0 && reached.machine.cpus == here.cpus, "{row:?}");
+        assert_eq!(reached.machine.kernel, here.kernel);
+    }
+    assert_eq!(found.nodes[5].site_node.as_deref(), Some("clients"));
+}
+
+#[test]
+fn what_is_no_agent_or_a_bad_one_is_told_in_time_and_ended() {
+    let place = Place::make();
+    // The greeting begins to come through, and the agent gets a signal before anything else does.
+    let through_a_fifo = |name: &str, signal: &str| {
+        let fifo = place.path(&format!("{name}.fifo"));
+        let fifo = fifo.display();
+        format!(
+            "mkfifo {fifo}\nAGENT <&3 >{fifo} 3<&- & agent=$!\n{{ head -c 100; kill -{signal} $agent; cat; }} <{fifo}"
+        )
+    };
+    let lie = octal(&frame(&hello("never sent")).expect("a message"));
+    let endless = octal(&u32::MAX.to_le_bytes());
+    let cases: [(&str, String, &str); 8] = [
+        ("banner", "echo Welcome to node07; AGENT".into(), "it wrote \"Welcome to node07\""),
+        ("liar", format!("printf '{lie}'; sleep 60"), "the agent's answer is not valid: it does not repeat its token"),
+        ("endless", format!("printf '{endless}'; sleep 60"), "this is not an agent"),
+        ("mute", "sleep 60".into(), "no answer within 10 s"),
+        ("missing", "exec /no/such/linerate agent".into(), "not found"),
+        ("frozen", through_a_fifo("frozen", "STOP"), "the agent froze: no answer for 2 s"),
+        ("killed", through_a_fifo("killed", "KILL"), "the agent ended before it answered"),
+        ("refusing", "AGENT --pid 2147483647".into(), "--pid 2147483647: failed to enter its namespaces"),
+    ];
+    let scripted = |(name, script, _): &(&str, String, &str)| place.scripted(name, &format!("exec 3<&0\n{script}\n"));
+    let begun = Instant::now();
+    let (found, output) = checked(&place.fleet(&cases.iter().map(scripted).collect::<Vec<_>>()));
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    for ((name, _, part), row) in cases.iter().zip(&found.nodes) {
+        let fault = row.unreached.as_ref().unwrap_or_else(|| panic!("{row:?}"));
+        assert!(fault.why.contains(part) && !fault.remedy.is_empty(), "{name}: {fault:?}");
+    }
+    let text = fleet(&["fleet", "check"], &place.fleet(&[place.scripted("banner", "echo Hi")])).output();
+    let text = shown(&text.expect("linerate runs"));
+    assert!(text.contains("critical  banner: not reached: this is not an agent: it wrote \"Hi\""), "{text}");
+}
+
+#[test]
+fn agents_end_when_their_coordinator_is_killed_or_interrupted() {
+    for signal in ["KILL", "TERM", "INT"] {
+        let place = Place::make();
+        // Nobody hears the agent, so that its coordinator waits.
+        let path = place.fleet(&[place.scripted("unheard", "AGENT >/dev/null")]);
+        let mut command = fleet(&["fleet", "check"], &path);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("linerate starts");
+        let agent = format!("{} agent", place.program.display());
+        let until = Instant::now() + Duration::from_secs(5);
+        while !place.processes().iter().any(|args| args.starts_with(&agent)) {
+            assert!(Instant::now() < until, "no agent: {:?}", place.processes());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+        let ended = child.wait().expect("it ends");
+        if signal != "KILL" {
+            assert_eq!(ended.code(), Some(130), "{signal}");
+        }
+        place.assert_over();
+    }
+}
+
+#[test]
+fn a_fleet_is_audited_and_machines_that_are_one_do_not_differ() {
+    let nodes = ["{name: a, role: storage, reach: here}", "{name: b, role: storage, reach: here}"];
+    let place = Place::make();
+    let path = place.fleet(&nodes.map(str::to_owned));
+    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
+    assert_eq!(audit.unlike, []);
+    assert!(audit.compared > 50, "{}", audit.compared);
+    let names: Vec<(&str, NodeRole, &str)> =
+        audit.audited.iter().map(|node| (node.name.as_str(), node.role, node.profile.as_str())).collect();
+    assert_eq!(names, [("a", NodeRole::Storage, "s3-storage-node"), ("b", NodeRole::Storage, "s3-storage-node")]);
+    // What one audit of this machine says, the fleet's says of both.
+    let alone = linerate().args(["audit", "--json"]).output().expect("linerate runs");
+    let alone: linerate_record::audit::Audit = serde_json::from_slice(&alone.stdout).expect("an audit");
+    let knobs: Vec<&str> = audit.differences.iter().map(|one| one.difference.knob.as_str()).collect();
+    for difference in &alone.differences {
+        assert!(knobs.contains(&difference.knob.as_str()), "{difference:?}");
+    }
+    assert!(audit.differences.iter().all(|one| one.nodes == ["a", "b"]), "{:?}", audit.differences);
+    let text = shown(&fleet(&["audit"], &path).output().expect("linerate runs"));
+    assert!(text.contains("nodes of the same role agree in all") && text.contains("each of 2 nodes"), "{text}");
+}
+
+#[test]
+fn a_node_that_is_not_read_is_told_beside_the_others() {
+    let place = Place::make();
+    let here = "{name: a, role: storage, reach: here}".to_owned();
+    let path = place.fleet(&[here, place.scripted("b", "exit 7")]);
+    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
+    let missing: Vec<&FleetRow> = audit.unreached.iter().collect();
+    assert!(matches!(&missing[..], [row] if row.name == "b" && row.unreached.is_some()), "{missing:?}");
+    assert_eq!(audit.audited.len(), 1);
+}
+
+#[test]
+fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
+    let place = Place::make();
+    let mark = place.path("mark");
+    let path = place.fleet(&[place.scripted("a", &format!("touch {}", mark.display()))]);
+    for args in [["fleet", "check"].as_slice(), &["audit"]] {
+        let output = linerate().args(args).arg("--fleet").arg(&path).output().expect("linerate runs");
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("a.sh") && text.contains("--yes-exec"), "{text}");
+    }
+    let path =
+        place.fleet(&["{name: a, role: storrage}".into(), place.scripted("b", &format!("touch {}", mark.display()))]);
+    let output = fleet(&["fleet", "check"], &path).output().expect("linerate runs");
+    assert!(
+        output.status.code() == Some(2) && shown(&output).contains("unknown role \"storrage\""),
+        "{}",
+        shown(&output)
+    );
+    assert!(!mark.exists());
+}
+
+#[test]
+fn an_agent_writes_nothing_but_messages_and_refuses_a_terminal() {
+    let output = linerate().arg("agent").output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    let mut decoder = linerate_fleet::protocol::Decoder::default();
+    decoder.take(&output.stdout);
+    assert!(matches!(decoder.message::<FromAgent>(), Ok(Some(FromAgent::End { .. }))), "{:?}", output.stdout);
+    assert_eq!(decoder.rest(), "");
+    let terminal = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).expect("a terminal");
+    rustix::pty::grantpt(&terminal).expect("it is ours");
+    rustix::pty::unlockpt(&terminal).expect("it is ours");
+    let name = rustix::pty::ptsname(&terminal, Vec::new()).expect("a name");
+    let file = fs::File::options().read(true).write(true).open(name.to_str().expect("a path")).expect("it opens");
+    let output = linerate().arg("agent").stdin(file).output().expect("linerate runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(shown(&output).contains("linerate fleet check"), "{}", shown(&output));
+}
