@@ -9,7 +9,7 @@ use linerate_record::run::Interval;
 
 use crate::counters::{of_processors, samples_of, spans};
 use crate::records::Records;
-use crate::view::{Bottleneck, MachineSample, Point, SeriesLimit};
+use crate::view::{Bottleneck, MachineSample, Point, Series, SeriesLimit};
 
 /// Share of all processors that other programs have, from which it is told.
 pub const MUCH_FOREIGN: f64 = 0.25;
@@ -29,11 +29,21 @@ const CUT_BOUND: f64 = 0.10;
 /// Share of a point in which somebody must have looked.
 const SEEN_MIN: f64 = 0.5;
 
+/// Share of what other programs had, from which it is told that no program that was read had it; and its processors.
+const UNREAD_SHARE: f64 = 0.1;
+const UNREAD_MIN: f64 = 0.05;
+
 /// Programs that are named in one sentence.
 const NAMED: usize = 3;
 
 /// Share of the machine's processors, stolen time included, from which it counts as full.
 const FULL: f64 = 0.93;
+
+const FOREIGN: &str =
+    "the run was disturbed: other programs used this machine's processors, so it does not show the bottleneck";
+
+const HELD: &str =
+    "the run was disturbed: this machine's processors were held back, so it does not show the bottleneck";
 
 const CALM: &str = "stop the disturbance, or measure at another time; do not compare these figures with others";
 
@@ -48,6 +58,12 @@ pub(crate) struct Others {
     pub(crate) foreign: Option<f64>,
     /// Programs that are neither linerate nor known to be the target, with the processors that they had.
     programs: Vec<(String, f64)>,
+    /// What of `foreign` no process that was read had.
+    unread: f64,
+    /// Whether the target is on this machine.
+    beside_target: bool,
+    /// Processors that linerate, the target and the kernel's threads had.
+    own: Option<f64>,
     slowed: u64,
     client_cut: f64,
     target_cut: f64,
@@ -66,7 +82,13 @@ pub(crate) fn of_point(
         return None;
     }
     let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
-    let mut others = Others { cpus, busy: mean(|s| s.cpu_busy), stolen: mean(|s| s.steal), ..Others::default() };
+    let mut others = Others {
+        cpus,
+        busy: mean(|s| s.cpu_busy),
+        stolen: mean(|s| s.steal),
+        beside_target: records.manifest.target.on_this_machine,
+        ..Others::default()
+    };
     let looks = looks_of(records, intervals);
     if looks.is_empty() {
         others.foreign = unaccounted(point, &others, mean(|s| s.softirq));
@@ -101,13 +123,17 @@ fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point
     if looks.iter().all(|(look, _)| look.own_ms.is_some()) {
         // Both are too few: one where processes cannot be seen, the other by interrupts that processes are booked for.
         let unaccounted = sum(&|look| look.used_ms.saturating_sub(look.own_ms.unwrap_or(0)) as f64);
-        let foreign = unaccounted.max(sum(&|look| look.foreign_ms as f64)) / over_ms;
+        // The life of a child is booked to its parent when that has waited for it: nobody had more than all had.
+        let read = sum(&|look| look.foreign_ms.min(look.used_ms) as f64);
+        let foreign = unaccounted.max(read) / over_ms;
         // Clocks of processes and of processors are not the same, and a look may reach into another point. Who is known
         // to have run during this one has left no more than the rest.
         let known = [point.client_cpu, point.target_cpu].into_iter().flatten().map(|cost| cost.cores).sum::<f64>();
         let left = (others.busy * others.cpus - known).max(0.0);
         within = if foreign > left { left / foreign } else { 1.0 };
         others.foreign = Some(foreign.min(left));
+        others.unread = (unaccounted - read).max(0.0) * within / over_ms;
+        others.own = Some(sum(&|look| look.own_ms.unwrap_or(0) as f64) / over_ms);
     }
     let mut programs = std::collections::BTreeMap::<&str, f64>::new();
     for (look, share) in looks {
@@ -155,15 +181,38 @@ impl Others {
         self.foreign.filter(|&foreign| foreign >= SOME_FOREIGN * self.cpus)
     }
 
-    /// Whether a point must have suffered, and not only may.
+    /// Whether a point's figures may be those of a disturbance: a target on the same machine loses processors to other
+    /// programs, also where some are to spare on average.
     pub(crate) fn is_severe(&self) -> bool {
-        (self.much_foreign().is_some() && self.is_full()) || self.client_cut >= MUCH_CUT || self.slowed > 0
+        let is_short = self.is_full() || self.beside_target;
+        (self.much_foreign().is_some() && is_short) || self.client_cut >= MUCH_CUT || self.slowed > 0
     }
 
-    /// Programs by name with the processors that they had, in brackets; empty where none could be seen.
+    /// Programs by name with the processors that they had, in brackets, and what no program that was read had; empty
+    /// where nothing could be seen.
     pub(crate) fn named(&self) -> String {
-        let named: Vec<String> = self.programs.iter().map(|(name, cores)| format!("{name} {cores:.2}")).collect();
-        if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+        let of_program = |(name, cores): &(String, f64)| match name.as_str() {
+            "linerate" => format!("another linerate {cores:.2}"),
+            name => format!("{name} {cores:.2}"),
+        };
+        let named = self.programs.iter().map(of_program).collect::<Vec<_>>().join(", ");
+        let is_told = self.unread >= UNREAD_SHARE * self.foreign.unwrap_or_default() && self.unread >= UNREAD_MIN;
+        let rest = is_told.then(|| {
+            format!("{:.2} by programs that ended before they were read, or that cannot be read", self.unread)
+        });
+        let parts: Vec<String> = (!named.is_empty()).then_some(named).into_iter().chain(rest).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    }
+
+    /// Processors that the target had during this point, and a name for them; `None` where that is not known.
+    pub(crate) fn of_target(&self, point: &Point) -> Option<String> {
+        if let Some(target) = point.target_cpu {
+            return Some(format!("the target {:.2}", target.cores));
+        }
+        let client = point.client_cpu.map_or(0.0, |cost| cost.cores);
+        let left = self.busy * self.cpus - client - self.foreign.unwrap_or_default();
+        let target = (self.own.filter(|_| self.beside_target)? - client).min(left).max(0.0);
+        Some(format!("the target and the kernel's threads {target:.2}"))
     }
 
     /// What disturbed a point, in a sentence each.
@@ -185,18 +234,54 @@ impl Others {
     }
 }
 
+/// How the processors were shared during a point beside which other programs had many of them.
+fn shares(point: &Point, others: &Others) -> Option<String> {
+    let foreign = others.much_foreign()?;
+    let (busy, cpus, named) = (others.busy * 100.0, others.cpus, others.named());
+    let own = point.client_cpu.map_or(0.0, |cost| cost.cores);
+    let target = others.of_target(point).map_or_else(String::new, |of_target| format!(", {of_target}"));
+    Some(format!(
+        "{busy:.0} % of {cpus} processors busy; other programs used {foreign:.2} of them{named}, linerate \
+         {own:.2}{target}"
+    ))
+}
+
+fn disturbed(claim: &str, evidence: String, remedy: &str) -> SeriesLimit {
+    SeriesLimit { bound: Bottleneck::Disturbed, claim: claim.to_owned(), evidence, remedy: remedy.to_owned() }
+}
+
+/// The verdict on a series of which some points were disturbed so much that the target is not shown to be the
+/// bottleneck: the best point first, else the one of which others had most.
+pub(crate) fn of_series(
+    best: &Point,
+    series: &Series,
+    records: &Records,
+    samples: &[MachineSample],
+) -> Option<SeriesLimit> {
+    let severe = series.points.iter().filter_map(|point| {
+        let of_point = |i: &&Interval| i.point == point.point;
+        let intervals: Vec<&Interval> = records.intervals.iter().filter(of_point).collect();
+        let others = self::of_point(point, &intervals, records, samples)?;
+        others.is_severe().then_some((point, others))
+    });
+    let rank = |(point, others): &(&Point, Others)| {
+        (point.concurrency == best.concurrency, others.foreign.unwrap_or_default())
+    };
+    let worse =
+        |a: &(&Point, Others), b: &(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
+    let (point, others) = severe.max_by(worse)?;
+    let load = crate::findings::load_of(point);
+    let claim = if others.much_foreign().is_some() { FOREIGN } else { HELD };
+    let evidence = shares(point, &others).unwrap_or_else(|| others.reported().join("; "));
+    Some(disturbed(claim, format!("at {load}, {evidence}"), CALM))
+}
+
 /// The verdict on a point whose figures are those of what disturbed it.
 pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
     let cores = |cost: Option<crate::view::CpuCost>| cost.map(|cost| cost.cores);
     let own = cores(point.client_cpu).unwrap_or_default();
-    let target = cores(point.target_cpu).map_or_else(String::new, |cores| format!(", the target {cores:.2}"));
+    let target = others.of_target(point).map_or_else(String::new, |of_target| format!(", {of_target}"));
     let (busy, cpus) = (others.busy * 100.0, others.cpus);
-    let disturbed = |claim: &str, evidence: String, remedy: &str| SeriesLimit {
-        bound: Bottleneck::Disturbed,
-        claim: claim.to_owned(),
-        evidence,
-        remedy: remedy.to_owned(),
-    };
     if others.client_cut >= CUT_BOUND {
         let percent = others.client_cut * 100.0;
         return Some(disturbed(
@@ -205,16 +290,10 @@ pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
             "raise the quota (cpu.max), or measure from elsewhere",
         ));
     }
-    if let Some(foreign) = others.much_foreign().filter(|_| others.is_full()) {
-        let named = others.named();
-        return Some(disturbed(
-            "the run was disturbed: other programs used this machine's processors, so it does not show the bottleneck",
-            format!(
-                "{busy:.0} % of {cpus} processors busy; other programs used {foreign:.2} of them{named}, linerate \
-                 {own:.2}{target}"
-            ),
-            CALM,
-        ));
+    if others.is_full()
+        && let Some(evidence) = shares(point, others)
+    {
+        return Some(disturbed(FOREIGN, evidence, CALM));
     }
     if others.stolen >= MUCH_STOLEN && others.is_full() {
         let stolen = others.stolen * 100.0;

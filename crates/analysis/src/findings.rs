@@ -208,7 +208,7 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
 }
 
 /// How a point is loaded: the requests that fall due in an open loop, of which the concurrency is a bound alone.
-fn load_of(point: &Point) -> String {
+pub(crate) fn load_of(point: &Point) -> String {
     match &point.open {
         Some(open) => format!("{}/s", count(open.asked_per_s)),
         None => format!("{} in flight", point.concurrency),

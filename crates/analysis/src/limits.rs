@@ -2,7 +2,8 @@
 //!
 //! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's
 //! rests after failures; its own threads; a NIC of this machine; what disturbed the point; this machine's processors,
-//! where the target shares them; and only when none of these was full, and it was not lost for a while, the target.
+//! where the target shares them; what disturbed the series; and only when none of these was full or disturbed, and it
+//! was not lost for a while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
@@ -68,6 +69,7 @@ pub fn find(
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
         .or_else(|| machine(best, &others, records))
+        .or_else(|| disturbance::of_series(best, series, records, samples))
         .or_else(|| {
             (!visits.iter().any(|visit| was_lost(visit, &intervals))).then(|| target(best, ceiling, measure, records))
         })
@@ -158,7 +160,7 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
         busy * 100.0,
         best.client_cpu.unwrap_or_default().cores
     );
-    let Some(target) = best.target_cpu.map(|t| t.cores) else {
+    let Some(target) = others.of_target(best) else {
         return Some(SeriesLimit {
             bound: Bottleneck::Machine,
             claim: "this machine's processors are the bottleneck".into(),
@@ -171,7 +173,7 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
     Some(SeriesLimit {
         bound: Bottleneck::Machine,
         claim: format!("this machine's processors are the bottleneck: {who} share them"),
-        evidence: format!("{used}, the target {target:.2}{rest}"),
+        evidence: format!("{used}, {target}{rest}"),
         remedy: "drive the load from another machine, so that the target has its processors to itself".into(),
     })
 }

@@ -102,11 +102,69 @@ fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
 }
 
 #[test]
-fn other_programs_beside_processors_to_spare_are_a_note() {
-    let (limit, view) = reported(&run(0.8, || Some(look())));
+fn other_programs_beside_a_target_elsewhere_and_processors_to_spare_are_a_note() {
+    let mut records = run(0.8, || Some(look()));
+    records.manifest.target.on_this_machine = false;
+    let (limit, view) = reported(&records);
     assert_eq!(limit.bound, Bottleneck::Target);
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert_eq!(found.severity, Severity::Note);
+}
+
+#[test]
+fn a_target_beside_other_programs_is_not_called_the_bottleneck_with_processors_to_spare() {
+    let (limit, view) = reported(&run(0.8, || Some(look())));
+    assert!(limit.bound == Bottleneck::Disturbed && limit.claim.starts_with("the run was disturbed"), "{limit:?}");
+    assert!(limit.evidence.starts_with("at 2 in flight, 80 % of 2 processors busy; other programs used"), "{limit:?}");
+    let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
+    assert!(found.severity == Severity::Warning && found.points == [0, 1], "{found:?}");
+}
+
+#[test]
+fn a_series_is_disturbed_by_what_one_of_its_points_was() {
+    let calm = || ProcessorLook { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
+    let mut records = run(0.8, || Some(calm()));
+    assert_eq!(reported(&records).0.bound, Bottleneck::Target);
+    let first_ends = records.intervals.iter().filter(|i| i.point == 0).map(|i| i.to_ms).max().unwrap();
+    let of_first = records.readings.iter_mut().filter(|reading| reading.at_ms <= first_ends);
+    of_first.skip(1).for_each(|reading| reading.look = Some(look()));
+    let (limit, view) = reported(&records);
+    let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
+    assert_eq!(found.points, [0], "{found:?}");
+    assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.starts_with("at 1 in flight"), "{limit:?}");
+}
+
+#[test]
+fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
+    // The children that have ended ran for 6 s, most of it before this look.
+    let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
+    let long = || ProcessorLook { foreign_ms: 6_000, programs: vec![program("bash", 90), program("cc", 28)], ..look() };
+    let (limit, _) = reported(&run(1.0, || Some(long())));
+    let named = limit.evidence.split(['(', ')']).nth(1).unwrap();
+    let cores: Vec<f64> = named.split(", ").map(|one| one.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    assert!(cores.iter().sum::<f64>() > 0.5, "{limit:?}");
+}
+
+#[test]
+fn what_no_program_that_was_read_had_is_told() {
+    let rustc = || ProgramTime { name: "rustc".into(), cpu_ms: 4 };
+    let unread = || ProcessorLook { foreign_ms: 4, programs: vec![rustc()], ..look() };
+    let (limit, _) = reported(&run(1.0, || Some(unread())));
+    let rest = "(rustc 0.04; 1.04 by programs that ended before they were read, or that cannot be read)";
+    assert!(limit.evidence.contains(rest), "{limit:?}");
+    let (limit, _) = reported(&run(1.0, || Some(look())));
+    assert!(!limit.evidence.contains("cannot be read"), "{limit:?}");
+}
+
+#[test]
+fn another_linerate_and_a_target_of_which_looks_alone_know_are_named() {
+    let another = || ProgramTime { name: "linerate".into(), cpu_ms: 118 };
+    let mut records = run(1.0, || Some(ProcessorLook { programs: vec![another()], ..look() }));
+    records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = None);
+    let (limit, _) = reported(&records);
+    assert_eq!(limit.bound, Bottleneck::Disturbed, "{limit:?}");
+    let named = "(another linerate 1.18), linerate 0.20, the target and the kernel's threads 0.60";
+    assert!(limit.evidence.ends_with(named), "{limit:?}");
 }
 
 #[test]

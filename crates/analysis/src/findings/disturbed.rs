@@ -1,7 +1,8 @@
 //! Points beside which something else had this machine: [`disturbance`] has what counts.
 //!
-//! Where processors were full, or a quota or heat held them back, the figures are those of the disturbance. Where there
-//! were processors to spare, caches and memory were shared all the same: a note.
+//! Where processors were full or shared with the target, or a quota or heat held them back, the figures are those of
+//! the disturbance. Where the target is elsewhere and there were processors to spare, caches and memory were shared all
+//! the same: a note.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
