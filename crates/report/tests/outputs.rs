@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use linerate_analysis::slo::BoundVerdict;
-use linerate_analysis::view::{BoundFigures, ClientFigures, Latency, Measure, OpenLoop, TimelineSpan, View};
+use linerate_analysis::view::{
+    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, TimelineSpan, View,
+};
 use linerate_record::run::Client;
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
@@ -374,6 +376,25 @@ fn the_page_shows_charts_before_findings_and_points_before_calibration() {
     let (first, last) = (&view.series[0].points[0], view.series[2].points.last().unwrap());
     let measured = format!("\"measured\":[{},{}]", of(first.point).from_ms, of(last.point).to_ms);
     assert!(page.contains(&measured), "{measured}");
+}
+
+#[test]
+fn a_reading_that_begins_in_the_calibration_is_drawn_before_what_was_measured() {
+    let mut view = fixture::usual();
+    let from = 2_000 + view.timeline.spans[0].from_ms;
+    view.timeline
+        .spans
+        .iter_mut()
+        .for_each(|span| (span.from_ms, span.to_ms) = (span.from_ms + 2_000, span.to_ms + 2_000));
+    let sample = view.timeline.machine[0].clone();
+    let at = |at_ms| MachineSample { at_ms, ..sample.clone() };
+    view.timeline.machine = [1_000, from + 500, from + 1_500].map(at).to_vec();
+    let drawn = |second| format!("\"at_ms\":[1000,{second},{}]", from + 1_500);
+    assert!(html(&view).contains(&drawn(from + 500)), "nothing was calibrated");
+    let point = view.ceilings[0].point.point;
+    let span = TimelineSpan { point, label: "get 4MiB × 64".to_owned(), from_ms: 100, to_ms: 1_900 };
+    view.timeline.spans.insert(0, span);
+    assert!(html(&view).contains(&drawn(from - 1)));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn json(view: &View) -> String {
         "spans": view.timeline.spans,
         "measured": measured(view),
         "load": load(&view.timeline),
-        "machine": machine(&view.timeline.machine),
+        "machine": machine(&view.timeline.machine, &machine_clock(view)),
     });
     document.to_string()
 }
@@ -47,6 +47,18 @@ fn measured(view: &View) -> Option<[u64; 2]> {
     let spans = || view.timeline.spans.iter().filter(|span| is_measured(span.point));
     let (from, to) = (spans().map(|span| span.from_ms).min()?, spans().map(|span| span.to_ms).max()?);
     (spans().count() < view.timeline.spans.len()).then_some([from, to])
+}
+
+/// Where each sample of this machine is drawn. One that begins in the calibration and ends in what was measured speaks
+/// of both: it is drawn just before what was measured, or it would set the axes of that.
+fn machine_clock(view: &View) -> Vec<u64> {
+    let at: Vec<u64> = view.timeline.machine.iter().map(|sample| sample.at_ms).collect();
+    let Some([from, _]) = measured(view) else { return at };
+    let before = view.timeline.spans.iter().map(|span| span.to_ms).filter(|&to_ms| to_ms <= from);
+    let calibrated = before.max().unwrap_or(0);
+    let begun = std::iter::once(0).chain(at.iter().copied());
+    let is_of_both = |begun: u64, at: u64| begun < calibrated && at > from;
+    at.iter().zip(begun).map(|(&at, begun)| if is_of_both(begun, at) { from.saturating_sub(1) } else { at }).collect()
 }
 
 /// What differs from point to point: requests in flight, or the rate asked for of an open loop.
@@ -198,7 +210,7 @@ fn load(timeline: &Timeline) -> Value {
     })
 }
 
-fn machine(samples: &[MachineSample]) -> Value {
+fn machine(samples: &[MachineSample], clock: &[u64]) -> Value {
     let nics = names(samples, NICS_MAX, |sample| {
         sample.nics.iter().map(|nic| (nic.name.as_str(), nic.rx_bytes_per_s.max(nic.tx_bytes_per_s))).collect()
     });
@@ -211,7 +223,7 @@ fn machine(samples: &[MachineSample]) -> Value {
     });
     let of = |figure: fn(&MachineSample) -> Option<f64>| column(samples.iter().map(figure));
     json!({
-        "at_ms": samples.iter().map(|sample| sample.at_ms).collect::<Vec<_>>(),
+        "at_ms": clock,
         "cpu_busy": of(|sample| Some(sample.cpu_busy)),
         "cpu_busiest": of(|sample| Some(sample.cpu_busiest)),
         "softirq": of(|sample| Some(sample.softirq)),
