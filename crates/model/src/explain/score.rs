@@ -529,8 +529,9 @@ impl NodeCeilings<'_> {
     }
 }
 
-/// A node's figure against the median of its kind, or an even share of the total; the odd node's between its own ceiling's ratio to the others' and
-/// what that ceiling allows. Other nodes than the odd one have no ceiling in the median of them.
+/// A node's figure against the median of its kind, or an even share of the total; the odd node's between its own
+/// ceiling's ratio to the others' and what that ceiling allows. Other nodes than the odd one have no ceiling in the
+/// median of them.
 fn of_node(figures: &OperationFigures, odd: &[OfOdd], node: &str, observed: f64, error: (f64, usize)) -> Said {
     let of = figures.nodes.iter().find(|(name, ..)| name == node);
     let (sigma, count) = error;
