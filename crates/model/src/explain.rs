@@ -5,6 +5,7 @@
 //! survives is told with its weight, never one answer where two fit. `docs/method/explain.md` has the reasons.
 
 mod deviation;
+mod few;
 mod forecast;
 mod hypothesis;
 mod impossible;

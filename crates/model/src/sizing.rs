@@ -1,7 +1,7 @@
 //! Backwards: the smallest number of nodes that gives what is needed, on a layout that bears the losses asked for.
 //!
-//! Clients are left out, for they are not what is sized; so are goals. The first group with nodes is the one that
-//! grows, as in [`crate::scaling`].
+//! Clients are left out, for they are not what is sized, and the answer says where they are too few; so are goals. The
+//! first group with nodes is the one that grows, as in [`crate::scaling`].
 
 use linerate_record::plan::{Intolerant, Resource, ScalePoint, Sizing, Work};
 use linerate_record::site::{Protection, Site, Tolerates};
@@ -13,6 +13,7 @@ use crate::layout::tolerance::bears;
 use crate::names::resource_name;
 use crate::scaling::{growing, point, resize, shape};
 
+mod clients;
 mod need;
 
 pub use need::{Need, NeedError};
@@ -33,7 +34,8 @@ struct Question<'a> {
 /// # Errors
 /// Where the site has no nodes, or its engine has no such protection.
 pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64) -> Result<Sizing, ModelError> {
-    let site = without_clients(site);
+    let asked = site;
+    let site = without_clients(asked);
     // A site whose own number of nodes has no layout may have one at another number; one without nodes has none.
     if growing(&site).is_none() {
         pools(&site)?;
@@ -74,7 +76,10 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
         why: with_clients(
             &question,
             match &found {
-                Some(found) => question.why(found),
+                Some(found) => {
+                    let too_few = clients::too_few(asked, need, found.nodes, object_bytes);
+                    [Some(question.why(found)), too_few].into_iter().flatten().collect::<Vec<_>>().join("; ")
+                }
                 None => format!("no number of nodes up to {MOST_NODES} is enough: {}", question.lacking()),
             },
         ),

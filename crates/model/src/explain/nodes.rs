@@ -11,13 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 
+use super::few::{self, EvenShare, LEAST_NODES, even_share};
 use super::likelihood::{is_refuted_of_node, normal, normal_tail};
 use super::rack::slow_rack;
 
 pub(super) use super::rack::SlowRack;
-
-/// Figures of so few nodes do not tell which one is odd.
-const LEAST_NODES: usize = 3;
 
 /// A node is suspected from so many standard errors below the median.
 const SUSPECT_SIGMAS: f64 = 1.5;
@@ -60,6 +58,7 @@ const LEAST_SHARE: f64 = 0.05;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct OperationFigures {
     /// Of each node: its name, its figure relative to the median of its kind, and the relative standard error of that.
+    /// Where `of_total` is there, that stands in place of the median.
     pub(super) nodes: Vec<(String, f64, f64)>,
     /// The median.
     pub(super) median_bytes_per_s: f64,
@@ -69,6 +68,8 @@ pub(super) struct OperationFigures {
     rates: Vec<f64>,
     /// Each was measured by itself.
     pub(super) alone: bool,
+    /// An even share of the total, where nodes are held against that.
+    pub(super) of_total: Option<EvenShare>,
     /// The rack whose nodes are slow, where just these are. They are held against the others.
     rack: Option<SlowRack>,
     /// How far nodes lie apart, where that is more than the error tells: then it is each node's error.
@@ -96,6 +97,11 @@ pub(super) struct OfOdd<'a> {
 }
 
 impl OperationFigures {
+    /// Whether they tell which node is odd.
+    pub(super) fn tells_of_one(&self) -> bool {
+        self.of_total.is_some() || self.nodes.len() >= LEAST_NODES
+    }
+
     /// A node's share of the median of its kind, its standard error, and what it gives.
     fn of(&self, node: &str) -> Option<(f64, f64, f64)> {
         let place = self.nodes.iter().position(|(name, ..)| name == node)?;
@@ -202,9 +208,13 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
         of_kinds.entry(kind_of(site, node)).or_default().push(*rate);
     }
     let medians: BTreeMap<_, f64> = of_kinds.into_iter().map(|(kind, rates)| (kind, self::median(rates))).collect();
+    let of_total = even_share(site, observations, reads, raw.len());
     let mut nodes: Vec<_> = raw
         .iter()
-        .map(|(node, rate, sigma)| (node.clone(), rate / medians[&kind_of(site, node)], sigma * widening))
+        .map(|(node, rate, sigma)| match of_total {
+            Some(share) => (node.clone(), rate / share.bytes_per_s, sigma.hypot(share.sigma)),
+            None => (node.clone(), rate / medians[&kind_of(site, node)], sigma * widening),
+        })
         .collect();
     let others: Vec<_> = nodes.iter().filter(|(node, ..)| !is_of_rack(node)).cloned().collect();
     let apart = apart(&others);
@@ -215,6 +225,7 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
     OperationFigures {
         rates: raw.iter().map(|(_, rate, _)| *rate).collect(),
         alone: observations.nodes_alone,
+        of_total,
         rack,
         apart,
         stated_error: self::median(raw.iter().map(|(.., sigma)| *sigma).collect()),
@@ -310,7 +321,7 @@ pub(super) fn slow_racks(site: &Site, observations: &Observations) -> Vec<SlowRa
 pub(super) fn suspects(site: &Site, observations: &Observations) -> Vec<String> {
     let mut low: Vec<(String, f64)> = Vec::new();
     for figures in [figures(site, observations, true), figures(site, observations, false)] {
-        if figures.nodes.len() < LEAST_NODES {
+        if !figures.tells_of_one() {
             continue;
         }
         for (node, share, sigma) in &figures.nodes {
@@ -356,9 +367,10 @@ fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
             joined(&names())
         )];
     }
+    let reference = if figures.of_total.is_some() { "an even share of the total" } else { "the median of the nodes" };
     let of_one = |(node, share, sigma): &(String, f64, f64)| {
         format!(
-            "{node} gives {:.0} % of the median of the nodes for {verb} (± {:.0} %): look there first, at its link, \
+            "{node} gives {:.0} % of {reference} for {verb} (± {:.0} %): look there first, at its link, \
              its drives and its processors, before anything that all nodes share",
             share * 100.0,
             sigma * 100.0
@@ -370,7 +382,7 @@ fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
 /// Nodes that are low for certain.
 fn slow(figures: &OperationFigures) -> Vec<(String, f64, f64)> {
     let is_low = |(_, share, sigma): &&(String, f64, f64)| *share < 1.0 - TOLD_SIGMAS * sigma;
-    if figures.nodes.len() < LEAST_NODES {
+    if !figures.tells_of_one() {
         return Vec::new();
     }
     figures.nodes.iter().filter(is_low).cloned().collect()
@@ -399,15 +411,7 @@ fn percent(share: f64) -> String {
 
 /// What to bear in mind of figures of nodes: too few, several that are low at once, or more apart than the error tells.
 pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
-    let mut found = Vec::new();
-    let most = get.nodes.len().max(put.nodes.len());
-    if (1..LEAST_NODES).contains(&most) {
-        let there = if most == 1 { "of one node alone".to_owned() } else { format!("of {most} nodes") };
-        found.push(format!(
-            "figures of three nodes or more for one operation are needed to say which one is slow: here they are \
-             {there}, so that no hypothesis names a node"
-        ));
-    }
+    let mut found = few::caveats(get, put);
     let of_nodes = [get, put].into_iter().flat_map(|figures| {
         let own = slow(figures).into_iter().map(|(node, ..)| node);
         own.filter(|node| !figures.is_of_slow_rack(node)).collect::<Vec<_>>()
@@ -530,7 +534,7 @@ mod tests {
             for reported in [caveats(&few, &OperationFigures::default()), caveats(&OperationFigures::default(), &few)] {
                 assert!(reported.len() == 1 && reported[0].contains(there), "{reported:?}");
                 assert!(
-                    reported[0].contains("figures of three nodes or more for one operation are needed"),
+                    reported[0].contains("figures of three nodes or more for one operation, or the total"),
                     "{reported:?}"
                 );
             }

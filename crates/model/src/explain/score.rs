@@ -529,13 +529,15 @@ impl NodeCeilings<'_> {
     }
 }
 
-/// A node's figure against the median of its kind; the odd node's between its own ceiling's ratio to the others' and
-/// what that ceiling allows. Other nodes than the odd one have no ceiling in the median of them.
+/// A node's figure against the median of its kind, or an even share of the total; the odd node's between its own
+/// ceiling's ratio to the others' and what that ceiling allows. Other nodes than the odd one have no ceiling in the
+/// median of them.
 fn of_node(figures: &OperationFigures, odd: &[OfOdd], node: &str, observed: f64, error: (f64, usize)) -> Said {
     let of = figures.nodes.iter().find(|(name, ..)| name == node);
     let (sigma, count) = error;
-    // Where nodes lie apart by more than the error, that is their error.
-    let sigma = if figures.apart.is_some() { of.map_or(sigma, |(.., apart)| sigma.max(*apart)) } else { sigma };
+    // Where nodes lie apart by more than the error, that is their error; the error of a total adds to theirs.
+    let is_wider = figures.apart.is_some() || figures.of_total.is_some();
+    let sigma = if is_wider { of.map_or(sigma, |(.., apart)| sigma.max(*apart)) } else { sigma };
     let median = observed / of.map_or(1.0, |(_, share, _)| *share);
     match odd.iter().find(|odd| odd.node == node) {
         Some(odd) if odd.ratio < 1.0 - sigma => {
