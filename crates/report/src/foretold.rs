@@ -15,6 +15,8 @@ pub struct WrittenBefore {
     pub bytes: f64,
     /// What it writes itself, where a rate bounds that.
     pub by_load: Option<WrittenByLoad>,
+    /// Longest time in which it writes.
+    pub writing_s: f64,
 }
 
 /// What a load writes itself, as far as a rate bounds it.
@@ -130,7 +132,7 @@ fn what_in_words(load: &Load) -> String {
 
 /// What would be written, in words.
 fn written_in_words(load: &Load, before: WrittenBefore) -> String {
-    let WrittenBefore { objects, bytes, by_load } = before;
+    let WrittenBefore { objects, bytes, by_load, writing_s } = before;
     let before = (objects > 0).then(|| {
         let deletes = load.work.iter().any(|work| work.workload.deletes_only());
         let again = if deletes { ", those to delete anew for each point" } else { "" };
@@ -138,7 +140,7 @@ fn written_in_words(load: &Load, before: WrittenBefore) -> String {
     });
     let writing = load.work.iter().filter(|work| work.workload.writes());
     let writing: Vec<String> = writing.map(|work| work.workload.to_string()).collect();
-    let most = by_load.map_or_else(|| "what the target takes in its time".to_owned(), by_load_in_words);
+    let most = by_load.map_or_else(|| taken_in_words(writing_s), by_load_in_words);
     let by_load = (!writing.is_empty()).then(|| format!("by {} {most}", writing.join(", ")));
     let all: Vec<String> = before.into_iter().chain(by_load).collect();
     let end = if load.objects.noclear { "which stays" } else { "which is deleted again" };
@@ -147,6 +149,12 @@ fn written_in_words(load: &Load, before: WrittenBefore) -> String {
     } else {
         format!("written: {}, {end}", all.join(" and "))
     }
+}
+
+/// What nothing bounds but the target: how much that is, by what it takes in a second.
+fn taken_in_words(writing_s: f64) -> String {
+    let most = bytes_iec(writing_s * (1_u64 << 30) as f64);
+    format!("what the target takes in its time, at most {most} for each GiB/s that it takes")
 }
 
 fn by_load_in_words(written: WrittenByLoad) -> String {
@@ -204,12 +212,12 @@ mod tests {
         }
     }
 
-    const NOTHING: WrittenBefore = WrittenBefore { objects: 0, bytes: 0.0, by_load: None };
+    const NOTHING: WrittenBefore = WrittenBefore { objects: 0, bytes: 0.0, by_load: None, writing_s: 0.0 };
 
     #[test]
     fn a_dry_run_says_what_would_be_reached_and_written_and_that_nothing_was() {
         let load = load(&["get", "put"], &["1MiB", "4KiB"], Levels::Searched { highest: 256 });
-        let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0, by_load: None };
+        let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0, by_load: None, writing_s: 480.0 };
         let notes = ["what is odd of it".to_owned()];
         let of =
             ForetoldRun { load: &load, id: "x", before, most_ms: 480_000, consent: Some("it asks"), notes: &notes };
@@ -219,8 +227,8 @@ mod tests {
              objects  s3://bucket/under/linerate-x-xxxxxxxx/, with random digits for each x\n\
              load     4 searches for the knee of get, put with up to 256 requests in flight and objects up to 1 MiB, \
              as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
-             writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, which is \
-             deleted again\n\
+             writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB for \
+             each GiB/s that it takes, which is deleted again\n\
              time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
@@ -255,7 +263,7 @@ mod tests {
     #[test]
     fn who_must_consent_is_told_how_much_and_how_fast() {
         let rates = Levels::Rates { concurrency: 64, spacing: Spacing::Constant, per_s: vec![10.0, 20.0], slo: None };
-        let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64, by_load: None };
+        let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64, ..NOTHING };
         assert_eq!(
             in_words(&load(&["get"], &["1MiB"], rates.clone()), before),
             "2 points of get with up to 64 requests in flight and objects up to 1 MiB would load it with up to 20 \
@@ -265,7 +273,7 @@ mod tests {
         let mut kept = load(&["delete"], &["1MiB"], Levels::Given(vec![1]));
         (kept.objects.noclear, kept.max_rate) = (true, Some("10/s".parse().unwrap()));
         assert_eq!(
-            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64, by_load: None }),
+            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64, ..NOTHING }),
             "1 point of delete with up to 1 request in flight and objects up to 1 MiB would load it capped by \
              --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each point, which stays"
         );

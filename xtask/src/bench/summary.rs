@@ -9,6 +9,10 @@ use super::options::{Cell, Op, TargetKind, say_size};
 /// Client processor time that linerate may take for each unit of the bare loop's.
 const RATIO_MAX: f64 = 1.25;
 
+/// Seconds of processor time for each GiB over TLS that linerate may take, where there is no bare loop.
+const TLS_GET_MAX: f64 = 0.30;
+const TLS_PUT_MAX: f64 = 0.40;
+
 /// What one client gave in one round of one cell.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -62,8 +66,25 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
     let mut faults = failures(rows, is_pair);
     let mut notes = failures(rows, |client| !is_pair(client));
     notes.extend(skipped.iter().map(|what| format!("skipped {what}")));
-    // Over TLS there is no bare loop.
-    for &cell in cells.iter().filter(|cell| cell.target != TargetKind::NullTls) {
+    let (over_tls, plain): (Vec<Cell>, Vec<Cell>) =
+        cells.into_iter().partition(|cell| cell.target == TargetKind::NullTls);
+    let (beside_bare, kept_plain) = judged_beside_bare(rows, &plain);
+    let (of_tls, kept_tls) = judged_over_tls(rows, &over_tls);
+    faults.extend(beside_bare.into_iter().chain(of_tls));
+    text += "\n## Judgement\n\n";
+    for line in kept_plain.iter().chain(&kept_tls) {
+        text += &format!("- {line}\n");
+    }
+    for line in faults.iter().chain(&notes) {
+        text += &format!("- {line}\n");
+    }
+    Summary { text, faults }
+}
+
+/// Faults of cells that have a bare loop, and what is said where there are none.
+fn judged_beside_bare(rows: &[Row], cells: &[Cell]) -> (Vec<String>, Option<String>) {
+    let mut faults = Vec::new();
+    for &cell in cells {
         let unsigned = median(&ratios(rows, cell, Client::LinerateUnsigned, Client::Bare));
         if let Some(ratio) = unsigned.filter(|&ratio| ratio > RATIO_MAX) {
             faults.push(format!("{cell}: linerate, payload unsigned / bareloop is {ratio:.2}, above {RATIO_MAX}"));
@@ -76,14 +97,31 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
             None => faults.push(format!("{cell}: no round has both linerate and bareloop")),
         }
     }
-    text += "\n## Judgement\n\n";
-    if faults.is_empty() {
-        text += &format!("- every cell's median linerate / bareloop is at most {RATIO_MAX}\n");
+    let kept = (faults.is_empty() && !cells.is_empty())
+        .then(|| format!("median linerate / bareloop is at most {RATIO_MAX} in every cell without TLS"));
+    (faults, kept)
+}
+
+/// Faults of cells over TLS, and what each of the others takes.
+fn judged_over_tls(rows: &[Row], cells: &[Cell]) -> (Vec<String>, Vec<String>) {
+    let (mut faults, mut kept) = (Vec::new(), Vec::new());
+    for &cell in cells {
+        let most = if cell.op == Op::Get { TLS_GET_MAX } else { TLS_PUT_MAX };
+        for client in [Client::Linerate, Client::LinerateUnsigned] {
+            let (name, unit) = (client.name(), cell.unit());
+            match median(&values(rows, cell, client, |measure| measure.cost(cell))) {
+                Some(cost) if cost > most => {
+                    faults.push(format!("{cell}: {name} takes {} {unit}, above {most:.2}", cell.digits(cost)));
+                }
+                Some(cost) => {
+                    kept.push(format!("{cell}: {name} takes {} {unit}, at most {most:.2}", cell.digits(cost)));
+                }
+                None if client == Client::Linerate => faults.push(format!("{cell}: no round has {name}")),
+                None => {}
+            }
+        }
     }
-    for line in faults.iter().chain(&notes) {
-        text += &format!("- {line}\n");
-    }
-    Summary { text, faults }
+    (faults, kept)
 }
 
 fn table(rows: &[Row], cells: &[Cell]) -> String {
@@ -239,6 +277,29 @@ mod tests {
         for (ratios, faults) in [(&[1.0, 1.2, 9.0][..], 0), (&[1.3, 1.2, 1.4], 1), (&[1.2, 1.4], 1)] {
             let summary = of(&rounds(ratios, 1000.0), &[]);
             assert_eq!(summary.faults.len(), faults, "{ratios:?}: {}", summary.text);
+        }
+    }
+
+    #[test]
+    fn over_tls_what_a_gibibyte_takes_is_judged_and_no_bare_loop_is_named() {
+        for (op, cost_s, is_fault) in
+            [(Op::Get, 0.29, false), (Op::Get, 0.31, true), (Op::Put, 0.39, false), (Op::Put, 0.41, true)]
+        {
+            let cell = Cell { target: TargetKind::NullTls, op, size_bytes: 4 << 20 };
+            let measure = Measure {
+                requests: 256.0,
+                bytes: (1u64 << 30) as f64,
+                seconds: 1.0,
+                client_cpu_s: cost_s,
+                server_cpu_s: 0.5,
+            };
+            let row = Row { cell, client: Client::Linerate, round: 0, outcome: Ok(measure) };
+            let Summary { text, faults } = of(&[row], &[]);
+            assert_eq!(faults.len(), usize::from(is_fault), "{text}");
+            let judgement = text.split_once("## Judgement").unwrap().1;
+            let reported =
+                format!("{cell}: linerate takes {cost_s:.4} s/GiB, {}", if is_fault { "above" } else { "at most" });
+            assert!(judgement.contains(&reported) && !judgement.contains("bareloop"), "{reported}: {judgement}");
         }
     }
 

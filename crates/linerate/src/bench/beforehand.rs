@@ -32,23 +32,33 @@ pub(super) fn beforehand(load: &Load) -> WrittenBefore {
     };
     let each = load.work.iter().flat_map(|work| work.sizes.iter().map(move |sizes| (work, sizes)));
     each.map(|(work, sizes)| (of(work, sizes), sizes.mean())).fold(
-        WrittenBefore { objects: 0, bytes: 0.0, by_load: by_load(load) },
+        WrittenBefore { objects: 0, bytes: 0.0, by_load: by_load(load), writing_s: writing_s(load) },
         |before, (n, mean)| WrittenBefore {
             objects: before.objects + n,
             bytes: n as f64 * mean + before.bytes,
-            by_load: before.by_load,
+            ..before
         },
     )
+}
+
+/// The longest that all points take which write, warm-ups included.
+fn writing_s(load: &Load) -> f64 {
+    let series = load.work.iter().filter(|work| work.workload.writes()).map(|work| work.sizes.len()).sum::<usize>();
+    let series_ms = timing(load, hosts(load)).map_or(0, |timing| timing.series_ms(&load.levels));
+    series as f64 * series_ms as f64 / 1e3
+}
+
+fn hosts(load: &Load) -> usize {
+    match &load.endpoint.server {
+        Server::Hosts { authorities, .. } => authorities.len(),
+        Server::Own { .. } => 1,
+    }
 }
 
 /// What the load writes by the rate at which its requests are due, warm-ups included; `None` without one, and of mixes.
 /// A cap says less: what each thread asks first, at each point, is not held to it.
 fn by_load(load: &Load) -> Option<WrittenByLoad> {
-    let hosts = match &load.endpoint.server {
-        Server::Hosts { authorities, .. } => authorities.len(),
-        Server::Own { .. } => 1,
-    };
-    let point_s = timing(load, hosts).ok()?.point_ms() as f64 / 1e3;
+    let point_s = timing(load, hosts(load)).ok()?.point_ms() as f64 / 1e3;
     let writing = || load.work.iter().filter(|work| work.workload.writes());
     let each = || writing().flat_map(|work| &work.sizes);
     let Levels::Rates { per_s, .. } = &load.levels else { return None };
@@ -76,7 +86,11 @@ mod tests {
             ("--op get --concurrent 2", "written: 574 MiB in 1128 objects beforehand, which is deleted again"),
             ("--op stat --noclear", "written: 3.91 MiB in 1000 objects beforehand, which stays"),
             ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each point"),
-            ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, which is deleted again"),
+            ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, at most "),
+            (
+                "--op put --obj.size 1MiB --concurrent 1,2 --duration 5s --warmup 0s --precision none",
+                "at most 10.0 GiB for each GiB/s that it takes, which is deleted again",
+            ),
             ("--op get,put --obj.size 1MiB --objects 10", "10.0 MiB in 10 objects beforehand and by put what"),
             ("--op get --list-existing", "nothing would be written"),
             (
