@@ -270,7 +270,7 @@ pub(crate) fn of_series(
     let worse =
         |a: &(&Point, Others), b: &(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
     let (point, others) = severe.max_by(worse)?;
-    let load = crate::findings::load_of(point);
+    let load = crate::view::load_of(point);
     let claim = if others.much_foreign().is_some() { FOREIGN } else { HELD };
     let evidence = shares(point, &others).unwrap_or_else(|| others.reported().join("; "));
     Some(disturbed(claim, format!("at {load}, {evidence}"), CALM))

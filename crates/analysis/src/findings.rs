@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, IntervalRow};
-use linerate_record::units::count;
 
 use crate::counters;
 use crate::open_loop;
 use crate::records::Records;
-use crate::view::{MachineSample, Measure, Point, Series, View};
+use crate::view::{MachineSample, Measure, Point, Series, View, load_of};
 
 mod bimodal;
 mod bond;
@@ -205,14 +204,6 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
         Measure::Requests => row.requests as f64,
     };
     whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
-}
-
-/// How a point is loaded: the requests that fall due in an open loop, of which the concurrency is a bound alone.
-pub(crate) fn load_of(point: &Point) -> String {
-    match &point.open {
-        Some(open) => format!("{}/s", count(open.asked_per_s)),
-        None => format!("{} in flight", point.concurrency),
-    }
 }
 
 /// The points of a series of which something holds, and which they are in words.

@@ -23,6 +23,7 @@ mod open;
 mod predicted;
 mod summary;
 
+pub(crate) use open::load_of;
 pub use open::{BoundFigures, OpenLoop};
 pub use predicted::PredictedCurve;
 pub use summary::{Best, Failures, Summary, too_many_failed};

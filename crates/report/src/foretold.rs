@@ -227,8 +227,8 @@ mod tests {
              objects  s3://bucket/under/linerate-x-xxxxxxxx/, with random digits for each x\n\
              load     4 searches for the knee of get, put with up to 256 requests in flight and objects up to 1 MiB, \
              as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
-             writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB for \
-             each GiB/s that it takes, which is deleted again\n\
+             writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB \
+             for each GiB/s that it takes, which is deleted again\n\
              time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );

@@ -1,9 +1,10 @@
 //! What a view tells of an open loop.
 
 use linerate_record::slo::LatencyBound;
+use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
-use super::Latency;
+use super::{Latency, Point};
 use crate::slo::{self, BoundVerdict, RateShare};
 
 /// What an open loop shows beyond a closed one.
@@ -99,5 +100,13 @@ impl BoundFigures {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.verdict != BoundVerdict::InDoubt
+    }
+}
+
+/// How a point is loaded: the requests that fall due in an open loop, of which the concurrency is a bound alone.
+pub(crate) fn load_of(point: &Point) -> String {
+    match &point.open {
+        Some(open) => format!("{}/s", count(open.asked_per_s)),
+        None => format!("{} in flight", point.concurrency),
     }
 }
