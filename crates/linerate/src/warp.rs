@@ -210,17 +210,20 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
+    // Of other verbs nobody asks for a load.
+    let usage = error.render().to_string();
+    // The program is called as its file is.
+    let behind = usage.split_once("Usage: ").and_then(|(_, usage)| usage.split_once(' ')).map(|(_, behind)| behind);
+    let is_of = |verb: &str| behind.is_some_and(|behind| behind.starts_with(verb));
+    let is_of_load = is_of("bench") || is_of("[") || is_of("<") || behind.is_none();
     let reported = match error.kind() {
         ErrorKind::InvalidSubcommand => match text(ContextKind::InvalidSubcommand)? {
+            _ if !is_of_load => None,
             "warp" => Some(of_warp(words.get(2).map(String::as_str))),
             word => command(word),
         },
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
-            // Of other verbs nobody asks for a load.
-            let usage = error.render().to_string();
-            let is_of = |verb: &str| usage.contains(&format!("Usage: linerate {verb}"));
-            let is_of_load = is_of("bench") || is_of("[") || is_of("<") || !is_of("");
             match word.strip_prefix("--") {
                 None => command(word).filter(|_| is_of_load),
                 Some(flag) => {
@@ -234,7 +237,10 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
         }
         _ => None,
     }?;
-    let is_load = words.iter().skip(1).take(2).any(|word| word == "bench" || operation(word).is_ok());
+    let mut head = words.iter().skip(1).take(2);
+    // What is not measured here has no line that measures it.
+    let is_here = !head.clone().any(|word| not_here(word).is_some());
+    let is_load = is_here && head.any(|word| word == "bench" || operation(word).is_ok());
     // A line of warp without flags has warp's defaults all the same.
     let is_more = words.len() > 3 || words.get(1).is_some_and(|word| word == "warp");
     Some(if is_load && is_more { format!("{reported}{AS_A_WHOLE}{}", translated(words)) } else { reported })
@@ -351,6 +357,30 @@ mod tests {
         }
         for name in ["md5", "encrypt", "versions", "http2", "rps-limit", "analyze.skip", "obj.generator"] {
             assert!(!counterpart(name).expect(name).is_harmless(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_measured_here_is_not_translated() {
+        for line in ["bench versioned --host x", "bench zip --host x --duration 5s"] {
+            let words: Vec<String> = format!("linerate {line}").split(' ').map(str::to_owned).collect();
+            let text = explain(&Cli::try_parse_from(&words).unwrap_err(), &words).expect(line);
+            assert!(text.contains("not measured here: ") && !text.contains(AS_A_WHOLE), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn commands_of_warp_are_explained_where_a_load_can_stand() {
+        for program in ["linerate", "linerate-1.2", "/opt/linerate-now"] {
+            let of = |words: &[&str]| {
+                let error = Cli::try_parse_from([&[program], words].concat()).unwrap_err();
+                explain(&error, &[])
+            };
+            assert_eq!(of(&["experiment", "run"]), None, "{program}");
+            assert_eq!(of(&["experiment", "get"]), None, "{program}");
+            for words in [&["run"][..], &["bench", "get"]] {
+                assert!(of(words).is_some_and(|text| text.contains("is a command of warp")), "{program}: {words:?}");
+            }
         }
     }
 
