@@ -62,12 +62,13 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let mut figures = flags.observed.clone();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
-    let (mut remarks, mut caveats) = (Vec::new(), Vec::new());
+    let mut remarks = Vec::new();
     if let (Some(folder), Some(view)) = (&flags.run, &view) {
         let found = of_folder(folder, view, flags, &site)?;
         object_bytes = Some(found.object_bytes);
         remarks.extend(found.remarks.iter().map(linerate_report::evidence::remark));
-        caveats.extend(found.caveats.iter().map(linerate_report::evidence::caveat));
+        // What its figures rest on decides whether they are of the site at all: it is told beside them.
+        remarks.extend(found.caveats.iter().map(linerate_report::evidence::caveat));
         figures.extend(found.figures);
     }
     figures.extend(of_nodes);
@@ -87,8 +88,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         ModelError::Observed(faults) => Failure::of_mistakes(faults),
         other => sites::refused(&other, &site, &file),
     })?;
-    caveats.extend(explanation.caveats);
-    let explanation = Explanation { of_run: remarks, caveats, ..explanation };
+    let explanation = Explanation { of_run: remarks, ..explanation };
     let rendered = match flags.format {
         OutputFormat::Text => {
             linerate_report::explanation::text(&explanation, flags.why, printing::look_for_file(flags.output.is_some()))

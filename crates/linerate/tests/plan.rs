@@ -354,10 +354,10 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     // One host of four nodes is told, and so is an interval that there is none of, where no error is stated.
     let told = |caveats: &[String], what: &str| caveats.iter().any(|caveat| caveat.contains(what));
     let unknown = view.series[0].best().unwrap().half_width_95.is_none();
-    assert!(told(&explanation.caveats, "the run loaded 1 host, and namespaces-4 has 4 nodes"), "{explanation:?}");
-    assert_eq!(told(&explanation.caveats, "no measuring error of GET"), unknown, "{:?}", explanation.caveats);
+    assert!(told(&explanation.of_run, "the run loaded 1 host, and namespaces-4 has 4 nodes"), "{explanation:?}");
+    assert_eq!(told(&explanation.of_run, "no measuring error of GET"), unknown, "{:?}", explanation.of_run);
     let stated: Explanation = serde_json::from_str(&printed(&format!("{flags} --error 5%"))).unwrap();
-    assert!(!told(&stated.caveats, "no measuring error") && stated.observations.error_share == 0.05);
+    assert!(!told(&stated.of_run, "no measuring error") && stated.observations.error_share == 0.05);
     let output = run(&format!("{flags} --obj.size 1MiB"));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("no GET or PUT of 1 MiB"), "{}", shown(&output));

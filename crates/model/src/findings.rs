@@ -110,7 +110,7 @@ fn finding(
     remedy: &str,
     source: &str,
 ) -> PlanFinding {
-    PlanFinding { kind, severity, claim, evidence, remedy: remedy.to_owned(), source: source.to_owned() }
+    PlanFinding { kind, severity, claim, evidence, remedy: remedy.to_owned(), source: source.to_owned(), goal: None }
 }
 
 #[cfg(test)]

@@ -228,7 +228,7 @@ pub struct Explanation {
     /// curve is below its ceiling. Absent where none has any in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve_error_share: Option<f64>,
-    /// What the run that figures are of says by itself, in sentences: errors first.
+    /// What the run that figures are of says by itself, in sentences: errors first, then what its figures rest on.
     #[serde(default)]
     pub of_run: Vec<String>,
     /// What figures of single nodes say by themselves, in sentences: the slowest first.

@@ -429,6 +429,29 @@ pub struct PlanFinding {
     pub remedy: String,
     /// Where the rule comes from.
     pub source: String,
+    /// The goal of the site that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<SiteGoal>,
+}
+
+/// A goal that a site states.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "of")]
+pub enum SiteGoal {
+    /// Throughput of a work.
+    Throughput {
+        /// The work.
+        work: Work,
+    },
+    /// The 99th percentile of the latency of a work.
+    P99 {
+        /// The work.
+        work: Work,
+        /// Nanoseconds.
+        p99_ns: u64,
+    },
+    /// Usable bytes.
+    Usable,
 }
 
 /// The ceilings at one number of nodes.

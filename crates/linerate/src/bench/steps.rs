@@ -14,7 +14,7 @@ pub(super) enum Steps {
     /// Those left of the ones that were given, the next one last.
     Given(Vec<Level>),
     /// A search, with the measure by which it judges: that of its first point.
-    Searched { search: KneeSearch, measure: Option<Measure>, over: bool },
+    KneeSearch { search: KneeSearch, measure: Option<Measure>, over: bool },
     /// A search for the highest rate.
     RateSearch { search: RateSearch, concurrency: u32, over: bool },
 }
@@ -26,7 +26,7 @@ impl Steps {
         match (&asked.search, of_rates) {
             (Some(search), _) => {
                 let limits = knee::limits(search, timing.precision, timing.point_ms());
-                Steps::Searched { search: KneeSearch::new(limits), measure: None, over: false }
+                Steps::KneeSearch { search: KneeSearch::new(limits), measure: None, over: false }
             }
             (None, Some((slo, rates))) => {
                 let limits = open_loop::limits(slo, rates, timing.point_ms());
@@ -52,8 +52,8 @@ impl Steps {
                 }
                 RateSearchStep::Done(_) => None,
             },
-            Steps::Searched { over: true, .. } => None,
-            Steps::Searched { search, .. } => match search.next() {
+            Steps::KneeSearch { over: true, .. } => None,
+            Steps::KneeSearch { search, .. } => match search.next() {
                 KneeStep::Measure(ask) => {
                     Some((Level { concurrency: ask.concurrency, rate_per_s: None }, timing.asked(&ask)))
                 }
@@ -66,7 +66,7 @@ impl Steps {
     pub(super) fn so_far(&self, point: &Point) -> Point {
         match self {
             Steps::RateSearch { search, .. } => open_loop::so_far(point, search),
-            Steps::Given(_) | Steps::Searched { .. } => point.clone(),
+            Steps::Given(_) | Steps::KneeSearch { .. } => point.clone(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Steps {
     pub(super) fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
         let over = match self {
             Steps::Given(_) => return,
-            Steps::Searched { search, measure, over } => {
+            Steps::KneeSearch { search, measure, over } => {
                 let visit = figures.map(|(series, point)| point.visit(*measure.get_or_insert(series.measure)));
                 *over |= visit.map(|visit| search.observe(visit)).is_none();
                 over

@@ -2,7 +2,7 @@
 //! promised either.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{PlanFinding, PlanFindingKind, PoolLayout, WorkPlan};
+use linerate_record::plan::{PlanFinding, PlanFindingKind, PoolLayout, SiteGoal, WorkPlan};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
 use super::{Case, finding, lowest};
@@ -34,10 +34,11 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             100.0 * goal.ceiling_share
         );
         let remedy = "widen the bottleneck, or find the number of nodes that is needed with --need";
-        out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and ceilings"));
+        let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and ceilings");
+        out.push(PlanFinding { goal: Some(SiteGoal::Throughput { work: work.work }), ..found });
     }
     if let Some(goal_ns) = goals.p99_ns {
-        case.works.iter().for_each(|work| latency(case, work, goal_ns as f64, out));
+        case.works.iter().for_each(|work| latency(case, work, goal_ns, out));
     }
     tolerance(case, out);
     if let Some(goal) = goals.usable_bytes.filter(|_| case.layout.goal_within_reach == Some(false)) {
@@ -54,13 +55,15 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let remedy = "use more or larger drives or another layout, or find the number of nodes that is needed with \
                       --need";
         let severity = Severity::Serious;
-        out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
+        let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout");
+        out.push(PlanFinding { goal: Some(SiteGoal::Usable), ..found });
     }
 }
 
 /// The model knows the mean latency at some load. A 99th percentile below the mean would need a hundredth of all
 /// requests to outweigh the others, so that a mean above the goal misses it; of a mean below, only room can be told.
-fn latency(case: &Case, work: &WorkPlan, goal_ns: f64, out: &mut Vec<PlanFinding>) {
+fn latency(case: &Case, work: &WorkPlan, p99_ns: u64, out: &mut Vec<PlanFinding>) {
+    let goal_ns = p99_ns as f64;
     let Some((mean_ns, load)) = mean_at_load(case, work) else { return };
     let alone_ns = work.curve.as_ref().map_or(0.0, |curve| curve.alone_ns);
     let (severity, word) = if mean_ns > goal_ns {
@@ -84,7 +87,8 @@ fn latency(case: &Case, work: &WorkPlan, goal_ns: f64, out: &mut Vec<PlanFinding
         "fewer requests in flight, or a wider bottleneck: --why has latency over requests in flight"
     };
     let source = "mean-value analysis (docs/method/ceilings.md); the model has no percentiles";
-    out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, source));
+    let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, source);
+    out.push(PlanFinding { goal: Some(SiteGoal::P99 { work: work.work, p99_ns }), ..found });
 }
 
 /// The mean at the goal's rate, or else at what the site's clients keep in flight, or else at the knee.

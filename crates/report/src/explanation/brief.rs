@@ -11,7 +11,7 @@ use crate::words::{self, explained, model};
 /// Kinds of hypotheses in a line each; the others are counted.
 const KINDS_SHOWN: usize = 3;
 /// Remarks on a run and on figures of nodes in a line each; the others are counted.
-const REMARKS_SHOWN: usize = 2;
+const REMARKS_SHOWN: usize = 3;
 /// Columns before what a line says.
 const LEAD: usize = 12;
 

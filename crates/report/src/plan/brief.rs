@@ -2,8 +2,8 @@
 //! certain. Everything else is behind `--why`.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{Plan, PlanFinding, PlanFindingKind, WorkPlan};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::plan::{Plan, PlanFinding, SiteGoal, WorkPlan};
+use linerate_record::units::{bytes_per_s_iec, duration_ns};
 
 use super::{ink, scaling, sizing_lines};
 use crate::ink::Ink;
@@ -113,36 +113,30 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
 
 /// The goal of a latency that some works miss: `100 ms (GET, PUT)`.
 fn slow(plan: &Plan) -> Option<String> {
-    let all: Vec<(&str, &str)> = plan.findings.iter().filter_map(p99_out_of_reach).collect();
-    let (goal, _) = all.first()?;
-    Some(format!("{goal} ({})", all.iter().map(|(_, work)| *work).collect::<Vec<_>>().join(", ")))
+    let all: Vec<(u64, String)> = plan.findings.iter().filter(|one| is_told(one)).filter_map(p99_missed).collect();
+    let (goal_ns, _) = all.first()?;
+    let works: Vec<&str> = all.iter().map(|(_, work)| work.as_str()).collect();
+    Some(format!("{} ({})", duration_ns(*goal_ns as f64), works.join(", ")))
 }
 
-/// The latency and the work, where a finding says that this goal is out of reach.
-fn p99_out_of_reach(finding: &PlanFinding) -> Option<(&str, &str)> {
-    let goal = finding.claim.strip_prefix("the goal of ")?.strip_suffix(" is out of reach")?;
-    goal.split_once(" for the 99th percentile of ")
+/// The latency and the work, where a finding is of such a goal.
+fn p99_missed(finding: &PlanFinding) -> Option<(u64, String)> {
+    match finding.goal? {
+        SiteGoal::P99 { work, p99_ns } => Some((p99_ns, model::work_alone(&work))),
+        SiteGoal::Throughput { .. } | SiteGoal::Usable => None,
+    }
 }
 
-/// Whether the line of goals has said it.
-fn is_told(plan: &Plan, finding: &PlanFinding) -> bool {
-    let is_of_goals = finding.kind == PlanFindingKind::GoalMissed && finding.severity == Severity::Serious;
-    let is_of = |text: &str| finding.claim.contains(text);
-    let of_work = |work: &WorkPlan| {
-        let rate = work.goal.filter(|goal| !goal.within_reach).map(|goal| bytes_per_s_iec(goal.bytes_per_s));
-        rate.is_some_and(|rate| is_of(&format!("the goal of {rate} for ")))
-    };
-    is_of_goals
-        && (p99_out_of_reach(finding).is_some()
-            || plan.works.iter().any(of_work)
-            || (plan.layout.goal_within_reach == Some(false) && is_of(" usable is out of reach")))
+/// Whether the line of goals has said it: a goal is out of reach.
+fn is_told(finding: &PlanFinding) -> bool {
+    finding.goal.is_some() && finding.severity == Severity::Serious
 }
 
 /// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be
 /// shown need no more; and how many these are.
 fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
-    for finding in plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(plan, one)) {
+    for finding in plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_told(one)) {
         let lead = format!(" {}", words::severity(finding.severity));
         let more = hanging_in(ink(finding.severity), &lead, LEAD, &finding.claim, look);
         let has_room = text.lines().count() + more.lines().count() <= lines;
@@ -157,7 +151,7 @@ fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
 /// Where the rest is, and how much.
 fn rest(plan: &Plan, shown: usize) -> String {
     let mut parts = Vec::new();
-    let told = plan.findings.iter().filter(|finding| is_told(plan, finding)).count() + shown;
+    let told = plan.findings.iter().filter(|finding| is_told(finding)).count() + shown;
     if let Some(more) = plan.findings.len().checked_sub(told).filter(|&more| more > 0) {
         parts.push(words::plural(more as u64, "more finding"));
     }

@@ -333,6 +333,7 @@ fn findings() -> Vec<PlanFinding> {
         evidence: "figures that it rests on".to_owned(),
         remedy: "what to do".to_owned(),
         source: "where the rule comes from".to_owned(),
+        goal: None,
     };
     vec![
         finding(PlanFindingKind::BondHash, Severity::Serious, "bond0 cannot spread this traffic under layer2"),
