@@ -9,7 +9,8 @@ use linerate_record::knob::Snapshot;
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::lease::{LAPSES_AFTER, RENEWED_EACH};
 use crate::protocol::{
-    ANSWER_BYTES_MAX, AgentHello, Decoder, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, frame,
+    ANSWER_BYTES_MAX, AgentHello, Decoder, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, checked_machine,
+    frame,
 };
 
 /// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
@@ -19,7 +20,12 @@ const EXCHANGES: u64 = 8;
 const READ_WITHIN_NS: i64 = 60_000_000_000;
 
 /// Most settings of one machine: a thousand processors, links and drives with thirty each.
-const SETTINGS_MAX: usize = 100_000;
+const SETTINGS_MAX: usize = 20_000;
+
+/// Most devices of a kind, and of engines and configured settings: an audit holds them against each other.
+const DEVICES_MAX: usize = 10_000;
+const ENGINES_MAX: usize = 256;
+const CONFIGURED_MAX: usize = 10_000;
 
 /// Why nothing more is heard of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -130,7 +136,7 @@ impl Conversation {
                 Ok(Some(message)) => message,
                 Ok(None) => return Ok(()),
                 Err(_) if self.hello.is_none() => return Err(Fault::NoAgent(self.decoder.rest())),
-                Err(error) => return Err(Fault::Lie(format!("it wrote {error}"))),
+                Err(error) => return Err(lie(&format!("it wrote {error}"))),
             };
             self.message(message, now_ns)?;
         }
@@ -242,21 +248,27 @@ impl Conversation {
     }
 }
 
+/// What an agent wrote and cannot have meant, in few words: they may quote it.
+fn lie(what: &str) -> Fault {
+    Fault::Lie(what.chars().take(TEXT_BYTES_MAX).collect())
+}
+
 fn state(json: &str) -> Result<MachineState, Fault> {
     let state: MachineState = serde_json::from_str(json)
-        .map_err(|error| Fault::Lie(format!("what it says of its machine cannot be read: {error}")))?;
+        .map_err(|error| lie(&format!("what it says of its machine cannot be read: {error}")))?;
+    checked_machine(&state.snapshot.machine).map_err(|error| lie(&error))?;
     let Snapshot { settings, devices, engines, configured, .. } = &state.snapshot;
     let lists = [
-        ("settings", settings.len()),
-        ("disks", devices.disks.len()),
-        ("PCIe functions", devices.pcie.len()),
-        ("mounts", devices.mounts.len()),
-        ("engines", engines.len()),
-        ("configured settings", configured.len()),
-        ("firmware versions", state.firmware.len()),
+        ("settings", settings.len(), SETTINGS_MAX),
+        ("disks", devices.disks.len(), DEVICES_MAX),
+        ("PCIe functions", devices.pcie.len(), DEVICES_MAX),
+        ("mounts", devices.mounts.len(), DEVICES_MAX),
+        ("engines", engines.len(), ENGINES_MAX),
+        ("configured settings", configured.len(), CONFIGURED_MAX),
+        ("firmware versions", state.firmware.len(), DEVICES_MAX),
     ];
-    match lists.iter().find(|(_, count)| *count > SETTINGS_MAX) {
-        Some((what, count)) => Err(Fault::Lie(format!("{count} {what} where {SETTINGS_MAX} are the most"))),
+    match lists.iter().find(|(_, count, most)| count > most) {
+        Some((what, count, most)) => Err(lie(&format!("{count} {what} where {most} are the most"))),
         None => Ok(state),
     }
 }
@@ -277,10 +289,26 @@ mod tests {
     use super::*;
     use crate::agent::{Agent, Deed};
     use crate::protocol::tests::hello;
+    use linerate_record::machine::{Machine, MachineNic};
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
     const LIMIT: i64 = 10_000 * MS;
+
+    #[test]
+    fn a_machine_that_cannot_be_is_a_lie_in_few_words() {
+        let machine = hello().machine;
+        assert_eq!(checked_machine(&machine), Ok(()));
+        let many = Machine { cpus: u32::MAX, ..machine.clone() };
+        assert!(checked_machine(&many).unwrap_err().contains("4294967295 processors where 8192 are the most"));
+        let nic: MachineNic =
+            serde_json::from_str(r#"{"name": "eth0", "speed_bits_per_s": null, "mtu_bytes": 1500}"#).unwrap();
+        let over = MachineNic { over: vec!["eth0".to_owned(); 257], ..nic.clone() };
+        assert!(checked_machine(&Machine { nics: vec![over], ..machine.clone() }).is_err());
+        assert!(checked_machine(&Machine { nics: vec![nic; 4_097], ..machine }).is_err());
+        let Err(Fault::Lie(quoted)) = state(&format!("{{\"{}\": 1}}", "x".repeat(1 << 20))) else { panic!("a lie") };
+        assert!(quoted.len() <= 4 * TEXT_BYTES_MAX, "{}", quoted.len());
+    }
 
     fn begun(is_machine_wanted: bool) -> (Conversation, Vec<u8>) {
         Conversation::begin("t".to_owned(), is_machine_wanted, 0, LIMIT)

@@ -12,6 +12,9 @@ use crate::reach::NodeReach;
 /// Most nodes of a fleet.
 pub const NODES_MAX: usize = 1024;
 
+/// Most ranges in one name or reach: each takes a turn of its own.
+const RANGES_MAX: usize = 8;
+
 /// A machine of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetNode {
@@ -201,6 +204,11 @@ fn plural(count: usize) -> String {
 }
 
 fn ranges(text: &str, key: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Option<Vec<String>> {
+    if text.matches('{').count() > RANGES_MAX {
+        let what = format!("more than {RANGES_MAX} ranges in {key} {}", quoted(text));
+        mistakes.push(Mistake::new(place, what, "describe them in several entries"));
+        return None;
+    }
     let (what, fix) = match expanded(text, NODES_MAX) {
         Ok(all) => return Some(all),
         Err(RangeError::Malformed) => {
@@ -218,6 +226,13 @@ fn ranges(text: &str, key: &str, place: SourcePosition, mistakes: &mut Vec<Mista
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn many_ranges_in_one_name_are_refused_before_they_are_expanded() {
+        let text = format!("nodes:\n  - {{name: '{}', role: storage}}\n", "{1...1}".repeat(10_000));
+        let mistakes = read(&text, "fleet.yaml").unwrap_err();
+        assert!(format!("{mistakes:?}").contains("more than 8 ranges in name"), "{mistakes:?}");
+    }
 
     #[test]
     fn ranges_of_names_and_of_reaches_go_together() {

@@ -4,7 +4,7 @@
 //! it. What is longer by nature goes in parts.
 
 use linerate_record::fleet::Allowed;
-use linerate_record::machine::Machine;
+use linerate_record::machine::{Machine, MachineNic};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::lease::EndReason;
@@ -172,7 +172,15 @@ impl Decoder {
 /// # Errors
 /// Why, in words for a person.
 pub fn checked(hello: &AgentHello) -> Result<(), String> {
-    let machine = &hello.machine;
+    [&hello.linerate, &hello.token].into_iter().try_for_each(|text| checked_text(text))?;
+    checked_machine(&hello.machine)
+}
+
+/// The same of a machine: what is made of it later takes time and memory by its counts.
+///
+/// # Errors
+/// Why, in words for a person.
+pub fn checked_machine(machine: &Machine) -> Result<(), String> {
     let nics = machine.nics.iter().flat_map(|nic| {
         let bond = nic.bond.iter().flat_map(|bond| {
             bond.members.iter().chain(&bond.xmit_hash_policy).chain(std::iter::once(&bond.mode)).map(String::as_str)
@@ -180,21 +188,31 @@ pub fn checked(hello: &AgentHello) -> Result<(), String> {
         let own = nic.over.iter().chain(&nic.driver).chain(std::iter::once(&nic.name)).map(String::as_str);
         own.chain(bond)
     });
-    let own = [&hello.linerate, &hello.token, &machine.kernel, &machine.cpu_model, &machine.clocksource];
-    for text in own.into_iter().map(String::as_str).chain(nics) {
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(format!("a text of {} bytes where {TEXT_BYTES_MAX} are the most", text.len()));
-        }
-        if text.chars().any(char::is_control) {
-            return Err(format!("a text with control characters: {text:?}"));
-        }
-    }
+    let own = [&machine.kernel, &machine.cpu_model, &machine.clocksource];
+    own.into_iter().map(String::as_str).chain(nics).try_for_each(checked_text)?;
+    let longest = |of: fn(&MachineNic) -> usize| machine.nics.iter().map(of).max().unwrap_or_default() as u64;
     // Linux runs on 8,192 processors at the most (`arch/x86/Kconfig: NR_CPUS_RANGE_END`), and 1,024 NUMA nodes.
-    let counts = [("processors", machine.cpus, 65_536), ("NUMA nodes", machine.numa_nodes, 65_536)];
+    let counts = [
+        ("processors", u64::from(machine.cpus), 8_192),
+        ("NUMA nodes", u64::from(machine.numa_nodes), 1_024),
+        ("network interfaces", machine.nics.len() as u64, 4_096),
+        ("interfaces below another", longest(|nic| nic.over.len()), 256),
+        ("members of a bond", longest(|nic| nic.bond.as_ref().map_or(0, |bond| bond.members.len())), 256),
+    ];
     match counts.iter().find(|(_, count, most)| count > most) {
         Some((what, count, most)) => Err(format!("{count} {what} where {most} are the most")),
         None => Ok(()),
     }
+}
+
+fn checked_text(text: &str) -> Result<(), String> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(format!("a text of {} bytes where {TEXT_BYTES_MAX} are the most", text.len()));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(format!("a text with control characters: {text:?}"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -441,7 +441,7 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--bucket Old_Bucket --list-existing --op get --host 127.0.0.1:9", 3, "failed to reach 127.0.0.1:9"),
         ("--bucket a..b --list-existing --op get --host 127.0.0.1:9", 2, "3 to 255"),
         ("--max-rate fast", 2, "fast"),
-        ("--target-pid 4194305", 2, "no process"),
+        ("--target-pid 4194305", 2, "is not a process"),
         ("--op multipart --part.size 1MiB", 2, "5 MiB to 5 GiB"),
         ("--op multipart --obj.size 100GiB --part.size 5MiB", 2, "--part.size 11 MiB or more"),
         ("--op get --obj.size 6GiB", 2, "--write multipart"),

@@ -414,7 +414,7 @@ fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_say
             let output = linerate().args(["experiment", verb]).arg(folder.path()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{verb}: {}", shown(&output));
-            assert!(said.contains("has schema 3, this linerate knows 2: use a newer one"), "{verb}: {said}");
+            assert!(said.contains("has schema 3, this linerate reads up to 2: use a newer one"), "{verb}: {said}");
             assert_eq!(said.matches("error").count(), 1, "{verb}: {said}");
         }
     }

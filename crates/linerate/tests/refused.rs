@@ -229,7 +229,7 @@ fn values_that_the_kernel_would_refuse_are_no_changes() {
     assert_eq!(code, Some(2), "{said}");
     for part in [
         "5 mistakes",
-        "\"nonsense\" is none of pfifo_fast, ",
+        "\"nonsense\" is not one of pfifo_fast, ",
         "\"0\" cannot be: give 1 to 2147483647",
         "\"4294967296\" cannot be: give 2304 to 2147483647",
         "\"1\" cannot be: give 301 to 4194304",

@@ -110,7 +110,7 @@ const FAULTS: &[(Manner, &str, &str)] = &[
     (
         Manner::Version1,
         "tls: certificate without subjectAltName",
-        "its certificate is of X.509 version 1 or 2, which has no subjectAltName; give",
+        "its certificate is of X.509 version 1 or 2, which has no subjectAltName; install a",
     ),
     (Manner::PlainHttp, "tls: the peer does not speak TLS", "plain HTTP is http://"),
     (Manner::Closes, "tls: closed during the handshake", "plain HTTP is http://"),
@@ -134,6 +134,7 @@ fn every_fault_is_one_kind_and_one_sentence() {
         let is_of_source = |word: &str| word.contains('{') || word.chars().skip(1).any(char::is_uppercase);
         let known = [
             "TLS",
+            "CA",
             "HTTP",
             "HTTP/1.1",
             "X.509",

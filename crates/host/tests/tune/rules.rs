@@ -152,7 +152,7 @@ fn a_setting_that_moved_since_the_file_was_made_refuses_the_file() {
             }
         })
         .unwrap();
-    assert!(matches!(&applied.outcomes[0], ChangeOutcome::Refused(why) if why.contains("\"30\" and")), "{applied:?}");
+    assert!(matches!(&applied.outcomes[0], ChangeOutcome::Refused(why) if why.contains("\"30\" now")), "{applied:?}");
     assert_eq!(applied.outcomes.iter().filter(|outcome| **outcome == ChangeOutcome::Made).count(), ROWS.len() - 1);
     assert_eq!(machine.text("proc/sys/vm/swappiness"), "30");
 }

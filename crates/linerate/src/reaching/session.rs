@@ -212,13 +212,16 @@ impl Words<'_, '_> {
     /// Does what a script asks for until it says a word; what came behind that.
     fn until(&self, stream: &mut NodeStream, last: &str) -> Result<Vec<u8>, ScriptEnd> {
         let (mut came, mut until) = (Vec::new(), Instant::now() + SCRIPT_WITHIN);
+        // A host that asks for the program again and again would fill the memory here.
+        let mut is_sent = false;
         loop {
             while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = came.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line).trim_end().to_owned();
                 match (line.strip_prefix(ssh::SAID), self.program) {
                     (Some(word), _) if word == last => return Ok(came),
-                    (Some("want"), Some(program)) => {
+                    (Some("want"), Some(program)) if !is_sent => {
+                        is_sent = true;
                         stream.say(&program.bytes);
                         until = Instant::now() + PUSHED_WITHIN;
                     }

@@ -25,6 +25,8 @@ const FOLDER: &str = "\"${XDG_CACHE_HOME:-$HOME/.cache}/linerate/agents\"";
 pub(super) fn command(place: &SshPlace, script: &str) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-T", "-x", "-a"]);
+    // The ssh of a ProxyJump does not get BatchMode: what it would ask is answered by nobody.
+    command.env("SSH_ASKPASS_REQUIRE", "force").env("SSH_ASKPASS", "/bin/false");
     for option in [
         "BatchMode=yes",
         "ConnectTimeout=10",
@@ -35,6 +37,7 @@ pub(super) fn command(place: &SshPlace, script: &str) -> Command {
         "ControlMaster=no",
         "ClearAllForwardings=yes",
         "PermitLocalCommand=no",
+        "RemoteCommand=none",
     ] {
         command.args(["-o", option]);
     }
@@ -59,11 +62,13 @@ m=$(uname -m)
 [ "$m" = {arch} ] || {{ say "machine $m"; exit 0; }}
 d={FOLDER}
 f="$d/{sha256}"
+mkdir -p "$d" && [ ! -L "$d" ] && [ -O "$d" ] && chmod 700 "$d" || {{ say unkept; exit 0; }}
 s=
-if [ -r "$f" ]; then exec 9<"$f"; s=$(sha256sum <&9); fi
+if [ -r "$f" ]; then exec 9<"$f"; [ -O /proc/self/fd/9 ] && s=$(sha256sum <&9); fi
 if [ "${{s%% *}}" != {sha256} ]; then
   say want
-  mkdir -p "$d" && head -c {size} >"$f.$$" && chmod 700 "$f.$$" || {{ rm -f "$f.$$"; say unkept; exit 0; }}
+  set -C
+  head -c {size} >"$f.$$" && chmod 700 "$f.$$" || {{ rm -f "$f.$$"; say unkept; exit 0; }}
   exec 9<"$f.$$"
   s=$(sha256sum <&9)
   [ "${{s%% *}}" = {sha256} ] || {{ rm -f "$f.$$"; say broken; exit 0; }}

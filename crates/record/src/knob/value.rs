@@ -99,7 +99,7 @@ fn word(words: &[&str], choices: &[String], new: &str) -> Result<(), String> {
         return Ok(());
     }
     let there = if choices.is_empty() { words.join(", ") } else { choices.join(", ") };
-    Err(format!("{new:?} is none of {there}"))
+    Err(format!("{new:?} is not one of {there}"))
 }
 
 /// The parts of a value that says it for each queue of an interface: `rx-0=3 rx-1=c`. None where it says one for all.
@@ -354,11 +354,11 @@ mod tests {
             (BUFFERS, "0 131072 6291456", "\"0 131072 6291456\" cannot be: give 1 to 2147483647 each"),
             (BUFFERS, "33554432", "\"33554432\" is not 3 whole numbers: give 3 whole numbers, 1 to 2147483647 each"),
             (SCHEDULER, "bfq", ""),
-            (SCHEDULER, "BFQ", "\"BFQ\" is none of none, mq-deadline, bfq"),
-            (SCHEDULER, "", "\"\" is none of"),
+            (SCHEDULER, "BFQ", "\"BFQ\" is not one of none, mq-deadline, bfq"),
+            (SCHEDULER, "", "\"\" is not one of"),
             (words_or_number, "8", ""),
             (words_or_number, "absent", ""),
-            (words_or_number, "9", "\"9\" is none of absent, or 2 to 8"),
+            (words_or_number, "9", "\"9\" is not one of absent, or 2 to 8"),
             (Domain::Ports, "9000,30000-30100", ""),
             (Domain::Ports, "", ""),
             (Domain::Ports, "http", "no list of ports"),
@@ -382,7 +382,7 @@ mod tests {
         let seen = |now, choices, processors| AsRead { now: Some(now), choices, processors };
         for (locator, takes, seen, new, why) in [
             (Locator::Mtu, SCHEDULER, seen("none", &offered[..], None), "adios", ""),
-            (Locator::Mtu, SCHEDULER, seen("none", &offered, None), "bfq", "\"bfq\" is none of none, adios"),
+            (Locator::Mtu, SCHEDULER, seen("none", &offered, None), "bfq", "\"bfq\" is not one of none, adios"),
             (Locator::Mtu, SCHEDULER, seen("made-elsewhere", &[], None), "made-elsewhere", ""),
             (Locator::Mtu, SWAPPINESS, seen("500", &[], None), "500", ""),
             (Locator::Mtu, number(1, INT_MAX), seen("256", &largest, None), "512", "\"512\" cannot be: give 1 to 511"),

@@ -179,7 +179,7 @@ fn budget(values: &Values<'_>) -> Vec<Told> {
     }
     let claim = format!("netdev_budget is {packets}, but a round still ends after {usecs} µs");
     let evidence = format!("net.core.netdev_budget_usecs = {usecs}, a default");
-    let remedy = format!("sysctl -w net.core.netdev_budget_usecs={}", usecs * packets / 300);
+    let remedy = format!("sysctl -w net.core.netdev_budget_usecs={}", usecs.saturating_mul(packets) / 300);
     vec![(Severity::Note, Confidence::Likely, claim, evidence, remedy)]
 }
 

@@ -66,7 +66,7 @@ fn spread(
     routed: bool,
 ) -> (Shares, String) {
     let peers = site.clients.count.max(1) + site.nodes().saturating_sub(1);
-    let flows = u32::try_from(facts::connections(site)).unwrap_or(u32::MAX).clamp(members, 1 << 16);
+    let flows = u32::try_from(facts::connections(site)).unwrap_or(u32::MAX).min(1 << 16).max(members);
     let placement = egress(bond, kernel, plane, Peers { count: peers, routed, macs: Macs::Vendor });
     let why = placement.why.clone();
     let bundle = Bundle { members, flows, flow_cap: f64::from(members) / f64::from(flows), placement };
