@@ -264,9 +264,8 @@ pub(crate) fn of_series(
         let others = self::of_point(point, &intervals, records, samples)?;
         others.is_severe().then_some((point, others))
     });
-    let rank = |(point, others): &(&Point, Others)| {
-        (point.concurrency == best.concurrency, others.foreign.unwrap_or_default())
-    };
+    let is_of_best = |point: &Point| series.visits_of(best).any(|visit| visit.point == point.point);
+    let rank = |(point, others): &(&Point, Others)| (is_of_best(point), others.foreign.unwrap_or_default());
     let worse =
         |a: &(&Point, Others), b: &(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
     let (point, others) = severe.max_by(worse)?;

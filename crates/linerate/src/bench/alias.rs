@@ -1,13 +1,14 @@
 //! `--alias`: what an alias of mc stands for, in the flags.
 
-use linerate_record::load::Lookup;
+use linerate_load::hosts;
+use linerate_record::load::{Endpoint, Lookup, Server};
 
 use super::flags::BenchFlags;
 use crate::credentials::Keys;
 use crate::endpoint::flags::BUCKET;
 use crate::failure::Failure;
 use crate::mc::Alias;
-use crate::{masks, mc};
+use crate::{bounded, masks, mc};
 
 /// Puts what `--alias` stands for into the flags; flags that were given stay.
 pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
@@ -49,10 +50,29 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The keys of an alias.
-pub(crate) fn keys(name: &str) -> Result<Keys, Failure> {
+/// The keys of an alias for an endpoint that was described by it. One that has been pointed elsewhere since, or has
+/// lost its keys, has none for it.
+pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
+    let alias = found(name)?;
+    let Server::Hosts { authorities, .. } = &endpoint.server else { return Ok(Keys::default()) };
+    let stands_for =
+        hosts::parse(&alias.url, endpoint.tls.is_some(), bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
+    if stands_for.authorities != *authorities || stands_for.tls != endpoint.tls.is_some() {
+        return Err(Failure::usage(format!(
+            "mc alias {name:?} stands for {} now, and the experiment loads {}: point the alias back, or begin a new \
+             experiment",
+            stands_for.authorities.join(", "),
+            authorities.join(", ")
+        )));
+    }
     let mut keys = Keys::default();
-    give(&mut keys, name, found(name)?);
+    give(&mut keys, name, alias);
+    if keys.anonymous != endpoint.anonymous {
+        return Err(Failure::usage(format!(
+            "mc alias {name:?} has {} now, unlike when the experiment began: restore it, or begin a new one",
+            if keys.anonymous { "no keys" } else { "keys" }
+        )));
+    }
     Ok(keys)
 }
 

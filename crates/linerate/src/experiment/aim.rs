@@ -93,7 +93,8 @@ pub(super) fn aims(arms: &[ArmLoad], named_by: NamedBy) -> Result<ArmTargets, Fa
         };
         let reported = match found(&aim.load, arm.yes_load, &mut consent)? {
             Some(hosts) => {
-                aim.credentials = if aim.load.endpoint.anonymous { None } else { keys_of(&arm.keys)? };
+                aim.credentials =
+                    if aim.load.endpoint.anonymous { None } else { keys_of(&arm.keys, &aim.load.endpoint)? };
                 aim.is_here = consent::on_this_machine(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
                 aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
@@ -142,11 +143,11 @@ fn require_of_cells(load: &Load) -> Result<(), Failure> {
 }
 
 /// The keys of a source, which were told by its name.
-fn keys_of(source: &KeySource) -> Result<Option<Credentials>, Failure> {
+fn keys_of(source: &KeySource, endpoint: &Endpoint) -> Result<Option<Credentials>, Failure> {
     credentials::find(&match source {
         KeySource::Environment => Keys::default(),
         KeySource::Profile(name) => Keys { profile: Some(name.clone()), ..Keys::default() },
-        KeySource::Alias(name) => alias::keys(name)?,
+        KeySource::Alias(name) => alias::keys(name, endpoint)?,
     })
 }
 

@@ -351,20 +351,20 @@ refused an_mtu_that_takes_all_away 'give 68 to' --netns "$space" --set=nic.mtu@l
 refused an_mtu_of_a_bridge 'takes its MTU from its ports' --netns "$space" --set=nic.mtu@br0=1300
 altering inner
 ip -n "$space" route add fd09::/64 dev lab0.7 mtu 1350
-refused an_mtu_that_moves_a_route 'a route of IPv6 by lab0.7 has an MTU of its own, 1350' \
+refused an_mtu_that_moves_a_route 'an IPv6 route on lab0.7 has its own MTU, 1350' \
     --netns "$space" --set=nic.mtu@lab0=1300
 back_and_forth an_mtu_that_moves_no_route --netns "$space" --set=nic.mtu@lab0=9000
 altering inner
 ip -n "$space" route del fd09::/64 dev lab0.7
 ip -n "$space" -6 nexthop add id 7 dev lab0
 ip -n "$space" -6 route add fd0a::/64 nhid 7 mtu 1350
-refused an_mtu_that_moves_a_route_by_a_nexthop 'has an MTU of its own, 1350' --netns "$space" --set=nic.mtu@lab0=1300
+refused an_mtu_that_moves_a_route_by_a_nexthop 'has its own MTU, 1350' --netns "$space" --set=nic.mtu@lab0=1300
 altering inner
 ip -n "$space" -6 route del fd0a::/64
 ip -n "$space" -6 nexthop del id 7
 # A bridge is raised with its ports.
 ip -n "$space" -6 route add fd0b::/64 dev br0 mtu 5000
-refused an_mtu_that_raises_a_bridge_with_a_route 'a route of IPv6 by br0 has an MTU of its own, 5000' \
+refused an_mtu_that_raises_a_bridge_with_a_route 'an IPv6 route on br0 has its own MTU, 5000' \
     --netns "$space" --set=nic.mtu@lab2=9000
 altering inner
 ip -n "$space" -6 route del fd0b::/64

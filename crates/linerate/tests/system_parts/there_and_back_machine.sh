@@ -27,7 +27,7 @@ echo 1444 > "/proc/sys/net/ipv6/conf/$card/mtu"
 ethtool -L "$card" combined 2
 tc qdisc replace dev "$card" root handle 1: mq
 tc qdisc add dev "$card" parent 1:1 handle 11: pfifo limit 77
-refused channels_with_a_discipline_on_a_queue 'goes with the queue it hangs on' --set="nic.channels@$card=1"
+refused channels_with_a_discipline_on_a_queue 'disappears with its queue' --set="nic.channels@$card=1"
 altering devices
 tc qdisc del dev "$card" root
 for setting in rx-0/rps_cpus=2 rx-1/rps_cpus=1 rx-1/rps_flow_cnt=64 tx-0/xps_cpus=1 tx-1/xps_cpus=3 \
