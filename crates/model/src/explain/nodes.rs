@@ -41,7 +41,7 @@ const APART_SIGMAS: f64 = 2.33;
 
 /// So many times the error that is stated is the error of figures, with chances: a judgement. What is stated is mostly
 /// that of repeated runs, which know nothing of how healthy nodes differ.
-const ERRORS: [(f64, f64); WIDTHS] = [(1.0, 0.8), (2.0, 0.13), (4.0, 0.05), (8.0, 0.02)];
+const ERRORS: [(f64, f64); WIDTHS] = [(1.0, 0.95), (2.0, 0.03), (4.0, 0.01), (8.0, 0.01)];
 const WIDTHS: usize = 4;
 
 /// The standard deviation of a normal distribution over its median distance from the median.
