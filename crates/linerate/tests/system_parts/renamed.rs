@@ -29,7 +29,7 @@ fn applied(ground: &Ground) -> String {
     let file = ground.state.path().join("changes.json");
     let (path, name) = (file.to_str().unwrap_or_default(), ground.namespace.as_deref().unwrap_or_default());
     let said = ground.done(&["tune", "diff", "--netns", name, "--set", "nic.mtu@lab0=1400", "-o", path]);
-    assert!(said.contains("moves with it: the MTU of top0, 1500 → 1400"), "{said}");
+    assert!(said.contains("changes with it: the MTU of top0, 1500 → 1400"), "{said}");
     let said = ground.done(&["tune", "apply", path, "--confirm", "4s"]);
     assert!(said.contains("changed with it: /sys/class/net/top0/mtu \"1500\" → \"1400\""), "{said}");
     assert_eq!((mtu(ground, "lab0"), mtu(ground, "top0")), ("1400".to_owned(), "1400".to_owned()));
