@@ -56,7 +56,7 @@ fn interfaces() -> Result<(), Failed> {
     ip(&format!("-n {name} link add lab0 mtu 1400 type veth peer name other"));
     assert!(ground.run(&["tune", "status"]).stdout.windows(4).any(|four| four == b"was0"), "status says its name");
     let line = lapses(&ground);
-    assert!(!line.contains("but for"), "{line}");
+    assert!(!line.contains("except"), "{line}");
     let all = ["was0", "was1", "lab0"].map(|device| mtu(&ground, device));
     assert_eq!(all, ["1500", "1500", "1400"], "the changed one, what is on it, and another of its name");
     ip(&format!("-n {name} link del lab0"));
@@ -70,7 +70,7 @@ fn interfaces() -> Result<(), Failed> {
     ip(&format!("-n {name} link del top0"));
     ip(&format!("-n {name} link set lab0 netns {away}"));
     let line = lapses(&ground);
-    assert!(line.contains("but for 1 setting"), "{line}");
+    assert!(line.contains("except 1 setting"), "{line}");
     assert_eq!(mtu(&elsewhere, "lab0"), "1400");
     // The watch tries again for a moment.
     let mut output = ground.run(&["tune", "rollback", &id]);
@@ -104,7 +104,7 @@ fn of_the_same_index() -> Result<(), Failed> {
             ip(&format!("-n {name} link del top0"));
             ip(&format!("-n {name} link add link lab0 name top0 index {on_top} mtu 1400 type macvlan"));
             let line = lapses(&ground);
-            assert!(!line.contains("but for"), "{line}");
+            assert!(!line.contains("except"), "{line}");
             assert_eq!((mtu(&ground, "lab0"), mtu(&ground, "top0")), ("1500".to_owned(), "1400".to_owned()));
             ip(&format!("-n {name} link del top0"));
             continue;
@@ -113,7 +113,7 @@ fn of_the_same_index() -> Result<(), Failed> {
         ip(&format!("-n {name} link add lab0 index {number} mtu 1400 type veth peer name lab1"));
         assert_eq!(index(), number);
         let line = lapses(&ground);
-        assert!(line.contains("but for 1 setting"), "{line}");
+        assert!(line.contains("except 1 setting"), "{line}");
         assert_eq!(mtu(&ground, "lab0"), "1400", "another's");
     }
     println!("an interface of the index of one that was changed is left alone");
