@@ -199,8 +199,9 @@ mod tests {
         set(&mut snapshot, mtu, Some("eth0"), "1500");
         let here = snapshot.settings.iter().find(|s| s.place.knob == "nic.mtu").expect("it was set").place.clone();
         let there = SettingPlace { space: Space::Netns("lab".to_owned()), ..here.clone() };
-        let advised =
-            |place| advise(&KnobRow { advise: |_, _, _| facts::advice(9000, "so"), ..*mtu }, &snapshot, &site(), place);
+        let advised = |place| {
+            advise(&KnobRow { advise: Some(|_, _, _| facts::advice(9000, "so")), ..*mtu }, &snapshot, &site(), place)
+        };
         assert_eq!((advised(&here).is_some(), advised(&there).is_some()), (true, false));
     }
 

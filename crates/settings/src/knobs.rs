@@ -42,8 +42,8 @@ pub type Advise = fn(&Snapshot, &Site, &SettingPlace) -> Option<Advice>;
 pub struct KnobRow {
     /// The knob.
     pub knob: Knob,
-    /// Its advice alone, without what [`advise`] looks at first.
-    pub advise: Advise,
+    /// Its advice alone, without what [`advise`] looks at first; none where it is told, and left alone.
+    pub advise: Option<Advise>,
 }
 
 /// What is advised for a place: nothing where the machine's kernel does not have the knob, where it belongs to somebody
@@ -56,7 +56,7 @@ pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPl
     if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) || !is_described {
         return None;
     }
-    (row.advise)(snapshot, site, place)
+    row.advise.and_then(|advise| advise(snapshot, site, place))
 }
 
 /// Whether the machine's kernel has the knob; a kernel that is not known is taken to.

@@ -23,11 +23,6 @@ pub(crate) fn advice(value: impl Display, why: impl Into<String>) -> Option<Advi
     Some(Advice { value: value.to_string(), why: why.into() })
 }
 
-/// No advice: a row that is told, and left alone.
-pub(crate) fn nothing(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    None
-}
-
 /// What a NIC can do itself.
 pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<Advice> {
     nic(snapshot, place)?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::knob::{Advice, Knob, Layer};
 use linerate_record::lines::wrapped;
 
-use super::{Advise, KNOBS, KnobRow, advise, example, facts};
+use super::{KNOBS, KnobRow, advise, example};
 use crate::profiles::{PROFILES, Profile, Value};
 
 /// Every page: file name and text.
@@ -97,7 +97,7 @@ fn section(text: &mut String, of: &KnobRow) {
 
 /// What is advised for a setting of the example's node: value and reason.
 fn advised(row: &KnobRow) -> String {
-    if row.knob.owned_by.is_some() || std::ptr::fn_addr_eq(row.advise, facts::nothing as Advise) {
+    if row.knob.owned_by.is_some() || row.advise.is_none() {
         return "nothing: it is told, and left alone".to_owned();
     }
     match advise(row, &example::machine(), &example::site(), &example::place_of(row, None)) {
@@ -181,6 +181,7 @@ fn index() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knobs::facts;
 
     #[test]
     fn every_knob_has_one_section_and_one_line_of_the_index() {

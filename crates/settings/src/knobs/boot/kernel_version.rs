@@ -31,7 +31,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["Linux Kernel version 6.8"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -31,7 +31,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["routingMode"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -2,7 +2,7 @@
 
 use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
 
-use crate::knobs::{KnobRow, facts};
+use crate::knobs::KnobRow;
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -28,5 +28,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: Some("the CNI"),
     },
-    advise: facts::nothing,
+    advise: None,
 };

@@ -30,7 +30,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["nf_conntrack_buckets"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {

@@ -27,7 +27,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["nf_conntrack_icmp_timeout"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -33,7 +33,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["force_latency", "/dev/cpu_dma_latency"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {

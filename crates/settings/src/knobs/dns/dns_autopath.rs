@@ -2,7 +2,7 @@
 
 use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
 
-use crate::knobs::{KnobRow, facts};
+use crate::knobs::KnobRow;
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -26,5 +26,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["Autopath"],
         owned_by: None,
     },
-    advise: facts::nothing,
+    advise: None,
 };

@@ -33,7 +33,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["kernel.sched_migration_cost_ns ??", "/sys/kernel/debug/sched/migration_cost_ns"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -28,7 +28,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["concurrent-rc-syncs", "concurrent-rc-sync"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

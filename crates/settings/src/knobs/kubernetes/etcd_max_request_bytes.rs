@@ -25,7 +25,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["max-request-bytes", "ETCD_MAX_REQUEST_BYTES"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -26,7 +26,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -2,7 +2,7 @@
 
 use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
 
-use crate::knobs::{KnobRow, facts};
+use crate::knobs::KnobRow;
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -25,5 +25,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["maxPods"],
         owned_by: None,
     },
-    advise: facts::nothing,
+    advise: None,
 };

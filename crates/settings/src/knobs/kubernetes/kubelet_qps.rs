@@ -26,7 +26,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["kubeAPIQPS", "qps"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -25,7 +25,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["topologyManagerPolicy", "CPU NUMA Aware Scheduling"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

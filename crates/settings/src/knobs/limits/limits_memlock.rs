@@ -2,7 +2,7 @@
 
 use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
 
-use crate::knobs::{KnobRow, facts};
+use crate::knobs::KnobRow;
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -25,5 +25,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: None,
     },
-    advise: facts::nothing,
+    advise: None,
 };

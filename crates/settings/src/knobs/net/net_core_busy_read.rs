@@ -35,7 +35,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["net.core.busy_read net.core.busy_poll"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

@@ -40,7 +40,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {

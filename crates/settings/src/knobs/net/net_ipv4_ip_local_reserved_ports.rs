@@ -36,7 +36,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {

@@ -34,7 +34,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &[],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {

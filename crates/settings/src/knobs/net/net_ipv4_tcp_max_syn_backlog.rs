@@ -34,7 +34,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["net.ipv4.tcp_syn_backlog"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {

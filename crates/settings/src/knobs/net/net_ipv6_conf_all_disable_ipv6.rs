@@ -2,7 +2,7 @@
 
 use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
 
-use crate::knobs::{KnobRow, facts};
+use crate::knobs::KnobRow;
 
 pub(crate) const ROW: KnobRow = KnobRow {
     knob: Knob {
@@ -32,5 +32,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["net.ipv6.conf.*.disable_ipv6"],
         owned_by: None,
     },
-    advise: facts::nothing,
+    advise: None,
 };

@@ -26,7 +26,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["RPS"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {

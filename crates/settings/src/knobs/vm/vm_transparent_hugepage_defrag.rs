@@ -30,7 +30,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         also_called: &["/sys/kernel/mm/transparent_hugepage/defrag"],
         owned_by: None,
     },
-    advise,
+    advise: Some(advise),
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
