@@ -198,7 +198,7 @@ pub(crate) fn load(point: &Point) -> String {
 pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
     let PredictedCurve { site, ceiling_bytes_per_s, bottleneck, .. } = predicted;
     let most = bytes_per_s_iec(*ceiling_bytes_per_s);
-    let mut text = format!("{site} can do {most} at most; bottleneck then: {}", model::resource(*bottleneck));
+    let mut text = format!("{site} can do {most} at most; bottleneck then: {}", bottleneck.name());
     if let (Some(in_flight), Some(at), Some(of_curve), Some(of_ceiling)) =
         (predicted.in_flight, predicted.at_bytes_per_s, predicted.curve_share, predicted.ceiling_share)
     {
