@@ -16,7 +16,7 @@
 use std::fmt;
 
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
-pub use kind::is_answer;
+pub use kind::{FailureKind, is_answer, is_throttling};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 pub use resolved::{EXISTING_SIZE, Resolved, SearchLimits, series};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::units::{Rate, count};
 pub use crate::worded::Worded;
 
 mod interval;
-mod kind;
+pub mod kind;
 mod manifest;
 mod resolved;
 

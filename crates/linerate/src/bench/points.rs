@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::build::build;
+use linerate_analysis::course::SeriesCourse;
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_analysis::records::Records;
 use linerate_analysis::view::{Measure, Point, Series, View};
@@ -21,8 +22,8 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{
-    Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec, StopReason,
-    is_answer,
+    FailureKind, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec,
+    StopReason,
 };
 use linerate_record::units::bytes_iec;
 use linerate_wire::clock::Clock;
@@ -30,7 +31,6 @@ use linerate_wire::clock::Clock;
 use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::RunObjects;
 use super::setup::{CEILING, Setup};
-use super::steps::Steps;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
 use crate::metrics::Exporter;
@@ -177,9 +177,7 @@ fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
 
 /// What helps where some objects could not be written, of failures that may pass.
 fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
-    let broken = |kind: &str| !is_answer(kind) && !kind.starts_with("tls");
-    let passes = |kind: &str| ["http 5", "http 429", "http 408"].iter().any(|start| kind.starts_with(start));
-    if done == 0 || !errors.keys().all(|kind| broken(kind) || passes(kind)) {
+    if done == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
         return String::new();
     }
     match retries {
@@ -385,11 +383,13 @@ impl SeriesRun<'_> {
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let mut steps = Steps::new(&self.setup.load.levels, &timing, &recorder.manifest.asked);
+        let (levels, asked) = (&self.setup.load.levels, &recorder.manifest.asked);
+        let mut course = SeriesCourse::new(levels, asked, timing.precision, timing.point_ms());
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
-        while let Some((level, timing)) = steps.next(timing) {
+        while let Some((level, time)) = course.next_level() {
+            let timing = timing.of_level(time);
             if recorder.halted.load(Ordering::Relaxed) {
                 goes_on = ControlFlow::Break(());
             }
@@ -401,7 +401,7 @@ impl SeriesRun<'_> {
                 let set = self.write_beforehand(count, objects, &recorder.halted)?;
                 source = Source::Set { set, count };
             }
-            goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
+            goes_on = self.point(level, timing, source.clone(), &mut course, recorder, objects)?;
             if matches!(self.setup.load.levels, Levels::Given(_)) {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
@@ -424,7 +424,7 @@ impl SeriesRun<'_> {
         Level { concurrency, rate_per_s }: Level,
         timing: Timing,
         source: Source,
-        steps: &mut Steps,
+        course: &mut SeriesCourse,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
@@ -454,8 +454,8 @@ impl SeriesRun<'_> {
         if !self.has_header.replace(true) {
             self.progress.finished(&header(figures));
         }
-        steps.observe(outcome.ended, figures);
-        let so_far = figures.map(|(series, point)| (series, steps.so_far(point)));
+        course.observe(outcome.ended, figures);
+        let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
         self.progress.finished(&line(&spec, so_far.as_ref().map(|(series, point)| (*series, point))));
         let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
