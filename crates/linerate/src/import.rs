@@ -96,7 +96,7 @@ fn spec(layout: &ImportLayout, call: &WarpFlags) -> PointSpec {
             Worded::read(&format!("mixed {}", parts.join(",")))
         }
     };
-    let size = call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned);
+    let size = Worded::read(&call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned));
     PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None }
 }
 

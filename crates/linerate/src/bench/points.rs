@@ -22,8 +22,8 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{
-    FailureKind, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec,
-    StopReason,
+    FailureKind, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSizes, PointSpec, Purpose, Searched,
+    SeriesSpec, StopReason,
 };
 use linerate_record::units::bytes_iec;
 use linerate_wire::clock::Clock;
@@ -170,7 +170,7 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
 }
 
 /// What is written before a point, and how much that is.
-fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
+fn writing(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
     let all = bytes_iec(count as f64 * sizes.mean());
     format!("writing {count} objects of {size}, {all} in all")
 }
@@ -255,7 +255,8 @@ fn ceilings_of(
     for work in &setup.load.work {
         for (size, sizes) in named_sizes(setup, &work.sizes) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: work.workload.clone().into(), size, concurrency, rate_per_s: None };
+            let spec =
+                PointSpec { workload: work.workload.clone().into(), size: size.into(), concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
@@ -292,14 +293,14 @@ fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
-fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(String, Sizes)> {
+fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(PointSizes, Sizes)> {
     if setup.existing.is_empty() {
-        return sizes.iter().map(|s| (s.to_string(), s.clone())).collect();
+        return sizes.iter().map(|s| (s.clone().into(), s.clone())).collect();
     }
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
     let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
     let sizes = mean.to_string().parse().ok();
-    sizes.map(|sizes| vec![(linerate_record::run::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
+    sizes.map(|sizes| vec![(PointSizes::Existing, sizes)]).unwrap_or_default()
 }
 
 fn plan(
@@ -363,7 +364,7 @@ struct SeriesRun<'a> {
     with: &'a Drive<'a>,
     progress: &'a Progress,
     workload: &'a Workload,
-    size: &'a str,
+    size: &'a PointSizes,
     sizes: &'a Sizes,
     /// Whether the names above its rows were shown.
     has_header: Cell<bool>,
@@ -414,7 +415,7 @@ impl SeriesRun<'_> {
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.to_owned() };
+        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into() };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -436,7 +437,7 @@ impl SeriesRun<'_> {
         let fixed = plan.listed > 0 && !self.workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
         let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
-        let (workload, size) = (self.workload.clone().into(), self.size.to_owned());
+        let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
@@ -503,6 +504,6 @@ impl SeriesRun<'_> {
         }
         let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
         let remedy = again(&errors, done, plan.retries);
-        Err(Failure::Prepare { count, size: self.size.to_owned(), kinds: kinds.join(", "), remedy })
+        Err(Failure::Prepare { count, size: self.size.to_string(), kinds: kinds.join(", "), remedy })
     }
 }
