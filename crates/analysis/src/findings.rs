@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
 }
 
 /// What a check has to say of one point.
-struct Told {
+struct PointFinding {
     severity: Severity,
     confidence: Confidence,
     /// How bad it is, to find the worst of several points.
@@ -187,9 +187,9 @@ fn worst(
     remedy: &str,
     label: &str,
     series: &Series,
-    check: impl Fn(&Point) -> Option<Told>,
+    check: impl Fn(&Point) -> Option<PointFinding>,
 ) -> Option<Finding> {
-    let reported: Vec<(&Point, Told)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
+    let reported: Vec<(&Point, PointFinding)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
     let severity = reported.iter().map(|(_, reported)| reported.severity).max()?;
     let worst = reported.iter().filter(|(_, reported)| reported.severity == severity);
     let (point, worst) = worst.max_by(|(_, a), (_, b)| a.badness.total_cmp(&b.badness))?;

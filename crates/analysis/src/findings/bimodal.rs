@@ -11,7 +11,7 @@ use linerate_record::load::Workload;
 use linerate_record::run::{Worded, merged};
 use linerate_record::units::duration_ns;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 /// Steps per doubling of latency.
@@ -43,14 +43,14 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::BimodalLatency, REMEDY, label, series, |point| of_point(run, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     if point.requests < REQUESTS_MIN {
         return None;
     }
     let measured = run.measured(point.point);
     let latencies = merged(measured.iter().flat_map(|i| i.whole_rows())).ok()?;
     let modes = modes(&latencies)?;
-    Some(Told {
+    Some(PointFinding {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: modes.high_ns / modes.low_ns,
