@@ -14,7 +14,7 @@ const ROOMS: [(&str, &str); 14] = [
     ("site", "record"),
     ("analysis", "record"),
     ("model", "record"),
-    ("settings", "record, model"),
+    ("settings", "record, model, site"),
     ("experiment", "record, analysis"),
     ("report", "record, analysis"),
     ("host", "record"),

@@ -16,6 +16,7 @@
 
 use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
 use linerate_record::histogram::{self, Latency};
+use linerate_record::run::StopReason;
 use serde::{Deserialize, Serialize};
 
 use crate::student::regularized_beta;
@@ -28,6 +29,24 @@ const ODDS: [f64; 3] = [3.0, 10.0, 50.0];
 
 /// In one of how many runs that just keep a bound chance has as many beyond it as are told of at the end.
 pub const CHANCE: f64 = 1e3;
+
+/// Requests before the load that are a baseline: enough for a median.
+pub const BASELINE_REQUESTS: u64 = 20;
+
+/// Shortest time limit of a request of the canary.
+const TIMEOUT_MIN_NS: u64 = 1_000_000_000;
+
+/// How long a request of the canary may take where those of the load may take `asked_ns`: one that hangs must be known
+/// as slow soon, and twice the largest bound is long enough.
+#[must_use]
+pub fn timeout_ns(rules: &AbortRules, asked_ns: u64) -> u64 {
+    let bound = |rule: &AbortRule| match rule {
+        AbortRule::Latency(bound) => bound.bound_ns,
+        AbortRule::Errors(_) => 0,
+    };
+    let largest = rules.0.iter().map(bound).max().unwrap_or(0);
+    largest.saturating_mul(2).max(TIMEOUT_MIN_NS).min(asked_ns)
+}
 
 /// When a bound was seen to be exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +94,8 @@ impl Sum {
 #[derive(Clone, Debug)]
 pub struct CanaryWatch {
     rules: Vec<Ruled>,
+    /// Requests that ended, before the load and under it.
+    ended: u64,
 }
 
 /// A bound, its sums, and all requests under load.
@@ -91,16 +112,17 @@ impl CanaryWatch {
     #[must_use]
     pub fn new(rules: AbortRules) -> Self {
         let ruled = |rule| Ruled { rule, sums: Default::default(), beyond: 0, count: 0 };
-        CanaryWatch { rules: rules.0.into_iter().map(ruled).collect() }
+        CanaryWatch { rules: rules.0.into_iter().map(ruled).collect(), ended: 0 }
     }
 
     /// Takes what has ended; returns a bound that is exceeded now. What came before the load is the baseline, and ends
     /// nothing.
     pub fn push(&mut self, line: &CanaryLine) -> Option<Tripped> {
+        let failed: u64 = line.errors.values().sum();
+        self.ended += line.total_ns.len() as u64 + failed;
         if !line.loaded {
             return None;
         }
-        let failed: u64 = line.errors.values().sum();
         let mut tripped = None;
         for Ruled { rule, sums, beyond: beyond_ever, count } in &mut self.rules {
             let rule = *rule;
@@ -120,6 +142,13 @@ impl CanaryWatch {
             }
         }
         tripped
+    }
+
+    /// A canary that nobody answers any more is beyond any bound; `ended` says why it sent no more requests.
+    #[must_use]
+    pub fn unanswered(&self, ended: StopReason) -> Option<Tripped> {
+        let rule = self.rules.first().filter(|_| ended == StopReason::NoSuccess)?.rule;
+        Some(Tripped { seen: SeenWhen::UnderWay, rule, beyond: self.ended, count: self.ended })
     }
 
     /// A bound that all requests under load show to be exceeded, once there are no more.
@@ -246,6 +275,30 @@ mod tests {
         assert_eq!(tripped("p99>200ms", |_| Some(300)), Some(4));
         assert_eq!(tripped("errors>1%", |_| None), Some(4));
         assert_eq!(tripped("p99>200ms", |n| Some(if n < 4 { 300 } else { 10 })), None);
+    }
+
+    #[test]
+    fn a_canary_that_nobody_answers_is_beyond_its_first_bound_and_no_other_end_is() {
+        let mut watch = CanaryWatch::new("p99>200ms,errors>1%".parse().unwrap());
+        watch.push(&line(200, false, &[10, 10], 0));
+        watch.push(&line(400, true, &[], 3));
+        assert_eq!(watch.unanswered(StopReason::Interrupted), None);
+        let gone = watch.unanswered(StopReason::NoSuccess).unwrap();
+        assert_eq!((gone.seen, gone.rule.to_string().as_str()), (SeenWhen::UnderWay, "p99>200ms"));
+        assert_eq!((gone.beyond, gone.count), (5, 5));
+    }
+
+    #[test]
+    fn a_request_of_the_canary_is_given_up_soon_and_never_later_than_one_of_the_load() {
+        for (rules, asked_ms, expected_ms) in [
+            ("p99>200ms", 30_000, 1_000),
+            ("p99>2s,p50>10ms", 30_000, 4_000),
+            ("errors>1%", 30_000, 1_000),
+            ("p99>2s", 500, 500),
+        ] {
+            let given = timeout_ns(&rules.parse().unwrap(), asked_ms * 1_000_000);
+            assert_eq!(given, expected_ms * 1_000_000, "{rules}");
+        }
     }
 
     #[test]

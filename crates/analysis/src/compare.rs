@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
 use linerate_record::load::Workload;
-use linerate_record::run::{Target, Worded};
+use linerate_record::run::{PointSizes, Target, Worded};
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ pub struct SeriesComparison {
     /// Workload.
     pub workload: Worded<Workload>,
     /// Object size, as asked.
-    pub size: String,
+    pub size: Worded<PointSizes>,
     /// Which throughput is compared.
     pub measure: Measure,
     /// Who bound the best point of A's first run, where that is known.
@@ -302,7 +302,7 @@ fn arm(runs: &[Run<'_>]) -> ComparedRuns {
 }
 
 /// Workloads and sizes of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
-fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, String)> {
+fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, NamedSize)> {
     let mut names = Vec::new();
     for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
         let name = (series.workload.clone(), series.size.clone());
@@ -313,15 +313,17 @@ fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, String)> {
     names
 }
 
-fn find<'a>(run: &'a Run<'_>, workload: &Named, size: &str) -> Option<&'a Series> {
-    run.view.series.iter().find(|s| s.workload == *workload && s.size == size)
+fn find<'a>(run: &'a Run<'_>, workload: &Named, size: &NamedSize) -> Option<&'a Series> {
+    run.view.series.iter().find(|s| s.workload == *workload && s.size == *size)
 }
 
 /// A workload by its name.
 type Named = Worded<Workload>;
+/// A size by its name.
+type NamedSize = Worded<PointSizes>;
 
 /// Which arm has a series that the other has not.
-fn owner(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str) -> &'static str {
+fn owner(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &NamedSize) -> &'static str {
     if arms[0].iter().any(|run| find(run, workload, size).is_some()) { "A" } else { "B" }
 }
 
@@ -348,7 +350,7 @@ impl SeriesPosition {
 }
 
 /// Places that an arm measured of a series.
-fn places(arm: &[Run<'_>], workload: &Named, size: &str) -> Vec<SeriesPosition> {
+fn places(arm: &[Run<'_>], workload: &Named, size: &NamedSize) -> Vec<SeriesPosition> {
     let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
     let mut all: Vec<SeriesPosition> = points.map(SeriesPosition::of).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -356,7 +358,12 @@ fn places(arm: &[Run<'_>], workload: &Named, size: &str) -> Vec<SeriesPosition> 
     all
 }
 
-fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str, found: &SeriesComparison) -> Vec<String> {
+fn lonely_points(
+    arms: &[Vec<Run<'_>>; 2],
+    workload: &Named,
+    size: &NamedSize,
+    found: &SeriesComparison,
+) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: SeriesPosition| {
         found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
@@ -370,7 +377,11 @@ fn lonely_points(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str, found: 
 }
 
 /// A series that both arms have.
-fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str) -> Result<Option<SeriesComparison>, DecodeError> {
+fn one_series(
+    arms: &[Vec<Run<'_>>; 2],
+    workload: &Named,
+    size: &NamedSize,
+) -> Result<Option<SeriesComparison>, DecodeError> {
     let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, workload, size).cloned());
     let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
     let both = places(&arms[1], workload, size);
@@ -381,7 +392,7 @@ fn one_series(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &str) -> Result<
     let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, workload, size).and_then(knee)).collect();
     Ok(Some(SeriesComparison {
         workload: workload.clone(),
-        size: size.to_owned(),
+        size: size.clone(),
         measure: a.measure,
         a_bound: a.limit.map(|limit| limit.bound),
         b_bound: b.limit.map(|limit| limit.bound),
@@ -401,7 +412,7 @@ fn knee(series: &Series) -> Option<u32> {
 fn pair(
     arms: &[Vec<Run<'_>>; 2],
     workload: &Named,
-    size: &str,
+    size: &NamedSize,
     measure: Measure,
     place: SeriesPosition,
 ) -> Result<Option<PointComparison>, DecodeError> {

@@ -1,7 +1,7 @@
 //! What a run is evidence of: its best GET and PUT as figures of a described site, or why they are none.
 
 mod hosts;
-mod told;
+mod reported;
 
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::finding::{Finding, FindingKind, Severity};
@@ -12,7 +12,7 @@ use linerate_record::units::Bytes;
 use crate::knee::KneeOutcome;
 use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_failed};
 
-pub use told::{Caveat, LeftOut, NoEvidence, NotOfSite, Refused, RunRemark};
+pub use reported::{Caveat, LeftOut, NoEvidence, NotOfSite, Refused, RunRemark};
 
 /// Half the width of an interval, as a share, from which a figure is too unsteady: that of the knee.
 const UNSTEADY: f64 = 0.2;
@@ -145,7 +145,7 @@ fn largest(view: &View) -> Option<u64> {
 /// What a run measured, for who named one without figures that can be taken: `GET of 16 KiB, in requests per second`.
 fn measured(view: &View) -> Vec<String> {
     let reported = |series: &Series| {
-        let sized = if series.size.is_empty() { String::new() } else { format!(" of {}", series.size) };
+        let sized = if series.size.is_unsaid() { String::new() } else { format!(" of {}", series.size) };
         let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
         let none = if series.points.is_empty() { ", without a whole interval" } else { "" };
         format!("{}{sized}{unit}{none}", series.workload.to_string().to_uppercase())
@@ -204,7 +204,7 @@ fn is_told_in_bytes(series: &&Series) -> bool {
 }
 
 fn bytes_of(series: &Series) -> Option<u64> {
-    series.size.parse::<Bytes>().ok().map(|bytes| bytes.0)
+    series.size.bytes()
 }
 
 #[cfg(test)]

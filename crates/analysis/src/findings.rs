@@ -22,11 +22,14 @@ mod drift;
 mod ended_early;
 mod errors;
 mod few_stalls;
+mod imported;
 mod incomplete;
 mod late_starts;
+mod left_at_target;
 mod levels;
 mod littles_law;
 mod not_steady;
+mod not_stored;
 mod packet_loss;
 mod rests;
 mod still_rising;
@@ -37,10 +40,17 @@ mod throttling;
 mod too_short;
 mod uneven_curve;
 mod uneven_hosts;
+mod unreadable;
+mod unverified;
 mod wire_bytes;
 mod working_set;
 
 pub use canary::canary_tripped;
+pub use imported::{ImportedFile, imported};
+pub use left_at_target::{LeftAtTarget, kept_at_target, left_at_target};
+pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_stored};
+pub use unreadable::unreadable;
+pub use unverified::unverified;
 
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
@@ -160,7 +170,7 @@ impl<'a> Run<'a> {
 }
 
 /// What a check has to say of one point.
-struct Told {
+struct PointFinding {
     severity: Severity,
     confidence: Confidence,
     /// How bad it is, to find the worst of several points.
@@ -177,9 +187,9 @@ fn worst(
     remedy: &str,
     label: &str,
     series: &Series,
-    check: impl Fn(&Point) -> Option<Told>,
+    check: impl Fn(&Point) -> Option<PointFinding>,
 ) -> Option<Finding> {
-    let reported: Vec<(&Point, Told)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
+    let reported: Vec<(&Point, PointFinding)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
     let severity = reported.iter().map(|(_, reported)| reported.severity).max()?;
     let worst = reported.iter().filter(|(_, reported)| reported.severity == severity);
     let (point, worst) = worst.max_by(|(_, a), (_, b)| a.badness.total_cmp(&b.badness))?;

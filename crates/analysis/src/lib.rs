@@ -7,6 +7,7 @@ pub mod build;
 pub mod canary;
 pub mod compare;
 pub mod counters;
+pub mod course;
 pub mod disturbance;
 pub mod estimate;
 pub mod evidence;

@@ -9,7 +9,7 @@ use linerate_record::finding::Finding;
 pub use linerate_record::histogram::Latency;
 use linerate_record::load::Workload;
 use linerate_record::machine::Machine;
-use linerate_record::run::{Client, LoadRequest, Op, StopReason, Target, Worded};
+use linerate_record::run::{Client, LoadRequest, Op, PointSizes, StopReason, Target, Worded};
 use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
@@ -121,7 +121,7 @@ pub struct Series {
     /// `get`, `put`, …, or `mixed get=45,…`.
     pub workload: Worded<Workload>,
     /// Object size, as asked.
-    pub size: String,
+    pub size: Worded<PointSizes>,
     /// Bytes that each GET reads of an object that is longer; absent where it reads whole objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes: Option<u64>,
@@ -409,7 +409,7 @@ pub struct ClientCeiling {
     /// Workload.
     pub workload: Worded<Workload>,
     /// Object size.
-    pub size: String,
+    pub size: Worded<PointSizes>,
     /// The point it was measured at.
     pub point: Point,
     /// The same without TLS, in a run over TLS: what TLS costs is the difference in processor time.

@@ -141,7 +141,7 @@ fn least_of_runs(n: u32) -> f64 {
 /// Where a difference is beyond chance by itself, and not beyond that of all that were looked at.
 pub(crate) fn lost_in_family(effect: &Effect, baseline: &str, alpha: f64, tests: usize, asks: f64) -> String {
     format!(
-        "by itself {}, but one of {tests} comparisons: its p of {} is not below the {} that is asked of it among those",
+        "on its own {}, but it is one of {tests} comparisons: its p of {} is not below the {} that these require",
         differs(effect, baseline, alpha),
         probability(effect.p.unwrap_or(1.0)),
         probability(asks)

@@ -210,8 +210,8 @@ fn rising(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Void> {
         (
             Decision::NotSettled,
             format!(
-                "its cells {way} by {} from the first half of the time measured to the second, beside the \
-                 baseline's: where they lead is not known; measure longer",
+                "its cells {way} by {} from the first half of the measured time to the second, relative to the \
+                 baseline's: their final level is not known; measure longer",
                 percent(middle.exp_m1().abs())
             ),
         )
@@ -234,7 +234,7 @@ fn unsettled(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Void> {
             Decision::NotSettled,
             format!(
                 "{own} of its {cells} cells and {base} of the baseline's {base_cells} were still on their way when \
-                 they ended: where they lead is not known; measure longer"
+                 they ended: their final level is not known; measure longer"
             ),
         )
     })

@@ -13,14 +13,13 @@ mod points;
 pub(crate) mod resolve;
 mod resolved;
 mod setup;
-mod steps;
 mod stored;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::{left_behind, requests_failed, threshold_missed};
+use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, threshold_missed};
 use linerate_analysis::view::View;
 use linerate_record::finding::{FindingKind, Severity};
 
@@ -65,7 +64,8 @@ fn close(setup: &mut Setup<'_>) {
         Ok(true) => return,
         Ok(false) => "it is not empty".to_owned(),
         Err(error) => {
-            let found = objects::left_behind(setup, &format!("bucket {:?}: {error}", setup.session.bucket));
+            let found =
+                objects::remaining(setup, &LeftAtTarget::Bucket(setup.session.bucket.clone(), error.to_string()));
             // That the folder takes no more is told by what is read of it next.
             let _ = folder::lines(&setup.folder, "findings.jsonl").and_then(|mut lines| lines.push(&found));
             error.to_string()

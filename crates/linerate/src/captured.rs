@@ -29,7 +29,7 @@ const PARTS: [&str; 3] = [CAPTURE_FILE, "proc", "sys"];
 /// Why a folder is no captured machine, or not all of one.
 fn lack(folder: &Path) -> Option<String> {
     if !folder.is_dir() {
-        return Some("it is no folder".to_owned());
+        return Some("it is not a folder".to_owned());
     }
     let lacking: Vec<&str> = PARTS.into_iter().filter(|part| !folder.join(part).exists()).collect();
     if !lacking.is_empty() {

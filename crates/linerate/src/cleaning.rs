@@ -16,7 +16,7 @@ use linerate_load::session::Session;
 use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
 use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
-use linerate_record::run::{Manifest, TargetKind};
+use linerate_record::run::{Manifest, TargetKind, Worded};
 use linerate_record::units::{Rate, whole_ns};
 use linerate_report::cleaned::{BucketEnd, no_bucket};
 
@@ -156,8 +156,9 @@ pub(crate) fn session_with(
 }
 
 /// The local addresses that the run's connections came from, where this machine still has them all.
-fn sources_of(recorded: &[String], hosts: &[Host]) -> Vec<IpAddr> {
-    let found: Result<Vec<Vec<IpAddr>>, Failure> = recorded.iter().map(|one| sources::parse(one, hosts)).collect();
+fn sources_of(recorded: &[Worded<IpAddr>], hosts: &[Host]) -> Vec<IpAddr> {
+    let found: Result<Vec<Vec<IpAddr>>, Failure> =
+        recorded.iter().map(|one| sources::parse(&one.to_string(), hosts)).collect();
     found.map(|all| all.concat()).unwrap_or_else(|error| {
         say(&format!("warning: connections use the local addresses of the routes, not those of the run: {error}"));
         Vec::new()

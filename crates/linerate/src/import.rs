@@ -7,11 +7,11 @@ mod warp_csv;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_analysis::findings::{ImportedFile, imported};
 use linerate_record::load::{HostSelect, Lookup, Workload};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
-    Client, LoadRequest, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason, Target,
+    Client, LoadRequest, Manifest, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason, Target,
     TargetKind, Worded,
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     let call = survey.call();
     let spec = spec(&layout, &call);
     let mut folder = folder::begin(&path, &manifest(id, &layout, &call, &spec))?;
-    folder.findings.push(&finding(&flags.file, &survey, &layout))?;
+    folder.findings.push(&imported(&file_of(&flags.file, &survey, &layout)))?;
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
     folder.points.push(&PointLine::Begin(begin))?;
     let mut recorded = OpenIntervals::new(&layout);
@@ -96,7 +96,7 @@ fn spec(layout: &ImportLayout, call: &WarpFlags) -> PointSpec {
             Worded::read(&format!("mixed {}", parts.join(",")))
         }
     };
-    let size = call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned);
+    let size = Worded::read(&call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned));
     PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None }
 }
 
@@ -169,27 +169,13 @@ fn manifest(id: String, layout: &ImportLayout, call: &WarpFlags, spec: &PointSpe
     }
 }
 
-fn finding(file: &Path, survey: &Survey, layout: &ImportLayout) -> Finding {
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut evidence = format!("{name} holds {} requests of warp", survey.rows);
-    for (op, n) in &layout.left_out {
-        evidence.push_str(&format!("; {n} of {op} are left out"));
-        let prepared = op.to_ascii_lowercase().parse::<Op>().is_ok();
-        evidence.push_str(if prepared { ", being preparation" } else { ", which linerate does not have" });
-    }
-    if survey.objects_per_request > 1 {
-        evidence.push_str(&format!("; a request has up to {} objects, and counts as one", survey.objects_per_request));
-    }
-    if !layout.all_at_work {
-        evidence.push_str("; its threads were not all busy for 300 ms, so the figures include its beginning and end");
-    }
-    Finding {
-        kind: FindingKind::Imported,
-        severity: Severity::Note,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "measured by warp and imported by linerate".into(),
-        evidence,
-        remedy: "its client's processor time and machine are unknown, so its bottleneck is not known".into(),
+/// What of the file its figures stand for.
+fn file_of(file: &Path, survey: &Survey, layout: &ImportLayout) -> ImportedFile {
+    ImportedFile {
+        name: file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        requests: survey.rows,
+        left_out: layout.left_out.clone(),
+        objects_per_request: survey.objects_per_request,
+        all_at_work: layout.all_at_work,
     }
 }

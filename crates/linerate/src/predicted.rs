@@ -9,7 +9,6 @@ use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::plan::{Plan, WorkPlan};
 use linerate_record::run::Op;
 use linerate_record::site::Site;
-use linerate_record::units::Bytes;
 
 use crate::failure::Failure;
 use crate::sites;
@@ -44,7 +43,7 @@ fn curve(series: &Series, site: &Site, plans: &mut BTreeMap<u64, Option<Plan>>) 
     let is_closed = series.points.iter().all(|point| point.open.is_none());
     let is_told_in_bytes = series.measure == Measure::Bytes && series.range_bytes.is_none();
     let place = [Op::Get, Op::Put].iter().position(|op| series.workload.is_only(*op))?;
-    let object_bytes = series.size.parse::<Bytes>().ok().filter(|_| is_closed && is_told_in_bytes)?.0;
+    let object_bytes = series.size.bytes().filter(|_| is_closed && is_told_in_bytes)?;
     let asked = || PlanRequest { object_bytes: Some(object_bytes), seed: sites::SEED, ..PlanRequest::default() };
     let plan = plans.entry(object_bytes).or_insert_with(|| plan(site, &asked()).ok());
     let WorkPlan { ceilings, curve, .. } = plan.as_ref()?.works.get(place)?;

@@ -8,9 +8,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use linerate_analysis::findings::unreadable as unreadable_file;
 use linerate_host::fingerprint::neighbours::{Neighbours, TargetHere};
-use linerate_host::{Root, Unreadable, reading};
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_host::{Root, reading};
+use linerate_record::finding::Finding;
 use linerate_record::reading::{ProcessorLook, Reading};
 use linerate_wire::clock::Clock;
 use rustix::time::{ClockId, clock_gettime};
@@ -63,7 +64,7 @@ pub(crate) fn start(
             let look = looks.next(&root, clock, last);
             let reading = Reading { took_ms, unix_ms, slept_ms, continued, look, ..reading };
             lines.push(&reading)?;
-            findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(finding));
+            findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(unreadable_file));
             if last {
                 return Ok(findings);
             }
@@ -124,18 +125,5 @@ impl ReadingThread {
     pub(crate) fn stop(self) -> Result<Vec<Finding>, Failure> {
         drop(self.running);
         self.thread.join().unwrap_or_else(|_| Ok(Vec::new()))
-    }
-}
-
-/// An unreadable file as a finding.
-pub(crate) fn finding(unreadable: Unreadable) -> Finding {
-    Finding {
-        kind: FindingKind::Unreadable,
-        severity: Severity::Note,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "a reading of this machine is missing".into(),
-        evidence: unreadable.to_string(),
-        remedy: "figures that need it are left out".into(),
     }
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use linerate_analysis::course::LevelTime;
 use linerate_analysis::knee::KneeProbe;
 use linerate_analysis::precision::Rule;
+use linerate_analysis::slo::RateProbe;
 use linerate_record::load::{Levels, Load};
 use linerate_record::run::INTERVALS_BYTES_MAX;
 
@@ -49,8 +51,19 @@ impl Timing {
         self.point_ms() * points_worth(levels) as u64
     }
 
+    /// The same for a point of a series, which may be shorter.
+    pub(crate) fn of_level(self, time: LevelTime) -> Self {
+        match time {
+            LevelTime::Whole => self,
+            LevelTime::Knee(probe) => self.of_knee(&probe),
+            LevelTime::Rate(RateProbe { rate_per_s, requests, at_most_ms }) => {
+                self.with_requests(requests, rate_per_s, at_most_ms)
+            }
+        }
+    }
+
     /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
-    pub(crate) fn asked(mut self, ask: &KneeProbe) -> Self {
+    fn of_knee(mut self, ask: &KneeProbe) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
         self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
         self.precision = self.precision.map(|asked| asked.max(ask.precision));
@@ -58,7 +71,7 @@ impl Timing {
     }
 
     /// The same for a point that may end with so many requests, at a rate.
-    pub(crate) fn with_requests(mut self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
+    fn with_requests(mut self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
         let (given_ms, needed_ms) = (self.warmup_ms.unwrap_or(0), (requests as f64 * 1e3 / rate_per_s).max(1e3) as u64);
         let intervals = at_most_ms.min(given_ms + needed_ms) / self.interval_ms;
         self.all = intervals.clamp(given_ms / self.interval_ms + 1, self.all);
@@ -143,6 +156,21 @@ mod tests {
 
     use super::*;
     use crate::bench::resolve::tests::load;
+
+    #[test]
+    fn a_point_of_a_search_is_no_longer_than_any_and_no_more_precise_than_asked() {
+        let whole = Timing { interval_ms: 50, warmup_ms: None, all: 200, precision: Some(0.01), bytes_max: 0 };
+        assert_eq!(whole.of_level(LevelTime::Whole), whole);
+        let probe = |precision, at_most_ms| LevelTime::Knee(KneeProbe { concurrency: 4, precision, at_most_ms });
+        let short = whole.of_level(probe(0.05, 2_000));
+        assert_eq!((short.all, short.precision), (40, Some(0.05)));
+        let long = whole.of_level(probe(0.001, 60_000));
+        assert_eq!((long.all, long.precision), (200, Some(0.01)));
+        let fixed = Timing { precision: None, ..whole };
+        assert_eq!(fixed.of_level(probe(0.05, 2_000)).precision, None);
+        let rate = RateProbe { rate_per_s: 100.0, requests: 300, at_most_ms: 60_000 };
+        assert_eq!(whole.of_level(LevelTime::Rate(rate)).all, 60);
+    }
 
     /// The timing of GETs, at so many sizes.
     fn timed(flags: &str, sizes: usize, hosts: usize) -> Timing {

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use linerate_load::hosts::HostsError;
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_wire::tls::{Trust, certificates_in_pem};
 
 use crate::bounded;
@@ -46,18 +45,5 @@ fn switch(value: &str) -> Option<bool> {
         "1" | "t" | "true" | "y" | "yes" | "on" => Some(true),
         "0" | "f" | "false" | "n" | "no" | "off" => Some(false),
         _ => None,
-    }
-}
-
-/// What a run says that believed every certificate.
-pub(crate) fn unverified() -> Finding {
-    Finding {
-        kind: FindingKind::Unverified,
-        severity: Severity::Warning,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "the target's certificate was not verified".into(),
-        evidence: "--insecure was given, so any server may have answered".into(),
-        remedy: "give the issuer's certificate with --ca-file, and drop --insecure".into(),
     }
 }

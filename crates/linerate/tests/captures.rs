@@ -255,7 +255,7 @@ fn what_is_no_capture_or_not_all_of_one_is_refused_and_no_all_clear() {
         (at("half"), "1 of its "),
         (at("newer"), "schema is 99"),
         (at("broken"), "capture.json: "),
-        (at("none"), "it is no folder"),
+        (at("none"), "it is not a folder"),
     ] {
         let (root, to) = (path.display().to_string(), at("taken").display().to_string());
         for words in [&["audit", "--root", &root][..], &["audit", "--check", "--root", &root]] {

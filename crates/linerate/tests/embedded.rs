@@ -9,7 +9,7 @@ use std::time::Duration;
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
 use linerate_record::load::Write;
-use linerate_record::run::{Op, StopReason, TargetKind};
+use linerate_record::run::{Op, PointSizes, StopReason, TargetKind};
 use running::{ACCESS_KEY, SECRET_KEY};
 use running::{
     Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
@@ -141,7 +141,7 @@ fn objects_left_on_purpose_can_be_read_again_and_are_not_deleted() {
     assert!(before.len() as u64 >= points(&left)[0].requests);
     let get = format!("--host {} --op get,stat --list-existing --concurrent 2 {SHORT}", target.address);
     let read = bench_view(second.path(), &get);
-    assert!(read.run.complete && read.series[0].size == "existing", "{:?}", read.run);
+    assert!(read.run.complete && read.series[0].size.is(&PointSizes::Existing), "{:?}", read.run);
     assert_eq!(points(&read)[0].bytes, points(&read)[0].requests * 5_000);
     assert_eq!(objects(&target), before);
 }

@@ -90,7 +90,7 @@ fn mistakes_are_quoted_with_their_line() {
         ("arm,value\na,1\nb,quick\n", "", 2, "runs.csv:3: invalid value \"quick\""),
         ("arm,value\na,1\na,2\n", "", 2, "runs.csv: one arm alone, \"a\""),
         ("arm,value\na,1\nb,2\n", "--link 1Gb/s", 2, "values have no unit"),
-        ("arm,value\na,1\nb,2\n", "--alpha 0.6", 2, "\"0.6\" is no level"),
+        ("arm,value\na,1\nb,2\n", "--alpha 0.6", 2, "\"0.6\" is not a valid level"),
         ("arm,value\na,1\nb,2\n", "--link 1GB/s", 2, "small b"),
     ] {
         fs::write(&table, text).unwrap();

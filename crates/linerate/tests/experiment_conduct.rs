@@ -438,7 +438,7 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         ("", &["--profile", "none"], "there is no profile"),
         ("--blocks 4", PAYLOADS, "plan at least 6"),
         ("--budget 1s", PAYLOADS, "--budget 1s holds about 0 of"),
-        ("--may-differ foo", PAYLOADS, "is no key of the fingerprint: write one of "),
+        ("--may-differ foo", PAYLOADS, "is not a key of the fingerprint: write one of "),
         ("--measure 10ms", PAYLOADS, "200ms or more"),
         ("--alpha 2", PAYLOADS, "invalid share"),
         ("--host 192.0.2.1:9000", PAYLOADS, "--yes-load"),
@@ -461,7 +461,7 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         let words = ["experiment", "--dry-run", "--load", "get:16KiB@2", "--may-differ", key];
         let output = linerate().args(words).args(PAYLOADS).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{key}: {}", shown(&output));
-        let said = format!("--may-differ {key:?} is no key of the fingerprint: write one of ");
+        let said = format!("--may-differ {key:?} is not a key of the fingerprint: write one of ");
         assert_eq!(shown(&output).contains(&said), code == 2, "{}", shown(&output));
         assert!(code == 0 || shown(&output).contains("foreign_load, "), "{}", shown(&output));
     }

@@ -148,7 +148,7 @@ fn a_benchmark_file_of_warp_runs() {
     let asked = view(&home.path().join("out")).run.asked;
     let point = &asked.points[0];
     assert_eq!((asked.points.len(), &*point.workload.to_string()), (1, "mixed get=60,put=40"));
-    assert_eq!((point.size.as_str(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
+    assert_eq!((&*point.size.to_string(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_file_of_warp_gives_the_figures_that_warp_gives() {
     // 2.5 ms, 99 % 6.5 ms, slowest 18.5 ms; first byte 50 % 1 ms, 90 % 2 ms, 99 % 6 ms.
     let (view, text) = imported("warp-get.csv.zst");
     let (series, point) = (&view.series[0], &view.series[0].points[0]);
-    assert_eq!((&*series.workload.to_string(), series.size.as_str(), point.concurrency), ("get", "64KiB", 6));
+    assert_eq!((&*series.workload.to_string(), &*series.size.to_string(), point.concurrency), ("get", "64KiB", 6));
     assert_eq!((view.run.target.hosts.as_slice(), point.error_count()), (["127.0.0.1:19311".to_owned()].as_slice(), 0));
     let close = |figure: f64, warps: f64, share: f64| (figure / warps - 1.0).abs() <= share;
     assert!(close(point.bytes_per_s.mean, 13.75 * 1_048_576.0, 0.01), "{:?}", point.bytes_per_s);

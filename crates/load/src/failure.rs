@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use linerate_record::run::kind;
 use linerate_wire::response::Malformed;
 
 /// Most that is quoted of a body that S3 would not send.
@@ -95,10 +96,10 @@ impl fmt::Display for RequestFailure {
             RequestFailure::Status(status, Some(code)) => write!(f, "http {status} {code}"),
             RequestFailure::Status(status, None) => write!(f, "http {status}"),
             RequestFailure::Redirect(status, host) => write!(f, "http {status} to {host}"),
-            RequestFailure::ShortBody => f.write_str("short body"),
-            RequestFailure::LongBody => f.write_str("long body"),
+            RequestFailure::ShortBody => f.write_str(kind::SHORT_BODY),
+            RequestFailure::LongBody => f.write_str(kind::LONG_BODY),
             RequestFailure::WrongRange => f.write_str("wrong range"),
-            RequestFailure::WrongBody => f.write_str("wrong body"),
+            RequestFailure::WrongBody => f.write_str(kind::WRONG_BODY),
             RequestFailure::WrongLength => f.write_str("wrong length in HEAD"),
             RequestFailure::NotS3(begin) => write!(f, "reply is not S3's: \"{begin}\""),
             RequestFailure::Blanks => f.write_str("reply is more than 64 KiB of blanks"),
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_failure_says_whether_somebody_answered() {
-        use linerate_record::run::is_answer;
+        use linerate_record::run::{FailureKind, is_answer};
         let answers = [
             RequestFailure::Malformed(Malformed::Syntax),
             RequestFailure::Status(503, Some("SlowDown".into())),
@@ -207,6 +208,10 @@ mod tests {
         ];
         assert!(answers.iter().all(|why| is_answer(&why.to_string())), "{answers:?}");
         assert!(none.iter().all(|why| !is_answer(&why.to_string())), "{none:?}");
+        let others = [408, 429, 500, 403, 404].map(|status| RequestFailure::Status(status, None));
+        for why in answers.iter().chain(&none).chain(&others) {
+            assert_eq!(FailureKind::read(&why.to_string()).may_pass(), why.is_worth_another_try(), "{why}");
+        }
     }
 
     #[test]

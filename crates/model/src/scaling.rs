@@ -11,7 +11,7 @@ use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use crate::ceilings::limits;
 use crate::layout::{LayoutError, capacity, geometries, pools};
-use crate::names::{resource_name, work_name};
+use crate::names::work_name;
 
 /// A fall below what fewer nodes give is told from this share of it on; less is rounding of shares.
 const FALL: f64 = 0.005;
@@ -108,7 +108,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
                 |links| {
                     format!(
                         "more of each object is on other nodes and has to cross links: the bottleneck is {}",
-                        resource_name(*links)
+                        links.in_a_sentence()
                     )
                 },
             )
@@ -118,7 +118,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
             let (Some(before), Some(now)) = (pair[0].binds.get(place), pair[1].binds.get(place)) else { continue };
             if before != now {
                 let why =
-                    format!("{name}: the bottleneck is {} instead of {}", resource_name(*now), resource_name(*before));
+                    format!("{name}: the bottleneck is {} instead of {}", now.in_a_sentence(), before.in_a_sentence());
                 bends.push(Bend { nodes: pair[1].nodes, why });
             }
         }

@@ -10,7 +10,6 @@ use linerate_record::units::bytes_iec;
 use crate::error::ModelError;
 use crate::layout::pools;
 use crate::layout::tolerance::bears;
-use crate::names::resource_name;
 use crate::scaling::{growing, point, resize, shape};
 
 mod clients;
@@ -230,7 +229,7 @@ fn shortfall(protection: Protection, need: &Need, part: Part, point: &ScalePoint
     let nodes = point.nodes;
     let of_rate = |name: &str, place: usize, needed: Option<f64>| {
         let limit = point.limits_bytes_per_s.get(place).copied().unwrap_or(0.0);
-        let binds = point.binds.get(place).map_or("nothing", |&resource| resource_name(resource));
+        let binds = point.binds.get(place).map_or_else(|| "nothing".to_owned(), |resource| resource.in_a_sentence());
         let (needed, limit) = told_apart(needed.unwrap_or(0.0), limit);
         format!("{name} of {needed}/s: {nodes} nodes allow {limit}/s; bottleneck: {binds}")
     };
@@ -280,13 +279,13 @@ fn binding(missed: &[Part], point: &ScalePoint) -> Option<Limited> {
     }
 }
 
-fn limited_name(limited: Limited) -> &'static str {
+fn limited_name(limited: Limited) -> String {
     match limited {
-        Limited::Capacity => "the drives' capacity",
+        Limited::Capacity => "the drives' capacity".to_owned(),
         Limited::By(
             Resource::PublicIngress | Resource::PublicEgress | Resource::PrivateIngress | Resource::PrivateEgress,
-        ) => "the ports' speed",
-        Limited::By(resource) => resource_name(resource),
+        ) => "the ports' speed".to_owned(),
+        Limited::By(resource) => resource.in_a_sentence(),
     }
 }
 
@@ -427,7 +426,7 @@ mod tests {
         narrow.entry = Entry::L2Announcement { dsr: false, policy: TrafficPolicy::Cluster };
         let sized = sizing(&narrow, &"get=1TB/s".parse().unwrap(), none(), 4 << 20).unwrap();
         assert_eq!(sized.nodes, None);
-        assert!(sized.why.contains("bottleneck: the node that takes every connection"), "{sized:?}");
+        assert!(sized.why.contains("bottleneck: the one entry node"), "{sized:?}");
     }
 
     proptest! {

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Severity;
 use crate::site::{Site, Tolerates};
-use crate::units::{Unit, bits_per_s, bytes_per_s_iec, count};
+use crate::units::Unit;
+
+mod resource;
+pub use resource::Resource;
 
 /// The version of [`Plan`] as JSON.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -64,93 +67,6 @@ pub struct Input {
     pub path: Option<String>,
     /// Whether nobody stated it.
     pub assumed: bool,
-}
-
-/// What can be full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// The public plane's link of a node, receiving.
-    PublicIngress,
-    /// The public plane's link of a node, sending.
-    PublicEgress,
-    /// The private plane's link of a node, receiving.
-    PrivateIngress,
-    /// The private plane's link of a node, sending.
-    PrivateEgress,
-    /// A rack's uplinks towards the spines.
-    RackUp,
-    /// A rack's uplinks from the spines.
-    RackDown,
-    /// The clients' links, receiving.
-    ClientIngress,
-    /// The clients' links, sending.
-    ClientEgress,
-    /// The one node that takes every connection.
-    EntryNode,
-    /// Drives, in bytes.
-    DriveBandwidth,
-    /// Drives, in operations.
-    DriveOperations,
-    /// PCIe of a NIC.
-    PcieNic,
-    /// PCIe of the drives.
-    PcieDrives,
-    /// PCIe of a socket, all devices together.
-    PcieSocket,
-    /// Memory bandwidth of a node.
-    Memory,
-    /// Processors of a node.
-    Cpu,
-}
-
-/// Nanoseconds of a core in a second.
-const NS_PER_S: f64 = 1e9;
-
-impl Resource {
-    /// What it moves is counted in this.
-    #[must_use]
-    pub const fn unit(self) -> Unit {
-        match self {
-            Resource::Cpu => Unit::CoreNsPerS,
-            Resource::DriveOperations => Unit::OperationsPerS,
-            _ => Unit::BytesPerS,
-        }
-    }
-
-    /// Whether it is a link, which is sold in bits.
-    #[must_use]
-    pub const fn is_link(self) -> bool {
-        match self {
-            Resource::PublicIngress
-            | Resource::PublicEgress
-            | Resource::PrivateIngress
-            | Resource::PrivateEgress
-            | Resource::RackUp
-            | Resource::RackDown
-            | Resource::ClientIngress
-            | Resource::ClientEgress
-            | Resource::EntryNode => true,
-            Resource::DriveBandwidth
-            | Resource::DriveOperations
-            | Resource::PcieNic
-            | Resource::PcieDrives
-            | Resource::PcieSocket
-            | Resource::Memory
-            | Resource::Cpu => false,
-        }
-    }
-
-    /// So much of it per second, in [`Resource::unit`], as people read it: `24.8 Gb/s`, `120 k op/s`, `64 cores`.
-    #[must_use]
-    pub fn amount(self, per_s: f64) -> String {
-        match self {
-            Resource::Cpu => format!("{} cores", count(per_s / NS_PER_S)),
-            Resource::DriveOperations => format!("{} op/s", count(per_s)),
-            link if link.is_link() => bits_per_s(8.0 * per_s),
-            _ => bytes_per_s_iec(per_s),
-        }
-    }
 }
 
 /// Ceilings for one kind of work.
@@ -551,21 +467,4 @@ pub struct Plan {
     pub scaling: Option<Scaling>,
     /// The size that needs ask for, where asked for.
     pub sizing: Option<Sizing>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_in_the_unit_that_a_resource_is_sold_in() {
-        for (resource, per_s, unit, reported) in [
-            (Resource::PublicEgress, 5.888e9, Unit::BytesPerS, "47.1 Gb/s"),
-            (Resource::Memory, 400e9, Unit::BytesPerS, "373 GiB/s"),
-            (Resource::DriveOperations, 120e3, Unit::OperationsPerS, "120 k op/s"),
-            (Resource::Cpu, 64e9, Unit::CoreNsPerS, "64 cores"),
-        ] {
-            assert_eq!((resource.unit(), resource.amount(per_s).as_str()), (unit, reported), "{resource:?}");
-        }
-    }
 }

@@ -13,13 +13,15 @@
 //! Files of lines hold one JSON value a line and are only ever appended to, so a killed run is readable up to its last
 //! whole line. No file holds a credential. `docs/run-folder.md` states the schema for readers of other languages.
 
+use core::net::IpAddr;
 use std::fmt;
 
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
-pub use kind::is_answer;
+pub use kind::{FailureKind, is_answer, is_throttling};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
-pub use resolved::{EXISTING_SIZE, Resolved, SearchLimits, series};
+pub use resolved::{Resolved, SearchLimits, series};
 use serde::{Deserialize, Serialize};
+pub use size::PointSizes;
 
 use crate::canary::AbortRules;
 pub use crate::load::TargetKind;
@@ -30,9 +32,10 @@ use crate::units::{Rate, count};
 pub use crate::worded::Worded;
 
 mod interval;
-mod kind;
+pub mod kind;
 mod manifest;
 mod resolved;
+mod size;
 
 /// Version of the folder's schema. Readers refuse a larger one.
 pub const SCHEMA: u32 = 3;
@@ -113,7 +116,7 @@ pub struct LoadRequest {
     pub host_select: Worded<HostSelect>,
     /// Local addresses that connections were made from in turn; empty where the routes gave one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<String>,
+    pub sources: Vec<Worded<IpAddr>>,
     /// Whether objects were left at the target.
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
@@ -165,7 +168,7 @@ pub struct SeriesSpec {
     /// As in [`PointSpec`].
     pub workload: Worded<Workload>,
     /// As in [`PointSpec`].
-    pub size: String,
+    pub size: Worded<PointSizes>,
 }
 
 /// One cell of the grid.
@@ -174,7 +177,7 @@ pub struct PointSpec {
     /// `get`, `put`, `stat`, `delete`, `list`, `multipart`, or `mixed get=45,put=15,…`.
     pub workload: Worded<Workload>,
     /// Object size or distribution, as the user wrote it.
-    pub size: String,
+    pub size: Worded<PointSizes>,
     /// Requests kept in flight over all hosts; in an open loop, the most.
     pub concurrency: u32,
     /// Requests due per second, whatever becomes of those before; absent in a closed loop.
@@ -345,7 +348,12 @@ mod tests {
             point: 3,
             at_ms: 12,
             purpose: Purpose::Measure,
-            spec: PointSpec { workload: Worded::read("get"), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
+            spec: PointSpec {
+                workload: Worded::read("get"),
+                size: Worded::read("4MiB"),
+                concurrency: 16,
+                rate_per_s: None,
+            },
             read_set_bytes: None,
         });
         let text = serde_json::to_string(&line).unwrap();

@@ -71,7 +71,7 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
     let change = |of: fn(&RelativeChange) -> f64| number(contrast.change.as_ref().map(of));
     [
         series.workload.to_string(),
-        series.size.clone(),
+        series.size.to_string(),
         if point.rate_per_s.is_some() { "rate" } else { "concurrency" }.to_owned(),
         point.a_concurrency.to_string(),
         point.b_concurrency.to_string(),

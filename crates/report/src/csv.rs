@@ -1,7 +1,7 @@
 //! A view as CSV: one row per point, and one per operation of a point that has several.
 
 use linerate_record::load::Workload;
-use linerate_record::run::Worded;
+use linerate_record::run::{PointSizes, Worded};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -114,7 +114,7 @@ pub fn csv(view: &View) -> String {
 struct Row<'a> {
     view: &'a View,
     workload: &'a Worded<Workload>,
-    size: &'a str,
+    size: &'a Worded<PointSizes>,
     range_bytes: Option<u64>,
     point: &'a Point,
 }

@@ -87,7 +87,7 @@ mod tests {
     fn what_figures_of_a_run_rest_on_says_what_was_taken() {
         let site = || "four".to_owned();
         let no_interval =
-            Caveat::NoInterval { workload: Worded::read("get"), size: "4MiB".to_owned(), error_share: 0.1 };
+            Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("4MiB"), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
             (Caveat::OnAllNodes { nodes: 4, site: site() }, "clients of four run on its 4 nodes: warp is assumed"),

@@ -108,8 +108,8 @@ fn point(text: &mut String, live: &Live) {
     if let Some((spec, warmup)) = &live.point {
         let phase = if *warmup { "warmup" } else { "measured" };
         let concurrency = spec.concurrency.to_string();
-        let workload = spec.workload.to_string();
-        let labels = [("workload", &*workload), ("size", &spec.size), ("concurrency", &concurrency), ("phase", phase)];
+        let (workload, size) = (spec.workload.to_string(), spec.size.to_string());
+        let labels = [("workload", &*workload), ("size", &*size), ("concurrency", &concurrency), ("phase", phase)];
         sample(text, "linerate_point_info", &labels, "1");
     }
     family(text, "linerate_concurrency", "gauge", "", "Requests that are kept in flight; 0 between points.");
@@ -201,7 +201,7 @@ mod tests {
             point: Some((
                 PointSpec {
                     workload: Worded::read("mixed get=100"),
-                    size: "4MiB".into(),
+                    size: Worded::read("4MiB"),
                     concurrency: 16,
                     rate_per_s: None,
                 },

@@ -254,7 +254,7 @@ fn scaling(plan: &Plan, look: TextStyle) -> String {
     let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
     let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "bottleneck")).collect();
-    let binds = rows.iter().flat_map(|(point, _)| &point.binds).map(|resource| width(model::resource(*resource)));
+    let binds = rows.iter().flat_map(|(point, _)| &point.binds).map(|resource| width(resource.name()));
     let columns = [binds.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
     let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
     let mut text = format!("\n{}\n", paint(Ink::Dim, &head, look));
@@ -278,7 +278,7 @@ fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
         return format!(" {nodes:>6}  no layout fits\n");
     }
     let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
-    let binds = point.binds.iter().map(|resource| model::resource(*resource)).chain(iter::repeat(ABSENT));
+    let binds = point.binds.iter().map(|resource| resource.name()).chain(iter::repeat(ABSENT));
     let cells: Vec<(&str, &str)> = limits.iter().map(String::as_str).zip(binds).take(works).collect();
     format!("{}\n", scale_row(&nodes, &cells, &model::set(point), &bytes_iec(point.usable_bytes as f64), columns))
 }

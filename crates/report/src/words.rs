@@ -15,7 +15,7 @@ use linerate_analysis::view::{
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{StopReason, Target, TargetKind, TlsUsed, Worded};
+use linerate_record::run::{PointSizes, StopReason, Target, TargetKind, TlsUsed, Worded};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 pub(crate) use bounds::{bounds, outcome, share_over, sustained};
@@ -27,10 +27,10 @@ pub(crate) const ABSENT: &str = "–";
 pub(crate) const NOT_RECORDED: &str = "not recorded";
 
 /// `GET 4 MiB`; the workload is left as it is where it names a mix, and the size where it is a distribution.
-pub(crate) fn series_label(workload: &Worded<Workload>, size: &str) -> String {
+pub(crate) fn series_label(workload: &Worded<Workload>, size: &Worded<PointSizes>) -> String {
     let name = workload.to_string();
     let workload = if workload.kind() != name { name } else { name.to_uppercase() };
-    let size = size.parse::<Bytes>().map_or_else(|_| size.to_owned(), |bytes| bytes.to_string());
+    let size = size.bytes().map_or_else(|| size.to_string(), |bytes| Bytes(bytes).to_string());
     if size.is_empty() { workload } else { format!("{workload} {size}") }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn load(point: &Point) -> String {
 pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
     let PredictedCurve { site, ceiling_bytes_per_s, bottleneck, .. } = predicted;
     let most = bytes_per_s_iec(*ceiling_bytes_per_s);
-    let mut text = format!("{site} can do {most} at most; bottleneck then: {}", model::resource(*bottleneck));
+    let mut text = format!("{site} can do {most} at most; bottleneck then: {}", bottleneck.name());
     if let (Some(in_flight), Some(at), Some(of_curve), Some(of_ceiling)) =
         (predicted.in_flight, predicted.at_bytes_per_s, predicted.curve_share, predicted.ceiling_share)
     {
@@ -462,7 +462,7 @@ mod tests {
             ("mixed get=45,put=55", "64KiB", "mixed get=45,put=55 64 KiB"),
             ("list", "", "LIST"),
         ] {
-            assert_eq!(series_label(&Worded::read(workload), size), label);
+            assert_eq!(series_label(&Worded::read(workload), &Worded::read(size)), label);
         }
     }
 

@@ -1,4 +1,7 @@
 //! From what was read to a whole [`Site`]: values that follow from others are filled in, and named as assumed.
+//!
+//! What holds unless stated is in the table of keys alone: reading has put it where nobody stated it. A value that is
+//! absent here is one that the table says to be absent, and has the type's default.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +9,12 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
-use super::keys::{BONDS, CLIENTS, CLIENTS_ON_NODES, Unless};
+use super::keys::{BONDS, CLIENTS, CLIENTS_ON_NODES, FABRIC, Key, PLANE, Unless};
 use super::reading::{Item, Map, ONLY_GROUP, below};
 use super::value::{Protected, SiteValue};
 use linerate_record::site::{
     Bond, BondMode, CLIENT_BYTES_PER_S, Clients, ClientsOn, Data, Drives, Engine, Entry, Fabric, Goals, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, Tolerates, TrafficPolicy, VARIABILITY,
+    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, Tolerates, TrafficPolicy,
 };
 
 /// Eight channels of DDR4-3200: 8 × 3200 MT/s × 8 bytes.
@@ -78,7 +81,7 @@ fn node_group(map: &Map, named: &[String], filling: &mut Filling) -> NodeGroup {
     let stated = text(map, "name");
     let path = below("nodes", stated.as_deref().unwrap_or(ONLY_GROUP));
     let name = filling.or(stated, &path, "name", ONLY_GROUP.to_owned(), "the only kind of nodes");
-    let sockets = whole(map, "sockets").unwrap_or(1);
+    let sockets = whole(map, "sockets").unwrap_or_default();
     let pcie = pcie(sub(map, "pcie"), &below(&path, "pcie"), filling);
     let drives = list(map, "drives").iter().enumerate();
     let drives = drives.map(|(i, map)| drives_of(map, &format!("{path}.drives.{i}"), pcie, filling)).collect();
@@ -87,12 +90,12 @@ fn node_group(map: &Map, named: &[String], filling: &mut Filling) -> NodeGroup {
     let bonds = bonds(map, &path, &nics, named, filling);
     NodeGroup {
         name,
-        count: whole(map, "count").unwrap_or(0),
-        racks: whole(map, "racks").unwrap_or(1),
+        count: whole(map, "count").unwrap_or_default(),
+        racks: whole(map, "racks").unwrap_or_default(),
         sockets,
         cores: filling.or(whole(map, "cores"), &path, "cores", 16 * sockets, "16 cores a socket"),
         kernel: kernel(map, "kernel"),
-        memory_bytes: bytes(map, "memory").unwrap_or(0),
+        memory_bytes: bytes(map, "memory").unwrap_or_default(),
         memory_bytes_per_s: filling.or(
             number(map, "memory_bandwidth"),
             &path,
@@ -108,7 +111,7 @@ fn node_group(map: &Map, named: &[String], filling: &mut Filling) -> NodeGroup {
 }
 
 fn pcie(map: Option<&Map>, path: &str, filling: &mut Filling) -> Pcie {
-    let generation = map.and_then(|map| whole(map, "generation")).unwrap_or(4);
+    let generation = map.and_then(|map| whole(map, "generation")).unwrap_or_default();
     let (lanes, reason) = match generation {
         ..=3 => (48, "Intel Xeon of Cascade Lake: 48 lanes of generation 3 a socket"),
         4 => (64, "Intel Xeon of Ice Lake: 64 lanes of generation 4 a socket"),
@@ -119,15 +122,15 @@ fn pcie(map: Option<&Map>, path: &str, filling: &mut Filling) -> Pcie {
 }
 
 fn drives_of(map: &Map, path: &str, pcie: Pcie, filling: &mut Filling) -> Drives {
-    let number = |key| number(map, key).unwrap_or(0.0);
+    let number = |key| number(map, key).unwrap_or_default();
     Drives {
-        count: whole(map, "count").unwrap_or(0),
-        capacity_bytes: bytes(map, "capacity").unwrap_or(0),
+        count: whole(map, "count").unwrap_or_default(),
+        capacity_bytes: bytes(map, "capacity").unwrap_or_default(),
         read_bytes_per_s: number("read"),
         write_bytes_per_s: number("write"),
         read_iops: number("read_iops"),
         write_iops: number("write_iops"),
-        lanes: whole(map, "lanes").unwrap_or(0),
+        lanes: whole(map, "lanes").unwrap_or_default(),
         generation: filling.or(whole(map, "generation"), path, "generation", pcie.generation, "that of the node"),
         numa_node: whole(map, "numa_node"),
     }
@@ -136,9 +139,9 @@ fn drives_of(map: &Map, path: &str, pcie: Pcie, filling: &mut Filling) -> Drives
 fn nic(map: &Map, i: usize, path: &str, pcie: Pcie, filling: &mut Filling) -> Nic {
     Nic {
         name: filling.or(text(map, "name"), path, "name", format!("nic{i}"), "in their order"),
-        ports: whole(map, "ports").unwrap_or(1),
-        speed_bits_per_s: number(map, "speed").unwrap_or(0.0),
-        lanes: whole(map, "lanes").unwrap_or(0),
+        ports: whole(map, "ports").unwrap_or_default(),
+        speed_bits_per_s: number(map, "speed").unwrap_or_default(),
+        lanes: whole(map, "lanes").unwrap_or_default(),
         generation: filling.or(whole(map, "generation"), path, "generation", pcie.generation, "that of the node"),
         numa_node: whole(map, "numa_node"),
     }
@@ -154,9 +157,9 @@ fn bonds(map: &Map, path: &str, nics: &[Nic], named: &[String], filling: &mut Fi
             Bond {
                 name: filling.or(text(map, "name"), &path, "name", format!("bond{i}"), "in their order"),
                 nics: filling.or(nics, &path, "nics", all.clone(), "all of the node"),
-                mode: word(map, "mode").unwrap_or_else(|| unless("mode")),
-                transmit_hash: word(map, "transmit_hash").unwrap_or_else(|| unless("transmit_hash")),
-                switch_hash: word(map, "switch_hash").unwrap_or_else(|| unless("switch_hash")),
+                mode: word(map, "mode").unwrap_or_else(|| unless(BONDS, "mode")),
+                transmit_hash: word(map, "transmit_hash").unwrap_or_else(|| unless(BONDS, "transmit_hash")),
+                switch_hash: word(map, "switch_hash").unwrap_or_else(|| unless(BONDS, "switch_hash")),
             }
         })
         .collect();
@@ -174,19 +177,28 @@ fn bonds(map: &Map, path: &str, nics: &[Nic], named: &[String], filling: &mut Fi
     vec![Bond {
         name: filling.or(None, &path, "name", "bond0".to_owned(), "in their order"),
         nics: all,
-        mode: unless("mode"),
-        transmit_hash: unless("transmit_hash"),
-        switch_hash: unless("switch_hash"),
+        mode: unless(BONDS, "mode"),
+        transmit_hash: unless(BONDS, "transmit_hash"),
+        switch_hash: unless(BONDS, "switch_hash"),
     }]
 }
 
-/// What the table says of a bond's key that is not stated.
-fn unless<T: for<'de> Deserialize<'de>>(name: &str) -> T {
-    let value = BONDS.iter().find_map(|key| match key.unless {
+/// The word of the table for a key that is not stated.
+fn unless<T: for<'de> Deserialize<'de>>(keys: &[Key], name: &str) -> T {
+    variant(unless_text(keys, name))
+}
+
+/// The number of the table for a key that is not stated.
+fn unless_whole(keys: &[Key], name: &str) -> u32 {
+    unless_text(keys, name).parse().unwrap_or_default()
+}
+
+fn unless_text(keys: &[Key], name: &str) -> &'static str {
+    let value = keys.iter().find_map(|key| match key.unless {
         Unless::Value(value, _) if key.name == name => Some(value),
         _ => None,
     });
-    variant(value.unwrap_or_default())
+    value.unwrap_or_default()
 }
 
 fn planes(map: Option<&Map>, group: Option<&NodeGroup>, filling: &mut Filling) -> Planes {
@@ -212,10 +224,10 @@ fn plane(map: &Map, path: &str, other: Option<&Map>, group: Option<&NodeGroup>, 
     });
     Plane {
         link: link.unwrap_or_default(),
-        mtu_bytes: whole(map, "mtu").unwrap_or(0),
-        encapsulation: word(map, "encapsulation").unwrap_or_else(|| variant("none")),
-        timestamps: switch(map, "timestamps").unwrap_or(true),
-        ip: word(map, "ip").unwrap_or_else(|| variant("ipv4")),
+        mtu_bytes: whole(map, "mtu").unwrap_or_default(),
+        encapsulation: word(map, "encapsulation").unwrap_or_else(|| unless(PLANE, "encapsulation")),
+        timestamps: switch(map, "timestamps").unwrap_or_default(),
+        ip: word(map, "ip").unwrap_or_else(|| unless(PLANE, "ip")),
     }
 }
 
@@ -239,8 +251,8 @@ fn fabric(map: Option<&Map>, groups: &[NodeGroup], filling: &mut Filling) -> Fab
     }
     Fabric {
         rack_uplink_bits_per_s: uplinks,
-        spines: whole(map, "spines").unwrap_or(0),
-        path_hash: word(map, "path_hash").unwrap_or_else(|| variant("l4")),
+        spines: whole(map, "spines").unwrap_or_default(),
+        path_hash: word(map, "path_hash").unwrap_or_else(|| unless(FABRIC, "path_hash")),
     }
 }
 
@@ -268,7 +280,7 @@ fn clients(map: Option<&Map>, mtu_bytes: u32, filling: &mut Filling) -> Clients 
         let advice = "leave it out: client machines do not use the processors of the nodes; or write on: nodes";
         filling.fault("clients.per_core", "per_core of clients on separate machines", advice);
     }
-    let ports = whole(map, "ports").unwrap_or(1);
+    let ports = whole(map, "ports").unwrap_or_else(|| unless_whole(CLIENTS, "ports"));
     let mut bond = word(map, "bond");
     if ports > 1 {
         bond = Some(filling.or(bond, path, "bond", BondMode::Lacp, "LACP, where there are several ports"));
@@ -279,14 +291,14 @@ fn clients(map: Option<&Map>, mtu_bytes: u32, filling: &mut Filling) -> Clients 
     Clients {
         on,
         per_core_bytes_per_s: None,
-        count: whole(map, "count").unwrap_or(0),
-        racks: whole(map, "racks").unwrap_or(0),
+        count: whole(map, "count").unwrap_or_default(),
+        racks: whole(map, "racks").unwrap_or_default(),
         ports,
-        speed_bits_per_s: number(map, "speed").unwrap_or(0.0),
+        speed_bits_per_s: number(map, "speed").unwrap_or_default(),
         bond,
-        transmit_hash: word(map, "transmit_hash").unwrap_or_else(|| unless("transmit_hash")),
+        transmit_hash: word(map, "transmit_hash").unwrap_or_else(|| unless(CLIENTS, "transmit_hash")),
         mtu_bytes,
-        connections: whole(map, "connections").unwrap_or(0),
+        connections: whole(map, "connections").unwrap_or_default(),
     }
 }
 
@@ -312,12 +324,12 @@ fn clients_on_nodes(map: &Map, mtu_bytes: u32, filling: &mut Filling) -> Clients
         per_core_bytes_per_s: Some(filling.or(stated, "clients", "per_core", CLIENT_BYTES_PER_S, reason)),
         count: 0,
         racks: 0,
-        ports: 1,
+        ports: unless_whole(CLIENTS, "ports"),
         speed_bits_per_s: 0.0,
         bond: None,
-        transmit_hash: unless("transmit_hash"),
+        transmit_hash: unless(CLIENTS, "transmit_hash"),
         mtu_bytes,
-        connections: whole(map, "connections").unwrap_or(0),
+        connections: whole(map, "connections").unwrap_or_default(),
     }
 }
 
@@ -325,7 +337,7 @@ fn engine(map: Option<&Map>, filling: &mut Filling) -> Engine {
     let (empty, path) = (Map::new(), "engine");
     let map = map.unwrap_or(&empty);
     let product = word(map, "product").unwrap_or(Product::Minio);
-    let tls = switch(map, "tls").unwrap_or(false);
+    let tls = switch(map, "tls").unwrap_or_default();
     let (inside, reason) = match product {
         Product::Minio | Product::Rustfs => (tls, "nodes use the same protocol among themselves as with clients"),
         Product::CephRgw => (false, "Ceph's messenger does not encrypt by default (ms_cluster_mode = crc)"),
@@ -336,9 +348,9 @@ fn engine(map: Option<&Map>, filling: &mut Filling) -> Engine {
         protection: protection(map, product, filling),
         tls,
         internal_tls: filling.or(switch(map, "internal_tls"), path, "internal_tls", inside, reason),
-        encryption: switch(map, "encryption").unwrap_or(false),
-        versioned: switch(map, "versioned").unwrap_or(false),
-        local_shards: switch(map, "local_shards").unwrap_or(false),
+        encryption: switch(map, "encryption").unwrap_or_default(),
+        versioned: switch(map, "versioned").unwrap_or_default(),
+        local_shards: switch(map, "local_shards").unwrap_or_default(),
     }
 }
 
@@ -395,7 +407,7 @@ fn protection(map: &Map, product: Product, filling: &mut Filling) -> Protection 
 fn entry(map: Option<&Map>, filling: &mut Filling) -> Entry {
     let empty = Map::new();
     let map = map.unwrap_or(&empty);
-    let path = word_name(map, "path").unwrap_or("client-side");
+    let path = word_name(map, "path").unwrap_or_default();
     let (stated, dsr) = (word::<TrafficPolicy>(map, "policy"), switch(map, "dsr"));
     let forwards = matches!(path, "bgp" | "l2-announcement" | "node-port");
     if stated.is_some() && !forwards {
@@ -431,11 +443,11 @@ fn data(map: Option<&Map>) -> Data {
     let empty = Map::new();
     let map = map.unwrap_or(&empty);
     Data {
-        stored_bytes: bytes(map, "stored").unwrap_or(0),
-        growth_per_year: number(map, "growth").unwrap_or(0.0),
-        retention_years: number(map, "retention").unwrap_or(0.0),
-        object_bytes: bytes(map, "object_size").unwrap_or(0),
-        variability: number(map, "variability").unwrap_or(VARIABILITY),
+        stored_bytes: bytes(map, "stored").unwrap_or_default(),
+        growth_per_year: number(map, "growth").unwrap_or_default(),
+        retention_years: number(map, "retention").unwrap_or_default(),
+        object_bytes: bytes(map, "object_size").unwrap_or_default(),
+        variability: number(map, "variability").unwrap_or_default(),
     }
 }
 
@@ -453,11 +465,7 @@ fn goals(map: Option<&Map>) -> Goals {
 }
 
 fn tolerates(map: &Map) -> Tolerates {
-    let usual = Tolerates::default();
-    Tolerates {
-        drives: whole(map, "drives").unwrap_or(usual.drives),
-        nodes: whole(map, "nodes").unwrap_or(usual.nodes),
-    }
+    Tolerates { drives: whole(map, "drives").unwrap_or_default(), nodes: whole(map, "nodes").unwrap_or_default() }
 }
 
 fn sub<'a>(map: &'a Map, key: &str) -> Option<&'a Map> {

@@ -240,7 +240,7 @@ const PLANES: &[Key] = &[
     ),
 ];
 
-const PLANE: &[Key] = &[
+pub(super) const PLANE: &[Key] = &[
     key(
         "link",
         Name,
@@ -273,7 +273,7 @@ const PLANE: &[Key] = &[
     ),
 ];
 
-const FABRIC: &[Key] = &[
+pub(super) const FABRIC: &[Key] = &[
     key(
         "rack_uplinks",
         quantity(BitsPerS, 1e6, 1e16),

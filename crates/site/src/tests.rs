@@ -20,6 +20,16 @@ fn message(text: &str) -> String {
     read(text, "site.yaml").expect_err(text).to_string()
 }
 
+/// What readers of older folders take where one says nothing.
+#[test]
+fn the_table_and_the_record_have_the_same_defaults() {
+    let site = read(&format!("{TEN_LINES}goals: {{tolerates: {{drives: 2}}}}\n"), "site.yaml").unwrap();
+    assert_eq!(site.data.variability, VARIABILITY);
+    assert_eq!(site.goals.tolerates, Some(Tolerates::default()));
+    let only_nodes = read(&format!("{TEN_LINES}goals: {{tolerates: {{nodes: 1}}}}\n"), "site.yaml").unwrap();
+    assert_eq!(only_nodes.goals.tolerates, Some(Tolerates::default()));
+}
+
 #[test]
 fn a_uniform_cluster_is_a_few_lines_and_the_rest_is_named_as_assumed() {
     let site = read(TEN_LINES, "site.yaml").unwrap();

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::load::Workload;
-use linerate_record::run::{Interval, LoadRequest, Manifest, OpenInterval, PointLine, Purpose, Worded, summed};
+use linerate_record::run::{
+    Interval, LoadRequest, Manifest, OpenInterval, PointLine, PointSizes, Purpose, Worded, summed,
+};
 
 use super::{build, with_warm_ups};
 use crate::records::Records;
@@ -164,7 +166,9 @@ pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[Clien
 fn own_limit(series: &Series, parts: &[ClientPart]) -> Option<SeriesLimit> {
     let best = series.best_point()?;
     parts.iter().find_map(|part| {
-        let is_it = |workload: &Worded<Workload>, size: &str| *workload == series.workload && size == series.size;
+        let is_it = |workload: &Worded<Workload>, size: &Worded<PointSizes>| {
+            *workload == series.workload && *size == series.size
+        };
         let own = part.view.series.iter().find(|s| is_it(&s.workload, &s.size))?;
         let alone = Series {
             workload: series.workload.clone(),

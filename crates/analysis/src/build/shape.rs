@@ -66,7 +66,7 @@ mod tests {
         };
         Series {
             workload: Worded::read("get"),
-            size: "1MiB".into(),
+            size: Worded::read("1MiB"),
             range_bytes: None,
             measure: Measure::Bytes,
             points: curve.iter().map(with_error).collect(),

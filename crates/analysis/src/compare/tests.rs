@@ -92,7 +92,7 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         vec![PointComparison { rate_per_s: None, a_concurrency, b_concurrency, a_errors, b_errors, contrasts }];
     SeriesComparison {
         workload: Worded::read("get"),
-        size: "1MiB".into(),
+        size: Worded::read("1MiB"),
         measure: Measure::Bytes,
         a_bound: None,
         b_bound: None,

@@ -6,7 +6,7 @@ use linerate_record::load::Workload;
 use linerate_record::run::Worded;
 use linerate_record::site::Site;
 
-use super::told::RunRemark;
+use super::reported::RunRemark;
 use crate::view::{HostFigures, Point};
 
 /// A host answers late whose median latency is so many times that of the hosts.

@@ -131,7 +131,7 @@ fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is
     let found = taken(&view);
     assert!(found.figures.iter().all(|figure| figure.error_share == Some(UNKNOWN_ERROR)), "{:?}", found.figures);
     let no_interval =
-        Caveat::NoInterval { workload: Worded::read("get"), size: "1MiB".to_owned(), error_share: UNKNOWN_ERROR };
+        Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("1MiB"), error_share: UNKNOWN_ERROR };
     assert_eq!(found.caveats, [no_interval]);
     let stated = of_run(&view, &site(), None, LeastError { share: 0.05, is_stated: true }).unwrap();
     assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
@@ -175,7 +175,7 @@ fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
     let of_two = of_run(&view, &site(), Some(2 << 20), TWO_PERCENT).unwrap_err().to_string();
     assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be taken: it measured GET of 1MiB, and"), "{of_two}");
     let series = &mut view.series[0];
-    (series.size, series.measure) = ("16KiB".to_owned(), Measure::Requests);
+    (series.size, series.measure) = (Worded::read("16KiB"), Measure::Requests);
     assert!(why(&view).contains("it measured GET of 16KiB, reported in requests per second, and"), "{}", why(&view));
 }
 

@@ -9,9 +9,9 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::Latencies;
 use linerate_record::load::Workload;
 use linerate_record::run::{Worded, merged};
-use linerate_record::units::{Bytes, duration_ns};
+use linerate_record::units::duration_ns;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 /// Steps per doubling of latency.
@@ -37,20 +37,20 @@ const REMEDY: &str = "see on the timeline whether the modes alternate or occur t
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // One operation and one size.
-    if !matches!(series.workload, Worded::Known(Workload::Single(_))) || series.size.parse::<Bytes>().is_err() {
+    if !matches!(series.workload, Worded::Known(Workload::Single(_))) || series.size.bytes().is_none() {
         return None;
     }
     worst(FindingKind::BimodalLatency, REMEDY, label, series, |point| of_point(run, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     if point.requests < REQUESTS_MIN {
         return None;
     }
     let measured = run.measured(point.point);
     let latencies = merged(measured.iter().flat_map(|i| i.whole_rows())).ok()?;
     let modes = modes(&latencies)?;
-    Some(Told {
+    Some(PointFinding {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: modes.high_ns / modes.low_ns,

@@ -8,7 +8,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::machine::{MachineBond, MachineNic};
 use linerate_record::units::bits_per_s;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::limits;
 use crate::view::{MachineSample, NicSample, Point, Series};
 
@@ -25,7 +25,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::BondMemberFull, REMEDY, label, series, |point| of_point(run, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let samples = run.samples(point.point);
     let nics = &run.records.manifest.machine().nics;
     nics.iter()
@@ -33,7 +33,12 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         .max_by(|a, b| a.badness.total_cmp(&b.badness))
 }
 
-fn of_bond(nic: &MachineNic, bond: &MachineBond, nics: &[MachineNic], samples: &[&MachineSample]) -> Option<Told> {
+fn of_bond(
+    nic: &MachineNic,
+    bond: &MachineBond,
+    nics: &[MachineNic],
+    samples: &[&MachineSample],
+) -> Option<PointFinding> {
     let up: Vec<&MachineNic> = nics.iter().filter(|n| bond.members.contains(&n.name)).collect();
     let directions: [(&str, Direction); 2] = [("received", |n| n.rx_bytes_per_s), ("sent", |n| n.tx_bytes_per_s)];
     for (verb, direction) in directions {
@@ -45,7 +50,7 @@ fn of_bond(nic: &MachineNic, bond: &MachineBond, nics: &[MachineNic], samples: &
         };
         if rate(full) >= limits::NIC_FULL * speed && rate(idle) < IDLE * rate(full) {
             let policy = bond.xmit_hash_policy.as_ref().map_or_else(String::new, |p| format!(", xmit_hash_policy {p}"));
-            return Some(Told {
+            return Some(PointFinding {
                 severity: Severity::Warning,
                 confidence: Confidence::Likely,
                 badness: rate(full) / speed,

@@ -8,7 +8,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::reading::{CpuTimes, Reading};
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::limits;
 use crate::view::{Point, Series};
 
@@ -47,7 +47,7 @@ pub(super) fn softirq(run: &Run<'_>, label: &str, series: &Series) -> Option<Fin
     worst(FindingKind::SoftirqLoad, SOFTIRQ_REMEDY, label, series, |point| softirq_of(run, point))
 }
 
-fn thread_of(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn thread_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let measured = run.measured(point.point);
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max()?;
     let mean = point.client_busy?;
@@ -60,7 +60,7 @@ fn thread_of(run: &Run<'_>, point: &Point) -> Option<Told> {
         ns as f64 / 1e6 / point.measured_ms.max(1) as f64
     };
     let (busiest, share) = (0..threads).map(|t| (t, busy(t))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (share >= FULL).then(|| Told {
+    (share >= FULL).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share - mean,
@@ -97,29 +97,31 @@ fn cores(run: &Run<'_>, point: &Point) -> Option<Vec<Core>> {
     Some(last.cpus.iter().filter_map(core).collect())
 }
 
-fn interrupts_of(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn interrupts_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let cores = cores(run, point)?;
     let full = cores.iter().max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))?;
     let others = cores.iter().filter(|c| c.cpu != full.cpu);
     let idle = others.clone().map(|c| c.busy).sum::<f64>() / others.count().max(1) as f64;
-    (cores.len() > 1 && full.busy >= FULL && full.interrupts >= INTERRUPTS && idle <= OTHERS_IDLE).then(|| Told {
-        severity: Severity::Warning,
-        confidence: Confidence::Certain,
-        badness: full.interrupts,
-        claim: format!("interrupts saturated processor {} of this machine while others were idle", full.cpu),
-        evidence: format!(
-            "it was {:.0} % busy, {:.0} % in interrupts; the others were {:.0} % busy",
-            full.busy * 100.0,
-            full.interrupts * 100.0,
-            idle * 100.0
-        ),
+    (cores.len() > 1 && full.busy >= FULL && full.interrupts >= INTERRUPTS && idle <= OTHERS_IDLE).then(|| {
+        PointFinding {
+            severity: Severity::Warning,
+            confidence: Confidence::Certain,
+            badness: full.interrupts,
+            claim: format!("interrupts saturated processor {} of this machine while others were idle", full.cpu),
+            evidence: format!(
+                "it was {:.0} % busy, {:.0} % in interrupts; the others were {:.0} % busy",
+                full.busy * 100.0,
+                full.interrupts * 100.0,
+                idle * 100.0
+            ),
+        }
     })
 }
 
-fn softirq_of(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn softirq_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let samples = run.samples(point.point);
     let share = samples.iter().map(|s| s.softirq).sum::<f64>() / samples.len().max(1) as f64;
-    (share >= SOFTIRQ).then(|| Told {
+    (share >= SOFTIRQ).then(|| PointFinding {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: share,

@@ -6,7 +6,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::disturbance;
 use crate::view::{Point, Series};
 
@@ -16,7 +16,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::Disturbed, REMEDY, label, series, |point| of_point(run, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let others = disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples)?;
     let reported = others.reported();
     let severity = if others.is_severe() { Severity::Warning } else { Severity::Note };
@@ -24,7 +24,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
         Severity::Note => "other programs ran at the same time as the load",
         _ => "the run was disturbed",
     };
-    (!reported.is_empty()).then(|| Told {
+    (!reported.is_empty()).then(|| PointFinding {
         severity,
         confidence: Confidence::Likely,
         badness: others.foreign.unwrap_or_default(),

@@ -7,7 +7,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{Run, Told, levels, rates, worst};
+use super::{PointFinding, Run, levels, rates, worst};
 use crate::view::{Measure, Point, Series};
 use crate::{long_run, student};
 
@@ -30,11 +30,11 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::Drift, REMEDY, label, series, |point| of_point(run, point, series.measure))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
     // What has not settled is told as that.
     let rates = if point.steady { rates(run, point.point, measure) } else { return None };
     let change = change(&rates)?;
-    Some(Told {
+    Some(PointFinding {
         severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: change.abs(),

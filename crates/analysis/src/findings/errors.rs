@@ -6,15 +6,13 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::is_answer;
+use linerate_record::run::kind::WRONG_BODY;
+use linerate_record::run::{FailureKind, is_answer};
 use linerate_record::units::{duration_ns, percent};
 
 use super::{Run, kinds_of};
 use crate::lost::wrong_ms;
 use crate::view::{Point, too_many_failed};
-
-/// How a body that differs is counted.
-const WRONG_BODY: &str = "wrong body";
 
 const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
@@ -80,12 +78,12 @@ pub(super) fn all_answers(errors: &BTreeMap<String, u64>, retry_after_s: u64) ->
     let mut kinds = errors.keys();
     let answered = match (kinds.next().map_or("", String::as_str), kinds.next()) {
         (_, Some(_)) => "the target answered every request with an error".to_owned(),
-        ("wrong body", None) => "every answer had the wrong body".to_owned(),
-        ("short body", None) => "every answer had a body that was too short".to_owned(),
-        ("long body", None) => "every answer had a body that was too long".to_owned(),
-        (kind, None) => match kind.strip_prefix("http ") {
-            Some(status) => format!("the target answered HTTP {status} to every request"),
-            None => format!("every answer was wrong: {kind}"),
+        (kind, None) => match FailureKind::read(kind) {
+            FailureKind::WrongBody => "every answer had the wrong body".to_owned(),
+            FailureKind::ShortBody => "every answer had a body that was too short".to_owned(),
+            FailureKind::LongBody => "every answer had a body that was too long".to_owned(),
+            FailureKind::Status(status) => format!("the target answered HTTP {status} to every request"),
+            _ => format!("every answer was wrong: {kind}"),
         },
     };
     let pause = if retry_after_s > 0 { format!(" and asked for a pause of {retry_after_s} s") } else { String::new() };

@@ -9,7 +9,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{Run, Told, rates, worst};
+use super::{PointFinding, Run, rates, worst};
 use crate::view::{Measure, Point, Series};
 
 /// The share of what all stalls cost, from which the longest stands out.
@@ -28,13 +28,13 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::FewStalls, REMEDY, label, series, |point| of_point(run, point, series.measure))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
     // Throughput of an open loop is the schedule's, and of what has not settled no ± is told.
     let rates = if point.steady && point.open.is_none() { rates(run, point.point, measure) } else { return None };
     let Stalls { count, cost, longest } = stalls(&rates)?;
     let moves = longest * cost;
     let stalls = if count == 1 { "1 stall".to_owned() } else { format!("{count} stalls") };
-    (longest > STANDS_OUT && moves >= COSTS).then(|| Told {
+    (longest > STANDS_OUT && moves >= COSTS).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Likely,
         badness: moves,

@@ -1,13 +1,13 @@
 //! Requests of an open loop that started late through linerate's own fault: what users would have waited for is then
 //! not what was measured.
 //!
-//! Told once for a series, of the point in which it matters most, with the numbers of all. A tenth of the 99th
+//! PointFinding once for a series, of the point in which it matters most, with the numbers of all. A tenth of the 99th
 //! percentile is within what is read off a report; a tenth of a millisecond is what a wake-up may take.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::units::duration_ns;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 /// Late starts matter from this share of the 99th percentile of latencies on.
@@ -22,10 +22,10 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     worst(FindingKind::LateStarts, REMEDY, label, series, of_point)
 }
 
-fn of_point(point: &Point) -> Option<Told> {
+fn of_point(point: &Point) -> Option<PointFinding> {
     let open = point.open.as_ref()?;
     let (late, whole) = (open.late.p99_ns, open.total_intended.p99_ns);
-    (late >= LATE_MIN_NS && late as f64 >= LATE_SHARE * whole as f64).then(|| Told {
+    (late >= LATE_MIN_NS && late as f64 >= LATE_SHARE * whole as f64).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: late as f64 / whole.max(1) as f64,

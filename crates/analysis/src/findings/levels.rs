@@ -8,7 +8,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::units::{bytes_per_s_iec, count};
 
-use super::{Run, Told, rates, worst};
+use super::{PointFinding, Run, rates, worst};
 use crate::view::{Measure, Point, Series};
 
 /// Share of the variance that the split explains.
@@ -33,7 +33,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::ThroughputLevels, REMEDY, label, series, |point| of_point(run, point, series.measure))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
     let rates = rates(run, point.point, measure);
     if point.requests < REQUESTS_MIN * rates.len() as u64 {
         return None;
@@ -44,7 +44,7 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<Told> {
         Measure::Requests => format!("{} requests/s", count(rate)),
     };
     let apart = (levels.high - levels.low) / (rates.iter().sum::<f64>() / rates.len() as f64);
-    Some(Told {
+    Some(PointFinding {
         severity: if apart >= APART_WARNING { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: apart,

@@ -10,7 +10,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::StopReason;
 use linerate_record::units::{count, duration_ns};
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 /// Share of the requests in flight that may be missing, or be too many.
@@ -34,7 +34,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::LittlesLaw, remedy, label, series, |point| of_point(run, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let again = point.error_count() > 0 || !point.retries.is_empty();
     let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0 || i.rested_ns + i.paused_ns > 0);
     // An open loop keeps no number in flight.
@@ -58,7 +58,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
     } else {
         format!("latencies add up to {:.0} % more requests in flight than requested", -missing * 100.0)
     };
-    Some(Told {
+    Some(PointFinding {
         severity: if missing > RESIDUAL_WARNING + ends || missing < 0.0 { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: missing.abs(),

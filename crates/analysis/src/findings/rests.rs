@@ -6,7 +6,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{Run, Told, kinds_of, worst};
+use super::{PointFinding, Run, kinds_of, worst};
 use crate::rests;
 use crate::view::{Point, Series};
 
@@ -15,11 +15,11 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     worst(FindingKind::RestedAfterFailures, rests::remedy(asked), label, series, of_point)
 }
 
-fn of_point(point: &Point) -> Option<Told> {
+fn of_point(point: &Point) -> Option<PointFinding> {
     let of = rests::of_point(point)?;
     let failed = if point.errors.is_empty() { &point.retries } else { &point.errors };
     let kinds = if failed.is_empty() { "the failures were in the warm-up".to_owned() } else { kinds_of(failed) };
-    Some(Told {
+    Some(PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: of.share,

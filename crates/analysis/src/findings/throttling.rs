@@ -6,15 +6,11 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-
+use linerate_record::run::is_throttling;
 use linerate_record::units::percent;
 
-use super::{Run, Told, kinds_of, worst};
+use super::{PointFinding, Run, kinds_of, worst};
 use crate::view::{Point, Series};
-
-/// Parts of an error's kind by which it is known.
-const KINDS: [&str; 6] =
-    ["http 503", "http 429", "SlowDown", "TooManyRequests", "RequestLimitExceeded", "ServiceUnavailable"];
 
 const REMEDY: &str = "reduce the load (--concurrent, --max-rate), or raise the target's own limit on requests \
                       (MinIO: MINIO_API_REQUESTS_MAX)";
@@ -23,14 +19,14 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     worst(FindingKind::Throttled, REMEDY, label, series, of_point)
 }
 
-fn of_point(point: &Point) -> Option<Told> {
-    let throttled = point.errors.iter().filter(|(kind, _)| KINDS.iter().any(|part| kind.contains(part)));
+fn of_point(point: &Point) -> Option<PointFinding> {
+    let throttled = point.errors.iter().filter(|(kind, _)| is_throttling(kind));
     let throttled: BTreeMap<String, u64> = throttled.map(|(kind, n)| (kind.clone(), *n)).collect();
     // Attempts that were made again are no errors, and were turned away all the same.
     let count = throttled.values().sum::<u64>().max(point.throttled);
     let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
     let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&throttled)) };
-    (count > 0).then(|| Told {
+    (count > 0).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share,

@@ -10,7 +10,7 @@ use linerate_record::load::HostSelect;
 use linerate_record::run::{IntervalRow, merged};
 use linerate_record::units::duration_ns;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{HostFigures, Point, Series};
 use crate::{long_run, quantile, student};
 
@@ -39,7 +39,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 }
 
 /// The host of the longest median latency, where that stands out.
-fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn slower(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let mut hosts: Vec<(usize, &HostFigures)> =
         point.hosts.iter().enumerate().filter(|(_, h)| h.requests >= REQUESTS_MIN).collect();
     hosts.sort_by_key(|(_, h)| h.total_p50_ns);
@@ -59,7 +59,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
     let [median] = quantile::of(&merged, &rows, [0.5]).ok()?;
     let spread = median?.spread?;
     let low = times * (-student::quantile(1.0 - BEYOND, spread.df) * spread.variance.sqrt()).exp();
-    (low > SLOWER_AT_LEAST).then(|| Told {
+    (low > SLOWER_AT_LEAST).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: times,
@@ -69,7 +69,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<Told> {
 }
 
 /// The host whose share of requests is furthest from even, where it could have taken another.
-fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn share(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     if !run.records.manifest.asked.host_select.is(&HostSelect::LeastOutstanding) {
         return None;
     }
@@ -87,7 +87,7 @@ fn share(run: &Run<'_>, point: &Point) -> Option<Told> {
         .collect();
     let mean = long_run::mean(&shares)?;
     let sure = mean.mean.abs() > student::quantile(1.0 - BEYOND, mean.df) * mean.variance.sqrt();
-    (off(furthest).abs() > SHARE_OFF && sure).then(|| Told {
+    (off(furthest).abs() > SHARE_OFF && sure).then(|| PointFinding {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         badness: off(furthest).abs(),

@@ -15,7 +15,7 @@ use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Op, PointLine};
 use linerate_record::units::bytes_iec;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Measure, Point, Series};
 
 /// Share of the bodies that may be missing from the interfaces' counters.
@@ -51,7 +51,7 @@ struct Moved {
     out: f64,
 }
 
-fn missing_of(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn missing_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let (begin, end) = bounds(run, point.point)?;
     let readings = &run.records.readings;
     // Some drivers count a second or two late: one reading more on either side.
@@ -63,7 +63,7 @@ fn missing_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     let mut bodies = surely_between(&of_point, read_by_ms(&readings[before]));
     bodies.out -= unanswered_bytes(&of_point);
     let check = |bodies: f64, carried: f64, verb: &str| {
-        (bodies >= BODIES_MIN && carried < bodies * (1.0 - MISSING)).then(|| Told {
+        (bodies >= BODIES_MIN && carried < bodies * (1.0 - MISSING)).then(|| PointFinding {
             severity: Severity::Serious,
             confidence: Confidence::Likely,
             badness: bodies / carried.max(1.0),
@@ -74,7 +74,7 @@ fn missing_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     check(bodies.into, carried.into, "received").or_else(|| check(bodies.out, carried.out, "sent"))
 }
 
-fn overhead_of(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn overhead_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let measured = run.measured(point.point);
     let (from, to) = (measured.first()?.from_ms, measured.last()?.to_ms);
     let mut inside = run.records.readings.iter().filter(|r| (from..=to).contains(&r.at_ms));
@@ -83,7 +83,7 @@ fn overhead_of(run: &Run<'_>, point: &Point) -> Option<Told> {
     let carried = carried(run, first, last)?;
     let check = |bodies: f64, carried: f64, verb: &str| {
         let more = carried / bodies - 1.0;
-        (bodies >= BODIES_MIN && more > OVERHEAD).then(|| Told {
+        (bodies >= BODIES_MIN && more > OVERHEAD).then(|| PointFinding {
             severity: Severity::Note,
             confidence: Confidence::Certain,
             badness: more,

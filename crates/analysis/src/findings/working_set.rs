@@ -10,7 +10,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{PointLine, TargetKind};
 use linerate_record::units::bytes_iec;
 
-use super::{Run, Told, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 /// Share of the bytes served that drives have to have read, for memory not to be told.
@@ -42,12 +42,12 @@ pub(super) fn unknown(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-fn of_point(run: &Run<'_>, point: &Point) -> Option<Told> {
+fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let (manifest, set_bytes) = (&run.records.manifest, read_set_bytes(run, point.point)?);
     if manifest.target.kind.is(&TargetKind::Null) || point.moved_bytes <= 0 {
         return None;
     }
-    let reported = |severity, confidence, memory_bytes: u64, seen: &str| Told {
+    let reported = |severity, confidence, memory_bytes: u64, seen: &str| PointFinding {
         severity,
         confidence,
         badness: memory_bytes as f64 / set_bytes.max(1) as f64,

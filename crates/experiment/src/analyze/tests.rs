@@ -121,7 +121,7 @@ fn of_many_series_what_is_beyond_chance_by_itself_is_told_so_and_large_effects_a
     // Eight blocks: 1 of 128, where the best of 110 is asked for 0.00045.
     let one = of(&table(1));
     let effect = &one.series[0].effects[0];
-    assert!(effect.decision == Decision::NotShown && effect.sentence.starts_with("by itself 65"), "{effect:?}");
+    assert!(effect.decision == Decision::NotShown && effect.sentence.starts_with("on its own 65"), "{effect:?}");
     let all = of(&table(110));
     assert!(all.series.iter().all(|s| s.effects[0].decision == Decision::Shown), "{:?}", all.series[0]);
     assert!(draws(&read(&table(1)).unwrap(), 110, 0.05) >= 200_000);

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use linerate_analysis::canary::{CanaryWatch, SeenWhen, Tripped};
+use linerate_analysis::canary::{BASELINE_REQUESTS, CanaryWatch, Tripped, timeout_ns};
 use linerate_analysis::findings::canary_tripped;
 use linerate_load::multipart::{PART_BYTES_MIN, Parts};
 use linerate_load::point::{Drive, drive};
 use linerate_load::session::{PointPlan, Session, Source, Until};
-use linerate_record::canary::{AbortRule, AbortRules, CanaryLine};
+use linerate_record::canary::CanaryLine;
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::load::{CanaryRules, Sizes, Spacing, Workload};
-use linerate_record::run::{Interval, Op, StopReason};
+use linerate_record::run::{Interval, Op};
 use linerate_wire::arrivals::Arrivals;
 
 use super::objects::RunObjects;
@@ -29,9 +29,6 @@ use crate::{folder, interrupt, masks};
 
 /// Size of the object that the canary reads.
 const OBJECT_BYTES: &str = "4096";
-
-/// Requests before the load, so that there is a baseline.
-const BASELINE_REQUESTS: u64 = 20;
 
 /// How often the canary is looked at.
 const INTERVAL_NS: u64 = 200_000_000;
@@ -78,7 +75,6 @@ pub(super) fn start(
     let clock = setup.clock;
     let thread = std::thread::spawn(move || {
         let with = Drive { session: &session, clock, interrupted: &ends, target_pid: None };
-        let anything = rules.0.first().copied();
         let (mut watch, mut first, mut written) = (CanaryWatch::new(rules), None, Ok(()));
         let outcome = drive(&with, &plan, |figures| {
             let line = line(&figures, under_load.load(Ordering::Relaxed));
@@ -95,14 +91,10 @@ pub(super) fn start(
             trips.fetch_or(written.is_err(), Ordering::Relaxed);
             ControlFlow::Continue(())
         })?;
-        if let Some(rule) = anything.filter(|_| outcome.ended == StopReason::NoSuccess) {
-            // Nobody answers it any more: that is beyond any bound.
-            let count = counts.load(Ordering::Relaxed);
-            first.get_or_insert(Tripped { seen: SeenWhen::UnderWay, rule, beyond: count, count });
-            trips.store(true, Ordering::Relaxed);
-        }
+        let unanswered = watch.unanswered(outcome.ended);
+        trips.fetch_or(unanswered.is_some(), Ordering::Relaxed);
         // A run that ends before enough has come together is judged by all that there is.
-        written.map(|()| first.or_else(|| watch.at_the_end()))
+        written.map(|()| first.or(unanswered).or_else(|| watch.at_the_end()))
     });
     let canary = RunningCanary { stop, loaded, answered, tripped, thread, wrote };
     progress.doing("watching the canary before the load");
@@ -136,16 +128,6 @@ impl RunningCanary {
 
 fn flag() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
-}
-
-/// A request that hangs must be known as slow soon: twice the largest bound is long enough.
-fn timeout_ns(rules: &AbortRules, asked_ns: u64) -> u64 {
-    let bound = |rule: &AbortRule| match rule {
-        AbortRule::Latency(bound) => bound.bound_ns,
-        AbortRule::Errors(_) => 0,
-    };
-    let largest = rules.0.iter().map(bound).max().unwrap_or(0);
-    largest.saturating_mul(2).max(1_000_000_000).min(asked_ns)
 }
 
 fn plan(op: Op, sizes: Sizes) -> PointPlan {

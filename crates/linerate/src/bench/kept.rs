@@ -1,9 +1,10 @@
 //! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
 
+use linerate_analysis::findings::LeftAtTarget;
 use linerate_load::bucket::{Bucket, BucketError, Keeping, Left};
-use linerate_record::finding::{Confidence, Finding};
+use linerate_record::finding::Finding;
 
-use super::objects::{deleting, left_behind, pace};
+use super::objects::{deleting, pace, remaining};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -60,22 +61,15 @@ pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
         return None;
     }
     let swept = setup.afterwards(|bucket| delete(setup, None, bucket, progress));
-    let why = match (swept, &setup.keeping) {
+    let remains = match (swept, &setup.keeping) {
         (Ok(None | Some(Left { objects: 0, .. })), _) => return None,
         (Ok(Some(Left { objects, why, .. })), _) => {
-            let why = why.map_or_else(|| "a listing still shows them".into(), |why| why.to_string());
-            let many = if objects == 1 {
-                "1 version or delete marker".into()
-            } else {
-                format!("{objects} versions and delete markers")
-            };
-            format!("{many} could not be deleted: {why}")
+            LeftAtTarget::Versions { count: objects, why: why.map(|why| why.to_string()) }
         }
         (Err(error), Keeping::Unknown(why)) if error.is_an_answer() => {
-            let evidence = format!("could not check whether the bucket keeps versions: {why}; and {error}");
-            return Some(Finding { confidence: Confidence::Possible, ..left_behind(setup, &evidence) });
+            LeftAtTarget::PerhapsVersions(why.clone(), error.to_string())
         }
-        (Err(error), _) => format!("versions of what the run wrote: {error}"),
+        (Err(error), _) => LeftAtTarget::UnseenVersions(error.to_string()),
     };
-    Some(left_behind(setup, &why))
+    Some(remaining(setup, &remains))
 }

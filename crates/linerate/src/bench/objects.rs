@@ -2,41 +2,28 @@
 
 use std::sync::atomic::Ordering;
 
+use linerate_analysis::findings::{ConfirmedSet, LeftAtTarget, kept_at_target, left_at_target};
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Keeping, Left};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
-use linerate_record::units::{Rate, bytes_iec};
+use linerate_record::units::Rate;
 
 use super::setup::Setup;
 use super::{kept, stored};
 use crate::interrupt;
 use crate::progress::Progress;
 
-/// Objects `0..until` of a set may exist at the target.
+/// Objects of a set that may exist at the target.
 pub(super) struct Written {
     pub(super) set: u32,
-    pub(super) until: u64,
     pub(super) sizes: Sizes,
-    /// So many the target said that it stored; `None` where it may have deleted some of them since.
-    pub(super) stored: Option<u64>,
-    /// So many of them it said that it deleted, one by one.
-    pub(super) deleted: u64,
+    /// What the target said of them.
+    pub(super) confirmed: ConfirmedSet,
     /// Whether it was held against what the target shows.
     held: bool,
-}
-
-impl Written {
-    pub(super) fn new(set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) -> Self {
-        Written { set, until, sizes: sizes.clone(), stored, deleted: 0, held: false }
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_deleted(self, deleted: u64) -> Self {
-        Written { deleted, ..self }
-    }
 }
 
 /// What the run has written and not yet deleted: a few numbers per set, however many objects.
@@ -81,13 +68,17 @@ impl<'a> RunObjects<'a> {
     pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) {
         self.ever = self.ever.saturating_add(until);
         if until > 0 {
-            self.written.push(Written::new(set, until, sizes, stored));
+            let confirmed = ConfirmedSet { until, stored, deleted: 0 };
+            self.written.push(Written { set, sizes: sizes.clone(), confirmed, held: false });
         }
     }
 
     /// Notes how many objects of a set the target said that it deleted.
     pub(super) fn note_deleted(&mut self, set: u32, deleted: u64) {
-        self.written.iter_mut().filter(|written| written.set == set).for_each(|written| written.deleted += deleted);
+        self.written
+            .iter_mut()
+            .filter(|written| written.set == set)
+            .for_each(|written| written.confirmed.deleted += deleted);
     }
 
     /// Holds sets that the load is done with against what the target shows of them, once.
@@ -136,8 +127,8 @@ impl<'a> RunObjects<'a> {
         let left = aborted.and_then(|()| self.setup.afterwards(Bucket::sweep_uploads));
         match left {
             Ok(0) => Vec::new(),
-            Ok(n) => vec![left_behind(self.setup, &format!("{n} or more multipart uploads could not be aborted"))],
-            Err(error) => vec![left_behind(self.setup, &format!("aborting multipart uploads: {error}"))],
+            Ok(n) => vec![remaining(self.setup, &LeftAtTarget::Uploads(n as u64))],
+            Err(error) => vec![remaining(self.setup, &LeftAtTarget::UnseenUploads(error.to_string()))],
         }
     }
 
@@ -184,33 +175,30 @@ impl<'a> RunObjects<'a> {
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
         if self.setup.load.objects.noclear {
             self.hold(None);
-            return if self.written.is_empty() { Vec::new() } else { vec![kept(self.setup)] };
+            return if self.written.is_empty() { Vec::new() } else { vec![kept_at_target(&cleaning(self.setup))] };
         }
         let lost = self.clear_except(None, progress);
         if let Some(error) =
             lost.filter(|_| interrupt::came(&self.setup.deaf) || interrupt::came(&self.setup.signalled))
         {
             // Nobody is kept waiting once more for a target that does not answer.
-            return vec![left_behind(self.setup, &self.unknown(&error))];
+            return vec![remaining(self.setup, &self.unlisted(&error))];
         }
         let left = match self.setup.afterwards(Bucket::sweep_up) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 => {
-                let why = format!("{} writes were given up; the target may still store them", self.unended_writes);
-                vec![Finding { confidence: Confidence::Possible, ..left_behind(self.setup, &why) }]
+                vec![remaining(self.setup, &LeftAtTarget::GivenUp(self.unended_writes))]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
-            Ok(left) => vec![left_behind(self.setup, &shown(&left))],
-            Err(error) => return vec![left_behind(self.setup, &self.unknown(&error))],
+            Ok(shown) => vec![remaining(self.setup, &objects_left(shown))],
+            Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
         left.into_iter().chain(kept::sweep(self.setup, progress)).collect()
     }
 
     /// What is known of what remains where the target did not even list it.
-    fn unknown(&self, error: &BucketError) -> String {
-        match self.written.iter().map(|written| written.until).sum::<u64>() {
-            0 => format!("could not check whether anything is left: {error}"),
-            most => format!("up to {most} objects; the number could not be determined: {error}"),
-        }
+    fn unlisted(&self, error: &BucketError) -> LeftAtTarget {
+        let most = self.written.iter().map(|written| written.confirmed.until).sum();
+        LeftAtTarget::Unlisted { most, why: error.to_string() }
     }
 }
 
@@ -230,8 +218,8 @@ fn delete_set(
     }
     let (batch, pause_s) = pace(setup);
     let mut seq = 0;
-    while seq < written.until {
-        let end = written.until.min(seq + batch as u64);
+    while seq < written.confirmed.until {
+        let end = written.confirmed.until.min(seq + batch as u64);
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
                 let id = ObjectId { set: written.set, seq };
@@ -240,7 +228,7 @@ fn delete_set(
             .collect();
         std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
         bucket.delete(&ids)?;
-        deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.until));
+        deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.confirmed.until));
         seq = end;
     }
     Ok(())
@@ -265,35 +253,15 @@ pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str) {
     }
 }
 
-/// What a listing still shows, in words.
-fn shown(left: &Left) -> String {
-    let Left { objects, bytes, more, why } = left;
-    let more = if *more { " or more" } else { "" };
-    let objects = if *objects == 1 { "1 object".to_owned() } else { format!("{objects}{more} objects") };
-    let why = why.as_ref().map_or_else(|| "a listing still shows them".into(), ToString::to_string);
-    format!("{objects} of {}{more} together could not be deleted: {why}", bytes_iec(*bytes as f64))
+/// What a listing still shows.
+fn objects_left(shown: Left) -> LeftAtTarget {
+    let Left { objects, bytes, more, why } = shown;
+    LeftAtTarget::Objects { count: objects, bytes, more, why: why.map(|why| why.to_string()) }
 }
 
-fn kept(setup: &Setup<'_>) -> Finding {
-    Finding {
-        severity: Severity::Note,
-        claim: "the objects of this run were kept at the target because of --noclear".into(),
-        remedy: format!("delete them with {} when they are no longer needed", cleaning(setup)),
-        ..left_behind(setup, "")
-    }
-}
-
-/// Objects of the run remain, and why.
-pub(super) fn left_behind(setup: &Setup<'_>, why: &str) -> Finding {
-    Finding {
-        kind: FindingKind::LeftBehind,
-        severity: Severity::Warning,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "objects or a bucket of this run remain at the target".into(),
-        evidence: why.to_owned(),
-        remedy: format!("{} deletes what is below {}", cleaning(setup), place(setup)),
-    }
+/// What is told of what remains of the run.
+pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
+    left_at_target(left, &cleaning(setup), &place(setup))
 }
 
 /// The command that cleans after the run, with the flags that no folder may hold: whom to trust.
@@ -307,19 +275,4 @@ pub(super) fn cleaning(setup: &Setup<'_>) -> String {
 
 pub(super) fn place(setup: &Setup<'_>) -> String {
     format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_is_summed_as_it_was_when_it_was_written() {
-        let left = Left { objects: 1_000, bytes: 4_096_000, more: false, why: None };
-        assert!(
-            shown(&left).starts_with("1000 objects of 3.91 MiB together could not be deleted: "),
-            "{}",
-            shown(&left)
-        );
-    }
 }

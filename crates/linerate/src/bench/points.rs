@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::build::build;
+use linerate_analysis::course::SeriesCourse;
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_analysis::records::Records;
 use linerate_analysis::view::{Measure, Point, Series, View};
@@ -21,8 +22,8 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{
-    Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec, StopReason,
-    is_answer,
+    FailureKind, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSizes, PointSpec, Purpose, Searched,
+    SeriesSpec, StopReason,
 };
 use linerate_record::units::bytes_iec;
 use linerate_wire::clock::Clock;
@@ -30,7 +31,6 @@ use linerate_wire::clock::Clock;
 use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::RunObjects;
 use super::setup::{CEILING, Setup};
-use super::steps::Steps;
 use crate::failure::Failure;
 use crate::folder::RunFolder;
 use crate::metrics::Exporter;
@@ -170,16 +170,14 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
 }
 
 /// What is written before a point, and how much that is.
-fn writing(count: u64, size: &str, sizes: &Sizes) -> String {
+fn writing(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
     let all = bytes_iec(count as f64 * sizes.mean());
     format!("writing {count} objects of {size}, {all} in all")
 }
 
 /// What helps where some objects could not be written, of failures that may pass.
 fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
-    let broken = |kind: &str| !is_answer(kind) && !kind.starts_with("tls");
-    let passes = |kind: &str| ["http 5", "http 429", "http 408"].iter().any(|start| kind.starts_with(start));
-    if done == 0 || !errors.keys().all(|kind| broken(kind) || passes(kind)) {
+    if done == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
         return String::new();
     }
     match retries {
@@ -257,7 +255,8 @@ fn ceilings_of(
     for work in &setup.load.work {
         for (size, sizes) in named_sizes(setup, &work.sizes) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec = PointSpec { workload: work.workload.clone().into(), size, concurrency, rate_per_s: None };
+            let spec =
+                PointSpec { workload: work.workload.clone().into(), size: size.into(), concurrency, rate_per_s: None };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
@@ -294,14 +293,14 @@ fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
-fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(String, Sizes)> {
+fn named_sizes(setup: &Setup<'_>, sizes: &[Sizes]) -> Vec<(PointSizes, Sizes)> {
     if setup.existing.is_empty() {
-        return sizes.iter().map(|s| (s.to_string(), s.clone())).collect();
+        return sizes.iter().map(|s| (s.clone().into(), s.clone())).collect();
     }
     let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
     let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
     let sizes = mean.to_string().parse().ok();
-    sizes.map(|sizes| vec![(linerate_record::run::EXISTING_SIZE.to_owned(), sizes)]).unwrap_or_default()
+    sizes.map(|sizes| vec![(PointSizes::Existing, sizes)]).unwrap_or_default()
 }
 
 fn plan(
@@ -365,7 +364,7 @@ struct SeriesRun<'a> {
     with: &'a Drive<'a>,
     progress: &'a Progress,
     workload: &'a Workload,
-    size: &'a str,
+    size: &'a PointSizes,
     sizes: &'a Sizes,
     /// Whether the names above its rows were shown.
     has_header: Cell<bool>,
@@ -385,11 +384,13 @@ impl SeriesRun<'_> {
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let mut steps = Steps::new(&self.setup.load.levels, &timing, &recorder.manifest.asked);
+        let (levels, asked) = (&self.setup.load.levels, &recorder.manifest.asked);
+        let mut course = SeriesCourse::new(levels, asked, timing.precision, timing.point_ms());
         let mut goes_on = ControlFlow::Continue(());
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
-        while let Some((level, timing)) = steps.next(timing) {
+        while let Some((level, time)) = course.next_level() {
+            let timing = timing.of_level(time);
             if recorder.halted.load(Ordering::Relaxed) {
                 goes_on = ControlFlow::Break(());
             }
@@ -401,7 +402,7 @@ impl SeriesRun<'_> {
                 let set = self.write_beforehand(count, objects, &recorder.halted)?;
                 source = Source::Set { set, count };
             }
-            goes_on = self.point(level, timing, source.clone(), &mut steps, recorder, objects)?;
+            goes_on = self.point(level, timing, source.clone(), &mut course, recorder, objects)?;
             if matches!(self.setup.load.levels, Levels::Given(_)) {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
@@ -414,7 +415,7 @@ impl SeriesRun<'_> {
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.to_owned() };
+        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into() };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -424,7 +425,7 @@ impl SeriesRun<'_> {
         Level { concurrency, rate_per_s }: Level,
         timing: Timing,
         source: Source,
-        steps: &mut Steps,
+        course: &mut SeriesCourse,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
@@ -436,7 +437,7 @@ impl SeriesRun<'_> {
         let fixed = plan.listed > 0 && !self.workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
         let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
-        let (workload, size) = (self.workload.clone().into(), self.size.to_owned());
+        let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
         let spec = PointSpec { workload, size, concurrency, rate_per_s };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
@@ -454,8 +455,8 @@ impl SeriesRun<'_> {
         if !self.has_header.replace(true) {
             self.progress.finished(&header(figures));
         }
-        steps.observe(outcome.ended, figures);
-        let so_far = figures.map(|(series, point)| (series, steps.so_far(point)));
+        course.observe(outcome.ended, figures);
+        let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
         self.progress.finished(&line(&spec, so_far.as_ref().map(|(series, point)| (*series, point))));
         let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -503,6 +504,6 @@ impl SeriesRun<'_> {
         }
         let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
         let remedy = again(&errors, done, plan.retries);
-        Err(Failure::Prepare { count, size: self.size.to_owned(), kinds: kinds.join(", "), remedy })
+        Err(Failure::Prepare { count, size: self.size.to_string(), kinds: kinds.join(", "), remedy })
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use linerate_analysis::slo::RateSearchLimits;
 use linerate_record::load::{Levels, Load};
-use linerate_record::run::{Resolved, SearchLimits};
+use linerate_record::run::{Resolved, SearchLimits, Worded};
 
 use super::beforehand;
 use crate::timing::Timing;
@@ -17,7 +17,7 @@ pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[Ip
     };
     Resolved {
         prefix: prefix.to_owned(),
-        sources: sources.iter().map(ToString::to_string).collect(),
+        sources: sources.iter().copied().map(Worded::Known).collect(),
         objects: load.objects.count.is_none().then(of_first_size),
         duration_ms: timing.point_ms() - timing.warmup_ms.unwrap_or(0),
         warmup_ms: timing.warmup_ms,

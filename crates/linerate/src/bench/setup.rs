@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use linerate_analysis::findings;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -40,7 +41,7 @@ use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials, endpoint, masks, sources, trust};
+use crate::{consent, credentials, endpoint, masks, sources};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
@@ -371,10 +372,10 @@ impl<'a> Setup<'a> {
         };
         let mut folder = folder::begin(&self.folder, &manifest)?;
         for unreadable in unreadable {
-            folder.findings.push(&crate::readings::finding(unreadable))?;
+            folder.findings.push(&findings::unreadable(unreadable))?;
         }
         if self.session.tls.is_some() && is_unverified {
-            folder.findings.push(&trust::unverified())?;
+            folder.findings.push(&findings::unverified())?;
         }
         Ok((folder, manifest))
     }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use linerate_analysis::findings::{ShownSet, against_head, against_listing, not_checked, not_stored};
 use linerate_load::bucket::{Bucket, BucketError, Stored};
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::finding::Finding;
 use linerate_record::units::Rate;
 
 use super::objects::Written;
@@ -30,9 +31,9 @@ pub(super) fn held(setup: &Setup<'_>, written: &Written) -> Result<Option<Findin
     }
     let found = setup.while_nobody_waits(|bucket| wrong(setup, written, bucket));
     match found {
-        Ok(wrong) => Ok(wrong.map(|evidence| finding(Severity::Serious, evidence))),
+        Ok(wrong) => Ok(wrong.map(not_stored)),
         Err(BucketError::Stopped) => Ok(None),
-        Err(error) => Err(finding(Severity::Warning, format!("it could not be checked: {error}"))),
+        Err(error) => Err(not_checked(error)),
     }
 }
 
@@ -45,13 +46,13 @@ fn wrong(setup: &Setup<'_>, written: &Written, bucket: &mut Bucket<'_>) -> Resul
         }
         listed = bucket.stored(written.set, PAGES)?;
         pause(setup, PAGES.into());
-        if against_listing(written, &listed).is_none() {
+        if against_listing(&written.confirmed, &shown(&listed)).is_none() {
             break;
         }
     }
-    match against_listing(written, &listed) {
+    match against_listing(&written.confirmed, &shown(&listed)) {
         None => against_heads(setup, written, &listed.sample, bucket),
-        shown => Ok(shown),
+        wrong => Ok(wrong),
     }
 }
 
@@ -67,33 +68,16 @@ fn against_heads(
         let size_bytes = size_of(&written.sizes, setup.session.seed, id);
         let reported = bucket.head(id, size_bytes)?;
         pause(setup, 1);
-        match reported {
-            Some(length) if length == size_bytes => {}
-            Some(length) => {
-                return Ok(Some(format!("HEAD says {length} bytes of object {seq}, which has {size_bytes}")));
-            }
-            None => return Ok(Some(format!("HEAD does not find object {seq}, which a listing shows"))),
+        if let Some(wrong) = against_head(seq, size_bytes, reported) {
+            return Ok(Some(wrong));
         }
     }
     Ok(None)
 }
 
-/// What a listing shows that cannot be. Requests that ended uncounted may have stored or deleted more than was said.
-fn against_listing(written: &Written, listed: &Stored) -> Option<String> {
-    if let Some((key, size_bytes)) = &listed.wrong {
-        return Some(format!("{key:?} is listed with {size_bytes} bytes"));
-    }
-    let (shown, deleted, stored) = (listed.objects, written.deleted, written.stored?);
-    if deleted > 0 {
-        let most = written.until.saturating_sub(deleted);
-        return (shown > most).then(|| format!("a listing shows {shown} objects, but at most {most} can be left"));
-    }
-    (listed.whole && shown < stored).then(|| {
-        format!(
-            "a listing shows {shown} of {stored} objects that the target \
-                                                      confirmed"
-        )
-    })
+/// What a listing shows of a set.
+fn shown(listed: &Stored) -> ShownSet {
+    ShownSet { objects: listed.objects, whole: listed.whole, wrong: listed.wrong.clone() }
 }
 
 /// A cap on requests holds for these too.
@@ -108,44 +92,5 @@ fn rest(setup: &Setup<'_>, so_long: Duration) {
     let until = Instant::now() + so_long;
     while Instant::now() < until && !interrupt::came(&setup.signalled) {
         std::thread::sleep(so_long.min(LOOK));
-    }
-}
-
-fn finding(severity: Severity, evidence: String) -> Finding {
-    Finding {
-        kind: FindingKind::NotStored,
-        severity,
-        confidence: Confidence::Certain,
-        points: Vec::new(),
-        claim: "the target does not show what it confirmed".into(),
-        evidence,
-        remedy: "do not use these figures until you know what answers there: a proxy, a cache, a full disk?".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_listing_is_held_against_what_was_said() {
-        let listed = |objects, whole| Stored { objects, whole, ..Stored::default() };
-        for (until, stored, deleted, listed, is_wrong) in [
-            (10, Some(10), 0, listed(10, true), false),
-            (10, Some(8), 0, listed(8, true), false),
-            (10, Some(8), 0, listed(10, true), false),
-            (10, Some(10), 0, listed(9, true), true),
-            (5000, Some(5000), 0, listed(2000, false), false),
-            (10, None, 0, listed(0, true), false),
-            (10, Some(10), 4, listed(6, true), false),
-            (10, Some(10), 4, listed(5, true), false),
-            (10, Some(10), 4, listed(7, true), true),
-            (10, Some(10), 10, listed(1, false), true),
-            (10, None, 0, Stored { wrong: Some(("k".into(), 1)), ..listed(1, true) }, true),
-        ] {
-            let sizes = "10".parse().expect("a size");
-            let written = Written::new(0, until, &sizes, stored).with_deleted(deleted);
-            assert_eq!(against_listing(&written, &listed).is_some(), is_wrong, "{stored:?} {deleted} {listed:?}");
-        }
     }
 }

@@ -13,17 +13,17 @@ use crate::output::OutputFormat;
 
 const HELP: &str = "\
 Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
-blocks, with the mean of the baseline's cells. It ends when an effect is shown, when one that matters is ruled out, or
-when blocks or time are spent; looking early costs almost nothing (docs/method/experiments.md). Blocks that an arm
-excludes by its own cells, what it leaves behind for the next cell and cells that never settle void an effect; a
-faster arm whose p99 or errors may be worse is not advised.
+blocks, with the mean of the baseline's cells. The experiment ends when an effect is shown, when an effect that matters
+is ruled out, or when the blocks or the time are used up; interim looks cost almost no power
+(docs/method/experiments.md). An effect is void if the arm's own cells exclude blocks, if the arm affects the cell after
+it, or if its cells never settle. A faster arm is not recommended if its p99 or errors may be worse.
 
-Settings are changed for one cell at a time, through the journal of linerate tune, and changed back after it, also
-where this process is killed. Settings that each network namespace has of its own are changed in that of this process,
-or of --pid or --netns; an arm that reaches neither client nor server is reported and not tested.
+Settings are changed for one cell at a time, through the journal of linerate tune, and restored after it, even if this
+process is killed. A setting that each network namespace has of its own is changed in the namespace of this process, or
+in that of --pid or --netns. An arm that reaches neither client nor server is reported but not tested.
 
-Everything is kept in a folder: linerate experiment resume goes on with it, linerate experiment report shows it again,
-and changes.json has what was shown to help, for linerate tune apply.
+The folder of the experiment holds everything: linerate experiment resume continues it, linerate experiment report
+shows it again, and changes.json has the changes that were shown to help, for linerate tune apply.
 
 Examples:
   linerate experiment --knob net.core.rmem_max=212992,4194304 --load get:4MiB@16 --host 10.0.0.{1...4}:9000
@@ -35,12 +35,12 @@ Examples:
   linerate experiment --knob vm.swappiness=60,1 -- --payload unsigned --bucket bench
 
 Exit codes:
-  0    it ended, whatever came of it
+  0    it ended, whatever the result
   1    this machine failed, or a command of an arm
-  2    bad usage, or no arm reaches what is measured
-  3    the target could not be loaded
+  2    bad usage, or no arm reaches the client or the server
+  3    the load of an arm failed three times in a row
   6    a setting could not be restored, or somebody else has changed it
-  130  interrupted: linerate experiment resume goes on";
+  130  interrupted: linerate experiment resume continues";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
@@ -53,9 +53,9 @@ pub(crate) struct ExperimentFlags {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Action {
-    /// Say what a table of runs supports: effects, what is ruled out, what cannot be decided and what it would take.
+    /// Analyse a table of runs: which effects it shows or rules out, and what it would take to decide the others.
     Analyze(AnalyzeFlags),
-    /// Go on with an experiment that was interrupted or killed.
+    /// Continue an experiment that was interrupted or killed.
     Resume(ResumeFlags),
     /// Show an experiment again, as text, JSON or HTML.
     Report(ExperimentReportFlags),
@@ -75,7 +75,7 @@ pub(super) struct ConductFlags {
     /// Load a target that is not on this machine without asking.
     #[arg(long)]
     pub(super) yes_load: bool,
-    /// Tell what would be compared, how and how long, and do nothing.
+    /// Show what would be compared, how, and how long it would take, and do nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
@@ -91,35 +91,37 @@ pub(super) struct ConductFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Arms")]
 pub(super) struct ArmFlags {
-    /// Values of a setting: the first is the baseline's; one alone is compared with what is there. KNOB@DEVICE for one
-    /// device. Values that hold commas are separated by `|`. May be given several times: each knob is then tried alone.
+    /// Values of a setting. The first is the baseline's; a single value is compared with the current one. KNOB@DEVICE
+    /// for one device. Separate values that contain commas by `|`. May be given several times: each knob is then tested
+    /// on its own.
     #[arg(long, value_name = "KNOB[@DEVICE]=VALUE,…")]
     pub(super) knob: Vec<String>,
     /// All changes that lead to a profile of linerate knobs, as one arm. May be given several times.
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Vec<String>,
-    /// File that describes the cluster, from which the values of --profile follow. [default: made from the machine]
+    /// Site file of the cluster: the values of --profile follow from it. [default: derived from the machine]
     #[arg(long, value_name = "SITE", requires = "profile")]
     pub(super) site: Option<PathBuf>,
-    /// A command that puts an arm in place, run by /bin/sh before each of its cells; the first is the baseline's, which
-    /// is run once more at the end (not where linerate is killed: resume, or run it). Objects to read are written with
-    /// the baseline in place.
+    /// A command that puts an arm in place, run by /bin/sh before each of its cells. The first is the baseline's; it
+    /// is run once more at the end. If linerate is killed, resume the experiment or run that command yourself. Objects
+    /// to read are written with the baseline in place.
     #[arg(long, value_name = "NAME=COMMAND", conflicts_with_all = ["knob", "profile", "with"])]
     pub(super) arm: Vec<String>,
-    /// Flags of linerate bench that an arm alone has, such as another target; the first is the baseline's.
+    /// Flags of linerate bench for one arm, such as another target. The first arm is the baseline.
     #[arg(long, value_name = "NAME=FLAGS", conflicts_with_all = ["knob", "profile"])]
     pub(super) with: Vec<String>,
     /// Change settings in the network namespace of this process, such as an engine's.
     #[arg(long, value_name = "PID", conflicts_with_all = ["netns", "restart"])]
     pub(super) pid: Option<u32>,
-    /// Change settings in a network namespace of this name, as ip netns has it: --restart leaves it there.
+    /// Change settings in the network namespace with this name in ip netns. A server that --restart starts must stay in
+    /// it.
     #[arg(long, value_name = "NAME")]
     pub(super) netns: Option<String>,
     /// Command, run by /bin/sh, that restarts the target after each change and at the end: for settings that processes
     /// read when they start.
     #[arg(long, value_name = "COMMAND")]
     pub(super) restart: Option<String>,
-    /// Run the baseline once in each block: shorter blocks, and more of them for the same answer.
+    /// Run the baseline only once in each block. Blocks are shorter, but the same answer needs more of them.
     #[arg(long)]
     pub(super) no_same: bool,
 }
@@ -128,39 +130,39 @@ pub(super) struct ArmFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Plan")]
 pub(super) struct ExperimentPlanFlags {
-    /// The least effect that matters.
+    /// The smallest effect that matters.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(super) matters: Share,
-    /// How often an arm without an effect may be called one that has.
+    /// How often an arm without an effect may be reported to have one.
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = alpha, allow_negative_numbers = true)]
     pub(super) alpha: Share,
-    /// Most blocks.
+    /// Largest number of blocks.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     #[arg(allow_negative_numbers = true)]
     pub(super) blocks: u32,
-    /// Longest time of all blocks; what --lasting takes comes after it.
+    /// Longest time of all blocks together, not counting --lasting.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30m")]
     #[arg(allow_negative_numbers = true)]
     pub(super) budget: Duration,
-    /// Time left to settle after a change, until the data says how long it takes.
+    /// Time to settle after a change, until the data shows how long that takes.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     #[arg(allow_negative_numbers = true)]
     pub(super) settle: Duration,
-    /// Time measured after that.
+    /// Measured time of each cell, after it has settled.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "6s")]
     #[arg(allow_negative_numbers = true)]
     pub(super) measure: Duration,
-    /// Time measured of the cells that follow where an effect was shown, three to six rounds of them: whether it is
-    /// still there then. 0s for none. [default: ten times --measure]
+    /// Measured time of the longer cells that test whether an effect lasts, in three to six rounds after it was shown.
+    /// 0s skips them. [default: ten times --measure]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(super) lasting: Option<Duration>,
-    /// What the slowest link on the way carries: a figure above it excludes its block. [default: none]
+    /// Rate of the slowest link on the way: a figure above it excludes its block. [default: none]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(super) link: Option<BitRate>,
     /// A key of the fingerprint that may differ between cells, such as foreign_load. May be given several times.
     #[arg(long, value_name = "KEY")]
     pub(super) may_differ: Vec<String>,
-    /// Of the order of arms and of the draws of the tests. [default: drawn, and printed]
+    /// Seed of the order of arms and of the draws of the tests. [default: drawn, and printed]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) seed: Option<u64>,
 }
@@ -174,7 +176,7 @@ pub(super) struct OutputFlags {
     /// Format of what is printed at the end.
     #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
@@ -187,14 +189,14 @@ pub(super) struct ResumeFlags {
     /// Load a target that is not on this machine without asking.
     #[arg(long)]
     pub(super) yes_load: bool,
-    /// Run the commands and make the changes that experiment.json names without asking, though this machine has not
-    /// noted that it began the experiment.
+    /// Run the commands and make the changes in experiment.json without asking, even if this machine has no note that
+    /// it began the experiment.
     #[arg(long)]
     pub(super) yes_run: bool,
     /// Format of what is printed at the end.
     #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
@@ -213,14 +215,14 @@ pub(super) struct ExperimentReportFlags {
 }
 
 const ANALYZE_HELP: &str = "\
-A row is a figure of one run. Columns: arm and value; where there are several, series (such as get) and concurrency;
-run, or block where every arm ran once in each; order, the place in time among all. Values are rates, such as 91.9Gb/s
-or 95MiB/s, or all of them bare numbers; more is better. Lines that begin with # are comments. The arm called baseline,
-default or control is what the others are held against, or else the first. A run that failed has an empty value: where
-one arm lacks more than the other, they are not compared.
+A row is a figure of one run. Columns: arm and value; if there are several, series (such as get) and concurrency; run,
+or block if every arm ran once in each; order, the place in time among all runs. Values are rates, such as 91.9Gb/s or
+95MiB/s, or all of them bare numbers; more is better. Lines that begin with # are comments. The other arms are compared
+with the arm named baseline, default or control, or else with the first. A run that failed has an empty value; if one
+arm lacks more values than the other, they are not compared.
 
-A difference is called an effect of the arm only with --drawn, with the column order, and where that order looks like a
-draw. Without, it is an association: something else may have changed with the arm.
+A difference is called an effect of the arm only with --drawn and a column order that can have been drawn by lot.
+Otherwise it is called an association: something else may have changed together with the arm.
 
 Examples:
   linerate experiment analyze runs.csv
@@ -231,7 +233,7 @@ Exit codes:
   0    analysed
   1    the file cannot be read
   2    the table has a mistake, quoted with its line
-  7    analysed, and some arm differs, or is said not to, by an association or by time: no effect of the arm";
+  7    analysed, and a difference is an association, or confounded with time, and not an effect of the arm";
 
 #[derive(Args, Debug)]
 #[command(after_help = ANALYZE_HELP)]
@@ -239,16 +241,16 @@ pub(super) struct AnalyzeFlags {
     /// CSV file of the runs.
     #[arg(value_name = "TABLE")]
     pub(super) table: PathBuf,
-    /// What the slowest link on the way carries, such as `15Gb/s`: figures above it are refused.
+    /// Rate of the slowest link on the way, such as `15Gb/s`: figures above it are refused.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(super) link: Option<BitRate>,
-    /// The least effect that matters.
+    /// The smallest effect that matters.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(super) matters: Share,
-    /// Share of the effects called that may be none; intervals are at one less this.
+    /// How often an arm without an effect may be reported to have one. Intervals have a confidence of 1 minus this.
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = alpha, allow_negative_numbers = true)]
     pub(super) alpha: Share,
-    /// The order of runs was drawn by lot: in each block where the table has blocks, else of all runs.
+    /// The order of the runs was drawn by lot: within each block if the table has blocks, otherwise over all runs.
     #[arg(long)]
     pub(super) drawn: bool,
     /// Format.
@@ -270,7 +272,7 @@ fn alpha(text: &str) -> Result<Share, String> {
     let allowed = (0.0001..0.5).contains(&share.0);
     allowed
         .then_some(share)
-        .ok_or_else(|| format!("{text:?} is no level: write one from 0.0001 to below 0.5, such as 0.05"))
+        .ok_or_else(|| format!("{text:?} is not a valid level: write one from 0.0001 to below 0.5, such as 0.05"))
 }
 
 impl ArmFlags {

@@ -80,7 +80,7 @@ fn require_among(wanted: &[String], known: &BTreeSet<&String>, is_taken: fn(&str
     let names = known.iter().filter(|key| !keys::is_of_setting(key)).map(|key| key.as_str());
     let names = names.collect::<Vec<_>>().join(", ");
     Err(Failure::usage(format!(
-        "--may-differ {unknown:?} is no key of the fingerprint: write one of {names}, or \"setting KNOB\""
+        "--may-differ {unknown:?} is not a key of the fingerprint: write one of {names}, or \"setting KNOB\""
     )))
 }
 

@@ -65,8 +65,8 @@ pub(crate) struct ExplainFlags {
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
     pub(crate) obj_size: Option<Bytes>,
-    /// Show everything: what each hypothesis predicts of each figure, what shows it, what it risks, what the reading
-    /// that tells them apart would show, and every caveat.
+    /// Show everything: what each hypothesis predicts for each figure, the reading that confirms it, its risks, what
+    /// the next reading would show under each, and every caveat.
     #[arg(long)]
     pub(crate) why: bool,
     /// Format.

@@ -92,8 +92,8 @@ fn too_many(site: &Site, observations: &Observations) -> Vec<String> {
         let quoted: Vec<String> = nodes.iter().take(QUOTED).map(|node| format!("{node:?}")).collect();
         let more = if nodes.len() > QUOTED { ", …" } else { "" };
         format!(
-            "there are figures of {} nodes{of} and the site has {has}: {}{more}: leave out what is no node of it, or \
-             correct the count",
+            "there are figures of {} nodes{of} and the site has {has}: {}{more}: leave out names that are not its \
+             nodes, or correct the count",
             nodes.len(),
             quoted.join(", ")
         )

@@ -53,7 +53,7 @@ fn of_nodes(evidence: &ObservedFigures, search: &Search, reads: bool) -> Vec<Fig
             ceiling_bytes_per_s: ceiling,
             share,
             above_sigmas: above_sigmas(share, sigma, count),
-            binds: words::resource(resource).to_owned(),
+            binds: resource.name().to_owned(),
             needed: share * limit.capacity,
             there: limit.capacity,
             unit: resource.unit(),

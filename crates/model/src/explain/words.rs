@@ -1,6 +1,5 @@
-//! How resources and forecasts are told.
+//! How forecasts read.
 
-use linerate_record::plan::Resource;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::forecast::{Forecast, HypotheticalSite, OperationCeiling};
@@ -9,31 +8,9 @@ use super::nodes::joined;
 /// So many nodes are named in a sentence.
 const MOST_NAMED: usize = 4;
 
-/// A resource for people.
-pub(super) fn resource(resource: Resource) -> &'static str {
-    match resource {
-        Resource::PublicIngress => "public link, receiving",
-        Resource::PublicEgress => "public link, sending",
-        Resource::PrivateIngress => "private link, receiving",
-        Resource::PrivateEgress => "private link, sending",
-        Resource::RackUp => "rack uplinks, to the spines",
-        Resource::RackDown => "rack uplinks, from the spines",
-        Resource::ClientIngress => "clients' links, receiving",
-        Resource::ClientEgress => "clients' links, sending",
-        Resource::EntryNode => "the one node that takes every connection",
-        Resource::DriveBandwidth => "drives, in bytes",
-        Resource::DriveOperations => "drives, in operations",
-        Resource::PcieNic => "PCIe of a NIC",
-        Resource::PcieDrives => "PCIe of the drives",
-        Resource::PcieSocket => "PCIe of a socket",
-        Resource::Memory => "memory bandwidth",
-        Resource::Cpu => "processors",
-    }
-}
-
 /// What binds, and where that is not everywhere.
 pub(super) fn binds(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
-    let what = resource(ceiling.binds);
+    let what = ceiling.binds.name();
     match (&world.odd, ceiling.group) {
         (Some(odd), Some(group)) if odd.group == group => {
             format!("{what}, of {}", odd.who())
@@ -86,26 +63,6 @@ pub(super) fn gives(
         (false, _) => {
             let verb = if left_slow.len() == 1 { "is" } else { "are" };
             format!("{}; only once {} {verb} as fast as the others", reported.join("; "), joined(left_slow))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::names::resource_name;
-
-    #[test]
-    fn explanations_call_links_as_findings_do() {
-        for of in [
-            Resource::PublicIngress,
-            Resource::PublicEgress,
-            Resource::PrivateIngress,
-            Resource::PrivateEgress,
-            Resource::RackUp,
-            Resource::RackDown,
-        ] {
-            assert_eq!(format!("the {}", resource(of)), resource_name(of));
         }
     }
 }

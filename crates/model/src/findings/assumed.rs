@@ -5,7 +5,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::{Case, finding, lowest};
-use crate::names::{resource_name, work_name};
+use crate::names::work_name;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -21,7 +21,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         }
         let claim = format!(
             "{} at {} for {} rests on assumed values",
-            resource_name(ceiling.resource),
+            ceiling.resource.in_a_sentence(),
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
             work_name(&work.work)
         );

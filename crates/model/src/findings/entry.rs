@@ -5,7 +5,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::{Case, finding};
-use crate::names::{resource_name, work_name};
+use crate::names::work_name;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -23,7 +23,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let evidence = format!(
             "that node allows {}, and {} would allow {}",
             bytes_per_s_iec(entry.limit_bytes_per_s),
-            resource_name(other.resource),
+            other.resource.in_a_sentence(),
             bytes_per_s_iec(other.limit_bytes_per_s)
         );
         out.push(finding(

@@ -8,7 +8,7 @@ use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 use super::{Case, finding, lowest};
 use crate::layout::pools;
 use crate::layout::tolerance::bears;
-use crate::names::{resource_name, work_name};
+use crate::names::work_name;
 
 /// From this share of a ceiling on, a goal has no room.
 const NO_ROOM: f64 = 0.9;
@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let claim = format!("the goal of {} for {} {word}", bytes_per_s_iec(goal.bytes_per_s), work_name(&work.work));
         let evidence = format!(
             "{} allows at most {}: the goal is {:.0} % of it",
-            resource_name(ceiling.resource),
+            ceiling.resource.in_a_sentence(),
             bytes_per_s_iec(ceiling.limit_bytes_per_s),
             100.0 * goal.ceiling_share
         );

@@ -3,6 +3,15 @@
 use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_record::site::*;
 
+/// What no test changes of the sites here: what holds where a site file says nothing.
+const REST: &str = "\
+nodes:
+  count: 1
+  drives: {count: 1, capacity: 1TB}
+  nics: {speed: 25Gb/s}
+engine: {product: minio}
+";
+
 /// A uniform site on one bond or NIC for each plane.
 pub(crate) fn uniform(name: &str, nodes: u32, ports: u32, speed_bits_per_s: f64, mtu_bytes: u32) -> Site {
     let plane = |link: &str| Plane {
@@ -16,7 +25,6 @@ pub(crate) fn uniform(name: &str, nodes: u32, ports: u32, speed_bits_per_s: f64,
         name: name.to_owned(),
         groups: vec![group("storage", nodes, ports, speed_bits_per_s)],
         planes: Planes { public: plane("public"), private: Some(plane("private")) },
-        fabric: Fabric { rack_uplink_bits_per_s: None, spines: 0, path_hash: SwitchHash::L4 },
         clients: Clients {
             on: ClientsOn::Machines,
             per_core_bytes_per_s: None,
@@ -29,25 +37,8 @@ pub(crate) fn uniform(name: &str, nodes: u32, ports: u32, speed_bits_per_s: f64,
             mtu_bytes,
             connections: 16,
         },
-        engine: Engine {
-            product: Product::Minio,
-            protection: Protection::Sets { set_drives: None, parity: None },
-            tls: false,
-            internal_tls: false,
-            encryption: false,
-            versioned: false,
-            local_shards: false,
-        },
-        entry: Entry::ClientSide,
-        data: Data {
-            stored_bytes: 0,
-            growth_per_year: 0.0,
-            retention_years: 0.0,
-            object_bytes: 64 << 20,
-            variability: VARIABILITY,
-        },
-        goals: Goals::default(),
         assumed: Default::default(),
+        ..linerate_site::read(REST, "tests").expect("a site")
     }
 }
 

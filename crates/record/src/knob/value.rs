@@ -86,7 +86,7 @@ pub fn fits(knob: &Knob, seen: &AsRead<'_>, new: &str) -> Result<(), String> {
             if rises { Ok(()) } else { Err(format!("{new:?} does not rise: give the least first")) }
         }
         Domain::Processors => processors(seen, new),
-        Domain::Ports if ports(new).is_none() => Err(format!("{new:?} is no list of ports: give {}", knob.takes)),
+        Domain::Ports if ports(new).is_none() => Err(format!("{new:?} is not a list of ports: give {}", knob.takes)),
         Domain::Text(_) if !seen.choices.is_empty() => word(&[], seen.choices, new),
         Domain::Text(what) if new.is_empty() => Err(format!("{new:?} cannot be: give {what}")),
         Domain::Ports | Domain::Text(_) => Ok(()),
@@ -138,7 +138,7 @@ fn within(new: &str, text: &str, count: usize, least: i128, most: i128) -> Resul
 /// (`lib/bitmap-str.c: bitmap_parse`).
 fn processors(seen: &AsRead<'_>, new: &str) -> Result<(), String> {
     if new.is_empty() || !new.split_whitespace().all(is_mask) {
-        return Err(format!("{new:?} is no mask of processors: give one such as ff"));
+        return Err(format!("{new:?} is not a mask of processors: give one such as ff"));
     }
     // A file shows a digit for each four that there can be.
     let shown = || {
@@ -365,7 +365,7 @@ mod tests {
             (Domain::Text("a version"), "6.12", ""),
             (Domain::Text("a version"), " ", "\"\" cannot be: give a version"),
             (Domain::Processors, "ffffffff,00000003", ""),
-            (Domain::Processors, "all", "\"all\" is no mask of processors: give one such as ff"),
+            (Domain::Processors, "all", "\"all\" is not a mask of processors: give one such as ff"),
             (Domain::Processors, "", "no mask of processors"),
             (Domain::Processors, " ", "no mask of processors"),
         ] {

@@ -1,14 +1,12 @@
 //! What readers know of a load: its description, and what it became when the run began.
 
+use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRequest, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec, Worded};
+use super::{LoadRequest, PointSizes, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec, Worded};
 use crate::load::{Level, Levels, Load, Sizes, WorkloadSizes, Write};
-
-/// How the size of objects that were there before is called in points.
-pub const EXISTING_SIZE: &str = "existing";
 
 /// What a load became when its run began: what its description leaves open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +15,7 @@ pub struct Resolved {
     pub prefix: String,
     /// Local addresses that connections are made from in turn; empty where the routes give one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<String>,
+    pub sources: Vec<Worded<IpAddr>>,
     /// Objects written beforehand for operations that read; absent where the load says how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
@@ -101,7 +99,8 @@ impl LoadRequest {
 pub fn series(load: &Load) -> Vec<SeriesSpec> {
     let of = |work: &WorkloadSizes| {
         let workload = Worded::Known(work.workload.clone());
-        let spec = |size: &Sizes| SeriesSpec { workload: workload.clone(), size: size.to_string() };
+        let spec =
+            |size: &Sizes| SeriesSpec { workload: workload.clone(), size: PointSizes::from(size.clone()).into() };
         work.sizes.iter().map(spec).collect::<Vec<_>>()
     };
     let mut series: Vec<SeriesSpec> = load.work.iter().flat_map(of).collect();
@@ -109,7 +108,7 @@ pub fn series(load: &Load) -> Vec<SeriesSpec> {
         // What is there has the sizes that it has: --obj.size makes no series of its own.
         let mut seen = BTreeSet::new();
         series.retain(|s| seen.insert(s.workload.clone()));
-        series.iter_mut().for_each(|s| EXISTING_SIZE.clone_into(&mut s.size));
+        series.iter_mut().for_each(|s| s.size = PointSizes::Existing.into());
     }
     series
 }

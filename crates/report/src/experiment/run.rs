@@ -131,7 +131,7 @@ fn profile(report: &ExperimentReport, look: TextStyle) -> String {
     if report.advice.is_empty() {
         return String::new();
     }
-    let title = " The profile that results; each change was tried by itself, not all of them together";
+    let title = " The profile that results; each change was tested on its own, not all of them together";
     let mut text = format!("{}\n", paint(Ink::Dim, title, look));
     for change in &report.advice {
         text.push_str(&hanging_in(

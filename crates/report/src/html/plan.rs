@@ -257,7 +257,7 @@ fn scaling(plan: &Plan) -> String {
                     }
                     None => row.number(words::ABSENT),
                 };
-                row = row.words(point.binds.get(i).map_or(words::ABSENT, |resource| model::resource(*resource)));
+                row = row.words(point.binds.get(i).map_or(words::ABSENT, |resource| resource.name()));
             }
             row.number(&model::set(point))
                 .figure(&path("usable_bytes"), point.usable_bytes, &bytes_iec(point.usable_bytes as f64))

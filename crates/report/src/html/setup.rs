@@ -54,7 +54,7 @@ fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
         facts.push(("Range", bytes_iec(range as f64)));
     }
     if !asked.sources.is_empty() {
-        facts.push(("Connections from", asked.sources.join(", ")));
+        facts.push(("Connections from", asked.sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
     }
     if let Some(rate) = &asked.max_rate {
         facts.push(("Rate cap", rate.to_string()));

@@ -179,7 +179,7 @@ pub(crate) const fn is_severe(kind: RemarkKind) -> bool {
 
 /// Said wherever secondary figures are.
 pub(crate) const SECONDARY: &str =
-    "reported, not tested: each interval is by itself, and of many some differ by chance";
+    "reported, not tested: each interval stands alone, so among many some differ by chance";
 
 /// Figures that have a name of their own; others are called what stands before their unit: [`figure`].
 const FIGURES: [(&str, &str); 12] = [

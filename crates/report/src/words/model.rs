@@ -14,28 +14,6 @@ use serde_json::{Value, json};
 use super::explained::marked;
 use super::{ABSENT, decimal, grouped, percent, plural};
 
-/// A resource, as the first words of a row.
-pub(crate) const fn resource(resource: Resource) -> &'static str {
-    match resource {
-        Resource::PublicIngress => "public link, receiving",
-        Resource::PublicEgress => "public link, sending",
-        Resource::PrivateIngress => "private link, receiving",
-        Resource::PrivateEgress => "private link, sending",
-        Resource::RackUp => "rack uplinks, to the spines",
-        Resource::RackDown => "rack uplinks, from the spines",
-        Resource::ClientIngress => "clients' links, receiving",
-        Resource::ClientEgress => "clients' links, sending",
-        Resource::EntryNode => "the one entry node",
-        Resource::DriveBandwidth => "drives, bandwidth",
-        Resource::DriveOperations => "drives, operations",
-        Resource::PcieNic => "PCIe of the NICs",
-        Resource::PcieDrives => "PCIe of the drives",
-        Resource::PcieSocket => "PCIe of a socket",
-        Resource::Memory => "memory bandwidth",
-        Resource::Cpu => "processors",
-    }
-}
-
 /// A ceiling's resource, with the group where there is more than one.
 pub(crate) fn ceiling(ceiling: &Ceiling, site: &Site) -> String {
     of_group(ceiling.resource, ceiling.group.as_deref().filter(|_| site.groups.len() > 1))
@@ -43,7 +21,7 @@ pub(crate) fn ceiling(ceiling: &Ceiling, site: &Site) -> String {
 
 /// A resource, with the kind of nodes that it is of where one is named.
 pub(crate) fn of_group(of: Resource, group: Option<&str>) -> String {
-    group.map_or_else(|| resource(of).to_owned(), |group| format!("{} ({group})", resource(of)))
+    group.map_or_else(|| of.name().to_owned(), |group| format!("{} ({group})", of.name()))
 }
 
 /// What one node, or one link, has of a resource: `24.8 Gb/s`, `120 k op/s`, `64 cores`.
@@ -168,7 +146,7 @@ pub(crate) fn curve_rests_on(curve: &Curve) -> String {
     format!(
         "one request alone takes {}, longest at: {}; cv² {}, {}",
         duration_ns(curve.alone_ns),
-        resource(curve.alone_by),
+        curve.alone_by.name(),
         decimal(curve.variability),
         plural(u64::from(curve.stations), "station")
     )
@@ -291,7 +269,7 @@ pub(crate) fn rebuild(rebuild: &Rebuild) -> String {
         long(rebuild.shared_s),
         percent(rebuild.share),
         if rebuild.share_assumed { " (assumed)" } else { "" },
-        resource(rebuild.binds)
+        rebuild.binds.name()
     )
 }
 

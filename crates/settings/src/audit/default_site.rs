@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::knob::Snapshot;
 use linerate_record::machine;
-use linerate_record::site::{
-    BondMode, Clients, ClientsOn, Data, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, NodeGroup, Pcie, Plane,
-    Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
-};
-
-/// Clients that are assumed, each with as many connections.
-const CLIENTS: u32 = 16;
+use linerate_record::site::{NodeGroup, Plane, Planes, Site};
 
 /// Interfaces that stand on no card and lead to no other machine.
 const INSIDE: [&str; 8] = ["lo", "docker", "veth", "cni", "cilium", "lxc", "ifb", "dummy"];
@@ -34,45 +28,39 @@ pub fn site_of(snapshot: &Snapshot) -> Site {
     if program.is_none() {
         because("engine.product", "MinIO: no server was found on the machine");
     }
-    let product = match program {
-        Some("rustfs") => Product::Rustfs,
-        Some("radosgw") => Product::CephRgw,
-        Some("garage") => Product::Garage,
-        _ => Product::Minio,
-    };
-    let plane = Plane {
+    let unstated = unstated(program);
+    let Some(unstated_group) = unstated.groups.first() else { return Site { assumed, ..unstated } };
+    let public = Plane {
         link: link.map_or_else(String::new, |nic| nic.name.clone()),
-        mtu_bytes: link.map_or(1500, |nic| nic.mtu_bytes),
-        encapsulation: Encapsulation::None,
-        timestamps: true,
-        ip: IpVersion::V4,
+        mtu_bytes: link.map_or(unstated.planes.public.mtu_bytes, |nic| nic.mtu_bytes),
+        ..unstated.planes.public.clone()
     };
     Site {
         name: "this machine".to_owned(),
-        groups: vec![group(machine)],
-        planes: Planes { public: plane, private: None },
-        fabric: Fabric { rack_uplink_bits_per_s: None, spines: 0, path_hash: SwitchHash::L4 },
-        clients: clients(),
-        engine: Engine {
-            product,
-            protection: Protection::Sets { set_drives: None, parity: None },
-            tls: false,
-            internal_tls: false,
-            encryption: false,
-            versioned: false,
-            local_shards: false,
-        },
-        entry: Entry::ClientSide,
-        data: Data {
-            stored_bytes: 0,
-            growth_per_year: 0.0,
-            retention_years: 0.0,
-            object_bytes: 64 << 20,
-            variability: VARIABILITY,
-        },
-        goals: Goals::default(),
+        groups: vec![group(machine, unstated_group)],
+        planes: Planes { public, private: None },
         assumed,
+        ..unstated
     }
+}
+
+/// What holds of a site of one node of one socket where nobody says otherwise, with the engine of a program: what the
+/// language of sites fills in. Drives and cards are there because a site has some; [`group`] takes them out.
+#[expect(clippy::expect_used, reason = "the text is written below for four engines, and a test reads each")]
+fn unstated(program: Option<&str>) -> Site {
+    let engine = match program {
+        Some("rustfs") => "rustfs",
+        Some("radosgw") => "ceph-rgw",
+        Some("garage") => "garage",
+        _ => "minio",
+    };
+    let text = format!(
+        "nodes:\n  name: machine\n  count: 1\n  sockets: 1\n  drives: {{count: 1, capacity: 1TB}}\n  \
+         nics: {{speed: 25Gb/s}}\n\
+         clients: {{count: 16, speed: 25Gb/s, connections: 16}}\n\
+         engine: {engine}\n"
+    );
+    linerate_site::read(&text, "this machine").expect("a site of one node is whole")
 }
 
 /// The interface that carries the load: the fastest, a bond before its members, and where no speed is stated the first
@@ -85,35 +73,18 @@ fn link(machine: &machine::Machine) -> Option<&machine::MachineNic> {
     fastest.or_else(bond).or_else(|| outside().find(|nic| nic.driver.is_some())).or_else(|| outside().next())
 }
 
-fn clients() -> Clients {
-    Clients {
-        on: ClientsOn::Machines,
-        per_core_bytes_per_s: None,
-        count: CLIENTS,
-        racks: 0,
-        ports: 1,
-        speed_bits_per_s: 25e9,
-        bond: None::<BondMode>,
-        transmit_hash: TransmitHash::Layer34,
-        mtu_bytes: 1500,
-        connections: CLIENTS,
-    }
-}
-
-fn group(machine: &machine::Machine) -> NodeGroup {
+/// A node like this machine, of which nobody said what is on its buses.
+fn group(machine: &machine::Machine, unstated: &NodeGroup) -> NodeGroup {
+    let sockets = machine.numa_nodes.max(1);
     NodeGroup {
-        name: "machine".to_owned(),
-        count: 1,
-        racks: 1,
-        sockets: machine.numa_nodes.max(1),
+        sockets,
         cores: machine.cpus.max(1),
-        kernel: None,
         memory_bytes: machine.memory_bytes,
-        memory_bytes_per_s: 204.8e9 * f64::from(machine.numa_nodes.max(1)),
-        pcie: Pcie { generation: 4, lanes_per_socket: 64 },
+        memory_bytes_per_s: unstated.memory_bytes_per_s * f64::from(sockets),
         drives: Vec::new(),
         nics: Vec::new(),
         bonds: Vec::new(),
+        ..unstated.clone()
     }
 }
 
@@ -122,6 +93,7 @@ mod tests {
     use super::*;
     use crate::knobs::fixtures::machine;
     use linerate_record::knob::EngineProcess;
+    use linerate_record::site::{Product, Protection};
 
     #[test]
     fn a_bond_goes_before_its_members_and_the_server_that_runs_is_the_engine() {
@@ -131,5 +103,31 @@ mod tests {
         assert_eq!(site.planes.public.link, "bond0");
         assert_eq!(site.engine.product, Product::Garage);
         assert!(!site.assumed.contains_key("engine.product") && site.assumed.len() == 6);
+    }
+
+    /// What nobody stated is what a site file would have, and the machine's own figures stand in their place.
+    #[test]
+    fn what_nobody_stated_is_as_the_language_of_sites_has_it_for_each_engine() {
+        for (program, product, copies) in [
+            (None, Product::Minio, None),
+            (Some("minio"), Product::Minio, None),
+            (Some("rustfs"), Product::Rustfs, None),
+            (Some("radosgw"), Product::CephRgw, Some(3)),
+            (Some("garage"), Product::Garage, Some(3)),
+        ] {
+            let mut snapshot = machine();
+            let engine = |program: &str| EngineProcess { pid: 7, program: program.to_owned(), own_network: false };
+            snapshot.engines = program.map(engine).into_iter().collect();
+            (snapshot.machine.numa_nodes, snapshot.machine.cpus) = (2, 24);
+            let site = site_of(&snapshot);
+            let expected = copies
+                .map_or(Protection::Sets { set_drives: None, parity: None }, |copies| Protection::Replicas { copies });
+            assert_eq!((site.engine.product, site.engine.protection), (product, expected), "{program:?}");
+            let [group] = &site.groups[..] else { panic!("one group") };
+            let own = (group.sockets, group.cores, group.count, group.pcie.generation, group.drives.len());
+            assert_eq!(own, (2, 24, 1, 4, 0), "{program:?}");
+            assert_eq!(group.memory_bytes_per_s, 2.0 * 204.8e9, "eight channels of DDR4-3200 a socket");
+            assert_eq!((site.clients.count, site.clients.connections, site.data.object_bytes), (16, 16, 64 << 20));
+        }
     }
 }

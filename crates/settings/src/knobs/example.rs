@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::knob::{DeviceClass, Devices, Disk, Mount, SettingPlace, Snapshot, Space};
 use linerate_record::machine::{Machine, MachineBond, MachineNic};
-use linerate_record::site::{
-    BondMode, Clients, ClientsOn, Data, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, NodeGroup, Pcie, Plane,
-    Planes, Product, Protection, Site, SwitchHash, TransmitHash, VARIABILITY,
-};
+use linerate_record::site::{NodeGroup, Pcie, Site};
 
 use super::KnobRow;
 
@@ -61,52 +58,22 @@ pub(crate) fn machine() -> Snapshot {
     }
 }
 
+/// What is said of the site, but for its nodes.
+const SITE: &str = "\
+name: eight
+nodes:
+  count: 8
+  drives: {count: 1, capacity: 1TB}
+  nics: {ports: 2, speed: 25Gb/s}
+clients: {count: 64, speed: 25Gb/s, connections: 256}
+engine: {product: minio, tls: true, internal_tls: false}
+";
+
 /// Eight nodes with one plane on `bond0`, MinIO, 64 clients of 256 connections, objects of 64 MiB.
+#[expect(clippy::expect_used, reason = "the text is a constant, which the manual and the tests of all rows read")]
 pub(crate) fn site() -> Site {
-    let plane = Plane {
-        link: "bond0".to_owned(),
-        mtu_bytes: 1500,
-        encapsulation: Encapsulation::None,
-        timestamps: true,
-        ip: IpVersion::V4,
-    };
-    Site {
-        name: "eight".to_owned(),
-        groups: vec![group(8)],
-        planes: Planes { public: plane, private: None },
-        fabric: Fabric { rack_uplink_bits_per_s: None, spines: 0, path_hash: SwitchHash::L4 },
-        clients: Clients {
-            on: ClientsOn::Machines,
-            per_core_bytes_per_s: None,
-            count: 64,
-            racks: 0,
-            ports: 1,
-            speed_bits_per_s: 25e9,
-            bond: None::<BondMode>,
-            transmit_hash: TransmitHash::Layer34,
-            mtu_bytes: 1500,
-            connections: 256,
-        },
-        engine: Engine {
-            product: Product::Minio,
-            protection: Protection::Sets { set_drives: None, parity: None },
-            tls: true,
-            internal_tls: false,
-            encryption: false,
-            versioned: false,
-            local_shards: false,
-        },
-        entry: Entry::ClientSide,
-        data: Data {
-            stored_bytes: 0,
-            growth_per_year: 0.0,
-            retention_years: 0.0,
-            object_bytes: 64 << 20,
-            variability: VARIABILITY,
-        },
-        goals: Goals::default(),
-        assumed: BTreeMap::new(),
-    }
+    let stated = linerate_site::read(SITE, "the example").expect("a site");
+    Site { groups: vec![group(8)], assumed: BTreeMap::new(), ..stated }
 }
 
 fn group(count: u32) -> NodeGroup {

@@ -24,7 +24,7 @@ pub(super) fn profile(report: &ExperimentReport) -> String {
     };
     let heads = ["Setting", "<Was", "<New", "<Why", "<Acts in, and on", "<Risk"];
     format!(
-        "<p class=\"hint\">Each change was tried by itself, not all of them together. To make them, undoably: \
+        "<p class=\"hint\">Each change was tested on its own, not all of them together. To apply them: \
          <code>linerate tune apply FOLDER/changes.json</code>, where FOLDER is that of the experiment.</p>\n{}",
         table("Changes that were shown to help", &heads, &report.advice.iter().map(row).collect::<String>())
     )

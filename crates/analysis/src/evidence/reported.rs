@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::FindingKind;
 use linerate_record::load::Workload;
-use linerate_record::run::{TargetKind, Worded};
+use linerate_record::run::{PointSizes, TargetKind, Worded};
 use linerate_record::units::Bytes;
 
 /// Why a run can be none of a site.
@@ -78,7 +78,7 @@ pub struct LeftOut {
     /// `get` or `put`.
     pub workload: Worded<Workload>,
     /// Object size, as asked.
-    pub size: String,
+    pub size: Worded<PointSizes>,
     /// Why.
     pub why: Refused,
 }
@@ -169,7 +169,7 @@ pub enum Caveat {
         /// `get` or `put`.
         workload: Worded<Workload>,
         /// Object size, as asked.
-        size: String,
+        size: Worded<PointSizes>,
         /// The relative standard error that it is taken to have.
         error_share: f64,
     },

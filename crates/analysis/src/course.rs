@@ -1,0 +1,159 @@
+//! The course of a series: which concurrency or rate is measured next, and when there is no more to measure.
+
+use linerate_record::load::{Level, Levels};
+use linerate_record::run::{LoadRequest, StopReason};
+
+use crate::knee::{self, KneeProbe, KneeSearch, KneeStep};
+use crate::open_loop;
+use crate::slo::{RateProbe, RateSearch, RateSearchStep};
+use crate::view::{Measure, Point, Series};
+
+/// A series on its way through its levels.
+#[derive(Clone, Debug)]
+pub struct SeriesCourse {
+    levels: CourseLevels,
+    /// Whether what was measured last leaves nothing to search.
+    over: bool,
+}
+
+#[derive(Clone, Debug)]
+enum CourseLevels {
+    /// Those left of the ones that were given, the next one last.
+    Given(Vec<Level>),
+    /// A search for the knee, with the measure by which it judges: that of its first point.
+    Knee(KneeSearch, Option<Measure>),
+    /// A search for the highest rate, with the requests that are in flight at the most.
+    Rate(RateSearch, u32),
+}
+
+/// For how long a level is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LevelTime {
+    /// As long as any point.
+    Whole,
+    /// As a search for the knee asks.
+    Knee(KneeProbe),
+    /// As a search for the highest rate asks.
+    Rate(RateProbe),
+}
+
+impl SeriesCourse {
+    /// The course of a load with these levels. Limits of a search are those that the folder says, so that its readers
+    /// know them; a point takes no longer than `point_ms`.
+    #[must_use]
+    pub fn new(levels: &Levels, asked: &LoadRequest, precision: Option<f64>, point_ms: u64) -> Self {
+        let of_rates = asked.slo.as_ref().zip(asked.rate_search.as_ref());
+        let levels = match (&asked.search, of_rates) {
+            (Some(search), _) => CourseLevels::Knee(KneeSearch::new(knee::limits(search, precision, point_ms)), None),
+            (None, Some((slo, rates))) => {
+                let limits = open_loop::limits(slo, rates, point_ms);
+                CourseLevels::Rate(RateSearch::new(limits), levels.highest())
+            }
+            (None, None) => {
+                let mut given = levels.given().unwrap_or_default();
+                given.reverse();
+                CourseLevels::Given(given)
+            }
+        };
+        SeriesCourse { levels, over: false }
+    }
+
+    /// The next level, and for how long it is measured; `None` at the end.
+    pub fn next_level(&mut self) -> Option<(Level, LevelTime)> {
+        if self.over {
+            return None;
+        }
+        match &mut self.levels {
+            CourseLevels::Given(left) => left.pop().map(|level| (level, LevelTime::Whole)),
+            CourseLevels::Knee(search, _) => match search.next() {
+                KneeStep::Measure(probe) => {
+                    Some((Level { concurrency: probe.concurrency, rate_per_s: None }, LevelTime::Knee(probe)))
+                }
+                KneeStep::Done(_) => None,
+            },
+            CourseLevels::Rate(search, concurrency) => match search.next() {
+                RateSearchStep::Measure(probe) => {
+                    let level = Level { concurrency: *concurrency, rate_per_s: Some(probe.rate_per_s) };
+                    Some((level, LevelTime::Rate(probe)))
+                }
+                RateSearchStep::Done(_) => None,
+            },
+        }
+    }
+
+    /// Takes how a point went; `figures` is what the view makes of it, where it has any.
+    pub fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
+        let is_known = match &mut self.levels {
+            CourseLevels::Given(_) => return,
+            CourseLevels::Knee(search, measure) => {
+                let visit = figures.map(|(series, point)| point.visit(*measure.get_or_insert(series.measure)));
+                visit.map(|visit| search.observe(visit)).is_some()
+            }
+            CourseLevels::Rate(search, _) => {
+                let visit = figures.and_then(|(_, point)| open_loop::visit_of(point));
+                visit.map(|visit| search.observe(visit)).is_some()
+            }
+        };
+        // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
+        self.over |= !is_known || ended == StopReason::NoSuccess;
+    }
+
+    /// A point that was observed, as all points of its series so far have it.
+    #[must_use]
+    pub fn so_far(&self, point: &Point) -> Point {
+        match &self.levels {
+            CourseLevels::Rate(search, _) => open_loop::so_far(point, search),
+            CourseLevels::Given(_) | CourseLevels::Knee(..) => point.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn asked(search: Option<Value>) -> LoadRequest {
+        let mut asked = json!({
+            "points": [], "duration_ms": 10_000, "threads": 1, "objects": 0, "bucket": "b", "prefix": "p/",
+            "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
+            "host_select": "round-robin", "noclear": false, "list_existing": false,
+        });
+        search.into_iter().for_each(|search| asked["search"] = search);
+        serde_json::from_value(asked).unwrap()
+    }
+
+    fn searched(lowest: u32) -> SeriesCourse {
+        let search = json!({ "lowest": lowest, "highest": 64, "series_ms": 120_000, "series": [] });
+        SeriesCourse::new(&Levels::Searched { highest: 64 }, &asked(Some(search)), Some(0.01), 10_000)
+    }
+
+    #[test]
+    fn a_search_keeps_the_limits_that_its_folder_tells() {
+        for lowest in [1, 4] {
+            let (level, time) = searched(lowest).next_level().unwrap();
+            assert_eq!(level.concurrency, lowest);
+            assert!(matches!(time, LevelTime::Knee(probe) if probe.at_most_ms <= 10_000 && probe.precision >= 0.01));
+        }
+    }
+
+    #[test]
+    fn given_concurrencies_come_in_order_and_take_their_whole_time_whatever_comes_of_them() {
+        let mut course = SeriesCourse::new(&Levels::Given(vec![1, 4, 9]), &asked(None), None, 10_000);
+        let all: Vec<_> = std::iter::from_fn(|| {
+            course.observe(StopReason::NoSuccess, None);
+            course.next_level()
+        })
+        .collect();
+        assert_eq!(all, [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Whole)));
+    }
+
+    #[test]
+    fn a_search_gives_up_where_nothing_succeeds() {
+        let mut course = searched(1);
+        assert_eq!(course.next_level().map(|(level, _)| level.concurrency), Some(1));
+        course.observe(StopReason::NoSuccess, None);
+        assert_eq!(course.next_level(), None);
+    }
+}

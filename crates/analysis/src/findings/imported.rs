@@ -1,0 +1,67 @@
+//! Figures of another tool, and what of its file they leave out.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::Op;
+
+/// What a file of warp was taken to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedFile {
+    /// Its name.
+    pub name: String,
+    /// Requests that it holds.
+    pub requests: u64,
+    /// Operations that are not measured, with their requests.
+    pub left_out: Vec<(String, u64)>,
+    /// Most objects of one request.
+    pub objects_per_request: u64,
+    /// Whether what is measured is the time in which all threads were at work.
+    pub all_at_work: bool,
+}
+
+/// What is told of a run that was imported.
+#[must_use]
+pub fn imported(file: &ImportedFile) -> Finding {
+    let mut evidence = format!("{} holds {} requests of warp", file.name, file.requests);
+    for (op, n) in &file.left_out {
+        evidence.push_str(&format!("; {n} of {op} are left out"));
+        let prepared = op.to_ascii_lowercase().parse::<Op>().is_ok();
+        evidence.push_str(if prepared { ", being preparation" } else { ", which linerate does not have" });
+    }
+    if file.objects_per_request > 1 {
+        evidence.push_str(&format!("; a request has up to {} objects, and counts as one", file.objects_per_request));
+    }
+    if !file.all_at_work {
+        evidence.push_str("; its threads were not all busy for 300 ms, so the figures include its beginning and end");
+    }
+    Finding {
+        kind: FindingKind::Imported,
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: "measured by warp and imported by linerate".into(),
+        evidence,
+        remedy: "its client's processor time and machine are unknown, so its bottleneck is not known".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_imported_run_says_what_its_figures_leave_out() {
+        let whole = ImportedFile { name: "a.csv".into(), requests: 7, all_at_work: true, ..ImportedFile::default() };
+        assert_eq!(imported(&whole).evidence, "a.csv holds 7 requests of warp");
+        let left_out = vec![("PUT".to_owned(), 3), ("SELECT".to_owned(), 1)];
+        let part = ImportedFile { left_out, objects_per_request: 100, all_at_work: false, ..whole };
+        let evidence = imported(&part).evidence;
+        for part in [
+            "; 3 of PUT are left out, being preparation",
+            "; 1 of SELECT are left out, which linerate does not have",
+            "; a request has up to 100 objects, and counts as one",
+            "; its threads were not all busy for 300 ms",
+        ] {
+            assert!(evidence.contains(part), "{evidence}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What of a run remains at the target once it has cleared up, and what deletes it.
+
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::bytes_iec;
+
+/// What remains, or may remain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftAtTarget {
+    /// Objects that a listing still shows.
+    Objects {
+        /// How many.
+        count: u64,
+        /// Their sizes together.
+        bytes: u64,
+        /// Whether there may be more: they were not all counted.
+        more: bool,
+        /// What the target said last of a deletion that it did not make.
+        why: Option<String>,
+    },
+    /// Objects, of which even the number is not known, since the target did not list them.
+    Unlisted {
+        /// How many there can be at the most.
+        most: u64,
+        /// Why they were not listed.
+        why: String,
+    },
+    /// Writes that were given up, so many, and may be stored yet.
+    GivenUp(u64),
+    /// Multipart uploads: so many or more.
+    Uploads(u64),
+    /// Multipart uploads, perhaps: why they could not be aborted.
+    UnseenUploads(String),
+    /// Versions and delete markers.
+    Versions {
+        /// How many.
+        count: u64,
+        /// What the target said last of a deletion that it did not make.
+        why: Option<String>,
+    },
+    /// Versions, perhaps: why they could not be deleted.
+    UnseenVersions(String),
+    /// Versions, where the bucket keeps them: why that is not known, and why none were listed.
+    PerhapsVersions(String, String),
+    /// The bucket, by name, and why.
+    Bucket(String, String),
+}
+
+impl LeftAtTarget {
+    fn evidence(&self) -> String {
+        let shown = |why: &Option<String>| why.clone().unwrap_or_else(|| "a listing still shows them".to_owned());
+        match self {
+            LeftAtTarget::Objects { count, bytes, more, why } => {
+                let more = if *more { " or more" } else { "" };
+                let objects = if *count == 1 { "1 object".to_owned() } else { format!("{count}{more} objects") };
+                let bytes = bytes_iec(*bytes as f64);
+                format!("{objects} of {bytes}{more} together could not be deleted: {}", shown(why))
+            }
+            LeftAtTarget::Unlisted { most: 0, why } => format!("could not check whether anything is left: {why}"),
+            LeftAtTarget::Unlisted { most, why } => {
+                format!("up to {most} objects; the number could not be determined: {why}")
+            }
+            LeftAtTarget::GivenUp(writes) => format!("{writes} writes were given up; the target may still store them"),
+            LeftAtTarget::Uploads(n) => format!("{n} or more multipart uploads could not be aborted"),
+            LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
+            LeftAtTarget::Versions { count: 1, why } => {
+                format!("1 version or delete marker could not be deleted: {}", shown(why))
+            }
+            LeftAtTarget::Versions { count, why } => {
+                format!("{count} versions and delete markers could not be deleted: {}", shown(why))
+            }
+            LeftAtTarget::UnseenVersions(why) => format!("versions of what the run wrote: {why}"),
+            LeftAtTarget::PerhapsVersions(unknown, why) => {
+                format!("could not check whether the bucket keeps versions: {unknown}; and {why}")
+            }
+            LeftAtTarget::Bucket(name, why) => format!("bucket {name:?}: {why}"),
+        }
+    }
+
+    /// Whether it may as well have gone.
+    const fn is_possible(&self) -> bool {
+        matches!(self, LeftAtTarget::GivenUp(_) | LeftAtTarget::PerhapsVersions(..))
+    }
+}
+
+/// What is told of what remains. `command` deletes what is below `place`.
+#[must_use]
+pub fn left_at_target(left: &LeftAtTarget, command: &str, place: &str) -> Finding {
+    Finding {
+        kind: FindingKind::LeftBehind,
+        severity: Severity::Warning,
+        confidence: if left.is_possible() { Confidence::Possible } else { Confidence::Certain },
+        points: Vec::new(),
+        claim: "objects or a bucket of this run remain at the target".into(),
+        evidence: left.evidence(),
+        remedy: format!("{command} deletes what is below {place}"),
+    }
+}
+
+/// What is told of objects that were to stay (`--noclear`). `command` deletes them.
+#[must_use]
+pub fn kept_at_target(command: &str) -> Finding {
+    Finding {
+        kind: FindingKind::LeftBehind,
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        points: Vec::new(),
+        claim: "the objects of this run were kept at the target because of --noclear".into(),
+        evidence: String::new(),
+        remedy: format!("delete them with {command} when they are no longer needed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_remains_is_counted_and_says_what_deletes_it() {
+        let why = || "connection reset".to_owned();
+        for (left, evidence) in [
+            (
+                LeftAtTarget::Objects { count: 1_000, bytes: 4_096_000, more: false, why: None },
+                "1000 objects of 3.91 MiB together could not be deleted: a listing still shows them",
+            ),
+            (
+                LeftAtTarget::Objects { count: 7, bytes: 7, more: true, why: Some(why()) },
+                "7 or more objects of 7 B or more together could not be deleted: connection reset",
+            ),
+            (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1 B together"),
+            (LeftAtTarget::Unlisted { most: 0, why: why() }, "could not check whether anything is left: connection"),
+            (LeftAtTarget::Unlisted { most: 9, why: why() }, "up to 9 objects; the number could not be determined: c"),
+            (LeftAtTarget::Uploads(2), "2 or more multipart uploads could not be aborted"),
+            (LeftAtTarget::Versions { count: 1, why: None }, "1 version or delete marker could not be deleted: a list"),
+            (LeftAtTarget::Versions { count: 2, why: Some(why()) }, "2 versions and delete markers could not be del"),
+            (LeftAtTarget::Bucket("b".into(), why()), "bucket \"b\": connection reset"),
+        ] {
+            let found = left_at_target(&left, "linerate clean r", "s3://b/p/");
+            assert!(found.evidence.starts_with(evidence), "{found:?}");
+            assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain), "{found:?}");
+            assert_eq!(found.remedy, "linerate clean r deletes what is below s3://b/p/");
+        }
+    }
+
+    #[test]
+    fn what_may_have_gone_is_possible_and_what_was_to_stay_a_note() {
+        for left in [LeftAtTarget::GivenUp(3), LeftAtTarget::PerhapsVersions("denied".into(), "denied".into())] {
+            assert_eq!(left_at_target(&left, "c", "p").confidence, Confidence::Possible, "{left:?}");
+        }
+        let kept = kept_at_target("linerate clean r");
+        assert!(kept.severity == Severity::Note && kept.remedy.contains("linerate clean r"), "{kept:?}");
+    }
+}
