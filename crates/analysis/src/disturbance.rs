@@ -188,6 +188,11 @@ impl Others {
         (self.much_foreign().is_some() && is_short) || self.client_cut >= MUCH_CUT || self.slowed > 0
     }
 
+    /// Whether nothing but heat disturbed a point.
+    fn is_hot_alone(&self) -> bool {
+        self.slowed > 0 && !Others { slowed: 0, ..self.clone() }.is_severe()
+    }
+
     /// Programs by name with the processors that they had, in brackets, and what no program that was read had; empty
     /// where nothing could be seen.
     pub(crate) fn named(&self) -> String {
@@ -250,29 +255,51 @@ fn disturbed(claim: &str, evidence: String, remedy: &str) -> SeriesLimit {
     SeriesLimit { bound: Bottleneck::Disturbed, claim: claim.to_owned(), evidence, remedy: remedy.to_owned() }
 }
 
+/// Points of a series that were disturbed so much that their figures may be those of the disturbance.
+fn severe<'a>(series: &'a Series, records: &Records, samples: &[MachineSample]) -> Vec<(&'a Point, Others)> {
+    let of_one = |point: &'a Point| {
+        let of_point = |i: &&Interval| i.point == point.point;
+        let intervals: Vec<&Interval> = records.intervals.iter().filter(of_point).collect();
+        let others = self::of_point(point, &intervals, records, samples)?;
+        others.is_severe().then_some((point, others))
+    };
+    series.points.iter().filter_map(of_one).collect()
+}
+
+/// How many points of a series were disturbed, of all.
+fn of_points(severe: usize, series: &Series) -> String {
+    let all = series.points.len();
+    if all > 1 { format!("; {severe} of {all} points were disturbed") } else { String::new() }
+}
+
 /// The verdict on a series of which some points were disturbed so much that the target is not shown to be the
-/// bottleneck: the best point first, else the one of which others had most.
+/// bottleneck: the best point first, else the one of which others had most. Heat slows the points during which it was
+/// counted, and says nothing of the others: a series whose best point was cool is not disturbed by it.
 pub(crate) fn of_series(
     best: &Point,
     series: &Series,
     records: &Records,
     samples: &[MachineSample],
 ) -> Option<SeriesLimit> {
-    let severe = series.points.iter().filter_map(|point| {
-        let of_point = |i: &&Interval| i.point == point.point;
-        let intervals: Vec<&Interval> = records.intervals.iter().filter(of_point).collect();
-        let others = self::of_point(point, &intervals, records, samples)?;
-        others.is_severe().then_some((point, others))
-    });
+    let severe = severe(series, records, samples);
     let is_of_best = |point: &Point| series.visits_of(best).any(|visit| visit.point == point.point);
     let rank = |(point, others): &(&Point, Others)| (is_of_best(point), others.foreign.unwrap_or_default());
     let worse =
-        |a: &(&Point, Others), b: &(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
-    let (point, others) = severe.max_by(worse)?;
+        |a: &&(&Point, Others), b: &&(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
+    let counts = |(point, others): &&(&Point, Others)| is_of_best(point) || !others.is_hot_alone();
+    let (point, others) = severe.iter().filter(counts).max_by(worse)?;
     let load = crate::view::load_of(point);
     let claim = if others.much_foreign().is_some() { FOREIGN } else { HELD };
-    let evidence = shares(point, &others).unwrap_or_else(|| others.reported().join("; "));
-    Some(disturbed(claim, format!("at {load}, {evidence}"), CALM))
+    let evidence = shares(point, others).unwrap_or_else(|| others.reported().join("; "));
+    Some(disturbed(claim, format!("at {load}, {evidence}{}", of_points(severe.len(), series)), CALM))
+}
+
+/// What is said of a series beside a verdict on its best point: how many of the others were disturbed.
+pub(crate) fn of_others(series: &Series, records: &Records, samples: &[MachineSample]) -> String {
+    match severe(series, records, samples).len() {
+        0 => String::new(),
+        severe => format!("{}, this one was not", of_points(severe, series)),
+    }
 }
 
 /// The verdict on a point whose figures are those of what disturbed it.

@@ -71,7 +71,12 @@ pub fn find(
         .or_else(|| machine(best, &others, records))
         .or_else(|| disturbance::of_series(best, series, records, samples))
         .or_else(|| {
-            (!visits.iter().any(|visit| was_lost(visit, &intervals))).then(|| target(best, ceiling, measure, records))
+            let is_whole = !visits.iter().any(|visit| was_lost(visit, &intervals));
+            is_whole.then(|| {
+                let limit = target(best, ceiling, measure, records);
+                let disturbed = disturbance::of_others(series, records, samples);
+                SeriesLimit { evidence: limit.evidence.clone() + &disturbed, ..limit }
+            })
         })
 }
 
@@ -84,9 +89,31 @@ fn was_lost(visit: &Point, intervals: &[&Interval]) -> bool {
 
 /// Whether the best of a series is what `--max-rate` lets through: its knee would be the cap's.
 pub(crate) fn is_capped(series: &Series, records: &Records) -> bool {
-    let reached = || Some(cap_share(series.best_point()?, records)? >= CAP_LEVELS_OFF);
-    let is_bound = series.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::RateCap);
-    is_bound || reached() == Some(true)
+    let binds = || {
+        let best = series.best_point()?;
+        let visits: Vec<u32> = series.visits_of(best).map(|visit| visit.point).collect();
+        let is_of_visit = |i: &&Interval| visits.contains(&i.point);
+        cap_binds(best, &records.intervals.iter().filter(is_of_visit).collect::<Vec<_>>(), records)
+    };
+    binds().is_some()
+}
+
+/// How `--max-rate` bound a point.
+enum CapBinds {
+    /// Requests waited for it in so many of so many intervals.
+    Held { held: usize, of: usize },
+    /// The throughput is this share of it.
+    At(f64),
+}
+
+/// Whether `--max-rate` bound a point, of whose visits these are the intervals: the one rule of verdict and knee.
+fn cap_binds(best: &Point, intervals: &[&Interval], records: &Records) -> Option<CapBinds> {
+    // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
+    let share = cap_share(best, records).filter(|share| *share >= CAP_REACHED)?;
+    let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
+    let (held, of) = (measured.iter().filter(|i| i.held_back > 0).count(), measured.len());
+    let is_held = held * 2 > of;
+    is_held.then_some(CapBinds::Held { held, of }).or((share >= CAP_LEVELS_OFF).then_some(CapBinds::At(share)))
 }
 
 /// The throughput of a point as a share of the cap.
@@ -98,18 +125,21 @@ fn cap_share(point: &Point, records: &Records) -> Option<f64> {
 }
 
 fn rate_cap(best: &Point, intervals: &[&Interval], records: &Records) -> Option<SeriesLimit> {
-    let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
-    let held = measured.iter().filter(|i| i.held_back > 0).count();
-    // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
-    let reached = cap_share(best, records)?;
-    (held * 2 > measured.len() && reached >= CAP_REACHED).then(|| SeriesLimit {
-        bound: Bottleneck::RateCap,
-        claim: "--max-rate is the bottleneck: the target could do more".into(),
-        evidence: format!(
-            "requests waited for the cap in {held} of {} intervals, at {} requests/s",
-            measured.len(),
-            count(best.requests_per_s.mean)
+    let rate = count(best.requests_per_s.mean);
+    let (claim, evidence) = match cap_binds(best, intervals, records)? {
+        CapBinds::Held { held, of } => (
+            "--max-rate is the bottleneck: the target could do more",
+            format!("requests waited for the cap in {held} of {of} intervals, at {rate} requests/s"),
         ),
+        CapBinds::At(share) => (
+            "--max-rate is the bottleneck: whether the target could do more is not shown",
+            format!("{:.0} % of the cap, at {rate} requests/s, and requests seldom waited for it", share * 100.0),
+        ),
+    };
+    Some(SeriesLimit {
+        bound: Bottleneck::RateCap,
+        claim: claim.into(),
+        evidence,
         remedy: "raise or drop --max-rate to find the limit".into(),
     })
 }

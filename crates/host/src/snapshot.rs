@@ -6,7 +6,7 @@ mod devices;
 mod engines;
 
 pub(crate) use devices::MANGLED;
-pub(crate) use engines::program;
+pub(crate) use engines::{is_engine, program};
 
 use std::path::Path;
 

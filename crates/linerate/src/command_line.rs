@@ -150,7 +150,10 @@ fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let excludes =
         |a: &clap::Arg, b: &clap::Arg| bench.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
+    // That points end when they are known is what a file's `precision` may deny.
+    let is_denied = name == "precision" && is_given("autoterm");
     is_given(arg.get_id().as_str())
+        || is_denied
         || bench
             .get_arguments()
             .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
@@ -195,6 +198,7 @@ mod tests {
             ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
             ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m --precision=none"),
             ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--autoterm", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
             ("--precision 5%", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
             ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
         ] {

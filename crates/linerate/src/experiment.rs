@@ -9,6 +9,7 @@ mod described;
 mod fingerprint;
 pub(crate) mod flags;
 mod folder;
+mod leavings;
 mod load;
 mod place;
 mod reach;

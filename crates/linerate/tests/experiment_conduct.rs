@@ -241,6 +241,23 @@ fn two_targets_are_compared_and_each_is_left_as_it_was() {
 }
 
 #[test]
+fn a_named_target_is_left_as_it_was_though_another_arm_loads_one_of_the_experiments_own() {
+    let (drive, out, state) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let named = format!("named=--host {}", target.address);
+    let arms = ["--with", "own=--payload signed", "--with", named.as_str()];
+    let mut command = command(&out.path().join("mixed"), "--blocks 5 --alpha 0.2 -f json", &arms);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = command.env("LINERATE_STATE", state.path()).output().unwrap();
+    let reported = report(&output);
+    assert_eq!(reported.experiment.target, format!("embedded target; {}", target.address));
+    let left = files_below(target.root.as_deref().unwrap());
+    assert!(left.iter().all(|file| !file.contains("linerate-")), "{left:?}");
+    assert!(!shown(&output).contains("warning: objects"), "{}", shown(&output));
+    assert_eq!(files_below(state.path()), Vec::<String>::new(), "no note of a bucket");
+}
+
+#[test]
 fn commands_put_arms_in_place_and_the_baselines_comes_last() {
     let out = tempdir().unwrap();
     let log = out.path().join("log");

@@ -198,7 +198,7 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         ("get --host h", "\"get\" is a command of warp: write linerate bench --op get"),
         ("bench mixed", "\"mixed\" is a command of warp: write linerate bench --op mixed"),
         ("bench --benchdata x", "\"--benchdata\" is a flag of warp: give --output DIR"),
-        ("bench --host h --autoterm", "\"--autoterm\" is a flag of warp: "),
+        ("bench --host h --rps-limit 9", "\"--rps-limit\" is a flag of warp: "),
         ("versioned --host h", "\"versioned\" is a command of warp: not measured here: versions of objects"),
         ("retention", "not measured here: retention of objects"),
         (

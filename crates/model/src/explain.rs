@@ -20,6 +20,7 @@ mod score;
 mod separator;
 mod single;
 mod standing;
+mod strangers;
 mod words;
 
 use linerate_record::explanation::{
@@ -77,12 +78,14 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
+    let mut of_nodes = nodes::reported(&evidence.get, &evidence.put);
+    of_nodes.extend(strangers::caveats(site, observations));
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: observations.clone(),
         curve_error_share: observations.figures.iter().any(|figure| figure.in_flight.is_some()).then_some(CURVE_ERROR),
         of_run: Vec::new(),
-        of_nodes: nodes::reported(&evidence.get, &evidence.put),
+        of_nodes,
         node_figures: kinds::of_nodes(observations),
         described: standing::standings(&evidence, &search, &variants),
         kinds: kinds::kinds(&survivors),

@@ -66,15 +66,42 @@ fn what_to_go_on_does_is_told_once_each() {
     reported.means.truncate(3);
     reported.means[0].command = Some("undo".to_owned());
     reported.means[1].command = Some("undo".to_owned());
+    let length = ", in at most 24 blocks of 7 cells of 15.0 s";
     assert_eq!(
         run_deeds(&reported),
-        "run \"undo\", run \"systemctl restart minio\", set net.ipv4.tcp_rmem to \"4096 131072 16777216\", \
-         load get:4MiB@16 at 10.0.0.1:9000, 10.0.0.2:9000, bucket bench"
+        format!(
+            "run \"undo\", run \"systemctl restart minio\", set net.ipv4.tcp_rmem to \"4096 131072 16777216\", \
+             load get:4MiB@16 at 10.0.0.1:9000, 10.0.0.2:9000, bucket bench, bodies.unique full{length}"
+        )
     );
-    reported.means[2].patch = serde_json::from_str(r#"{"endpoint":{"tls":{"insecure":true},"bucket":"b"}}"#).unwrap();
-    reported.means[2].keys = KeySource::Profile("prod".to_owned());
-    let others = ", bucket b, whatever its certificate, with the keys of profile \"prod\"";
-    assert!(run_deeds(&reported).ends_with(others), "{}", run_deeds(&reported));
+    let mut of_third = |patch: &str| {
+        reported.means[2].patch = serde_json::from_str(patch).unwrap();
+        reported.means[2].keys = KeySource::Profile("prod".to_owned());
+        run_deeds(&reported)
+    };
+    let others =
+        format!(", bucket b, whatever its certificate, with the keys of profile \"prod\", bodies.unique full{length}");
+    let deeds = of_third(r#"{"endpoint":{"tls":{"insecure":true},"bucket":"b"}}"#);
+    assert!(deeds.ends_with(&others), "{deeds}");
+    // Whatever a folder says of a load and that acts is part of what is consented to.
+    for (patch, part) in [
+        (r#"{"endpoint":{"tls":{"insecure":false,"ca_file":"/x/ca.pem"}}}"#, "the certificates of \"/x/ca.pem\""),
+        (r#"{"endpoint":{"server":{"own":{"kind":"embedded","drive":"/srv"}}}}"#, "own (embedded) in \"/srv\""),
+        (r#"{"endpoint":{"prefix":"back/ups"}}"#, ", below \"back/ups\""),
+        (r#"{"endpoint":{"source":"eth7"}}"#, ", from \"eth7\""),
+        (r#"{"endpoint":{"lookup":"host"}}"#, "endpoint.lookup host"),
+        (r#"{"endpoint":{"server":{"hosts":{"authorities":["a:1"],"every_address":true}}}}"#, "at every address of"),
+        (r#"{"endpoint":{"region":"eu-1"}}"#, "endpoint.region eu-1"),
+        (r#"{"endpoint":{"pid":4711}}"#, "endpoint.pid 4711"),
+        (r#"{"objects":{"count":90000000}}"#, "objects.count 90000000"),
+        (r#"{"objects":{"list_existing":true}}"#, "objects.list_existing true"),
+        (r#"{"work":[{"workload":"multipart","sizes":["4MiB"]}],"bodies":{"part_bytes":7}}"#, "bodies.part_bytes 7"),
+        (r#"{"threads":4096}"#, "threads 4096"),
+        (r#"{"stops":{"retries":100}}"#, "stops.retries 100"),
+    ] {
+        let deeds = of_third(patch);
+        assert!(deeds.contains(part), "{part}: {deeds}");
+    }
     let left = interrupted_again(Path::new("runs/x"));
     assert!(left.ends_with("; linerate experiment resume runs/x puts them back and goes on"), "{left}");
 }

@@ -325,7 +325,11 @@ fn a_curve_that_levels_off_at_the_cap_has_no_knee_of_the_target() {
     assert_eq!(build(&records).unwrap().series[0].knee.as_ref().unwrap().outcome, KneeOutcome::Found);
     let rate = build(&records).unwrap().series[0].points[3].requests_per_s.mean;
     for (cap, held_back, outcome) in
-        [(rate, 1, KneeOutcome::Capped), (rate, 0, KneeOutcome::Capped), (10.0 * rate, 0, KneeOutcome::Found)]
+        [(1.0, 1), (1.0, 0), (1.1, 1), (1.1, 0), (1.3, 1), (10.0, 0)].map(|(of_rate, held_back)| {
+            // At the cap, or below it and held back by it.
+            let is_capped = of_rate < 1.05 || of_rate < 1.15 && held_back > 0;
+            (of_rate * rate, held_back, if is_capped { KneeOutcome::Capped } else { KneeOutcome::Found })
+        })
     {
         records.manifest.asked.max_rate = Some(Worded::read(&format!("{cap:.0}/s")));
         records.intervals.iter_mut().for_each(|i| i.held_back = held_back);
@@ -333,6 +337,8 @@ fn a_curve_that_levels_off_at_the_cap_has_no_knee_of_the_target() {
         let series = &view.series[0];
         assert_eq!(series.knee.as_ref().unwrap().outcome, outcome, "{cap} {held_back}");
         assert_eq!(series.scaling.is_some(), outcome == KneeOutcome::Found, "the law is of the cap too");
+        let bound = series.limit.as_ref().unwrap().bound;
+        assert_eq!(bound == Bottleneck::RateCap, outcome == KneeOutcome::Capped, "{cap} {held_back}: {bound:?}");
     }
 }
 

@@ -135,6 +135,32 @@ fn a_series_is_disturbed_by_what_one_of_its_points_was() {
 }
 
 #[test]
+fn heat_at_one_point_disturbs_that_point_and_the_series_says_how_many_there_were() {
+    let calm = || ProcessorLook { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
+    let mut records = run(0.8, || Some(calm()));
+    let best = build(&records).unwrap().series[0].best_point().unwrap().point;
+    let at = |point: u32| {
+        let of_point = || records.intervals.iter().filter(move |i| i.point == point);
+        (of_point().map(|i| i.from_ms).min().unwrap(), of_point().map(|i| i.to_ms).max().unwrap())
+    };
+    let spans = [at(1 - best), at(best)];
+    let heat = |records: &mut Records, (from, to): (u64, u64)| {
+        let inside = records.readings.iter_mut().filter(|reading| reading.at_ms > from + 100 && reading.at_ms <= to);
+        inside.for_each(|reading| reading.look = Some(ProcessorLook { slowed: 3, ..calm() }));
+    };
+    heat(&mut records, spans[0]);
+    let (limit, view) = reported(&records);
+    assert_eq!(limit.bound, Bottleneck::Target, "{limit:?}");
+    assert!(limit.evidence.ends_with("; 1 of 2 points were disturbed, this one was not"), "{limit:?}");
+    let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
+    assert!(found.points == [1 - best] && found.severity == Severity::Warning, "{found:?}");
+    // Where the best point is concerned, the series is.
+    heat(&mut records, spans[1]);
+    let (limit, _) = reported(&records);
+    assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("2 of 2 points"), "{limit:?}");
+}
+
+#[test]
 fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
     // The children that have ended ran for 6 s, most of it before this look.
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::process::{ProcessStat, process_stat};
-use crate::root::{Root, names};
+use crate::root::{Pass, Root, names};
+use crate::snapshot::is_engine;
 
 /// The thread whose children are all other threads of the kernel: `kthreadd`.
 const KERNEL_THREADS: u32 = 2;
@@ -15,7 +16,8 @@ const FIRST: u32 = 1;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known(BTreeMap<(u32, u64), ProcessStat>);
 
-/// This process, the target, programs of the target's name, `kthreadd`, and what they started.
+/// This process, the target, programs of the target's name, `kthreadd`, S3 servers behind a target that is none (a
+/// reverse proxy), and what they started.
 pub(super) fn known(root: &Root, target_pid: Option<u32>) -> Known {
     parted(root, target_pid).0
 }
@@ -55,11 +57,32 @@ fn parted(root: &Root, target_pid: Option<u32>) -> (Known, Known) {
     let own = process_stat(root, "self", &mut bytes).ok().map(|stat| stat.pid);
     let by_id =
         |stats: Vec<ProcessStat>| stats.into_iter().map(|stat| ((stat.pid, stat.started_ticks), stat)).collect();
-    let (family, others) = family(all, own, target_pid);
+    let engines = behind_proxy(root, &all, own, target_pid);
+    let (family, others) = family(all, own, target_pid, &engines);
     (Known(by_id(family)), Known(by_id(others)))
 }
 
-fn family(all: Vec<ProcessStat>, own: Option<u32>, target_pid: Option<u32>) -> (Vec<ProcessStat>, Vec<ProcessStat>) {
+/// S3 servers of this machine where the target is neither one itself nor a linerate: what it passes on, they serve.
+fn behind_proxy(root: &Root, all: &[ProcessStat], own: Option<u32>, target_pid: Option<u32>) -> BTreeSet<u32> {
+    let name = |pid: Option<u32>| all.iter().find(|stat| Some(stat.pid) == pid).map(|stat| stat.name.as_str());
+    let mut pass = Pass::default();
+    let mut is_engine = |pid: u32| is_engine(root, pid, &mut pass);
+    let Some(target) = target_pid.filter(|target| name(Some(*target)).is_some() && name(Some(*target)) != name(own))
+    else {
+        return BTreeSet::new();
+    };
+    if is_engine(target) {
+        return BTreeSet::new();
+    }
+    all.iter().filter(|stat| stat.parent != KERNEL_THREADS).map(|stat| stat.pid).filter(|pid| is_engine(*pid)).collect()
+}
+
+fn family(
+    all: Vec<ProcessStat>,
+    own: Option<u32>,
+    target_pid: Option<u32>,
+    engines: &BTreeSet<u32>,
+) -> (Vec<ProcessStat>, Vec<ProcessStat>) {
     let name = |pid: Option<u32>| all.iter().find(|stat| Some(stat.pid) == pid).map(|stat| stat.name.clone());
     // Another linerate is no peer of a target of this one's own, but another load.
     let target = name(target_pid).filter(|target| Some(target) != name(own).as_ref());
@@ -67,7 +90,7 @@ fn family(all: Vec<ProcessStat>, own: Option<u32>, target_pid: Option<u32>) -> (
         // In a container, this number and parent can be anybody's.
         let is_kernels = stat.pid == KERNEL_THREADS && stat.parent == 0 && stat.name == "kthreadd";
         let is_named = [own, target_pid].contains(&Some(stat.pid));
-        is_named || target.as_ref() == Some(&stat.name) || is_kernels
+        is_named || target.as_ref() == Some(&stat.name) || is_kernels || engines.contains(&stat.pid)
     };
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for stat in &all {
@@ -147,7 +170,9 @@ mod tests {
             (31, 30, "backup"),
         ];
         let all = || names.iter().map(|(pid, parent, name)| process(*pid, *parent, name, 1, 0)).collect::<Vec<_>>();
-        let pids = |own, target| family(all(), own, target).0.iter().map(|stat| stat.pid).collect::<Vec<_>>();
+        let pids = |own, target| {
+            family(all(), own, target, &BTreeSet::new()).0.iter().map(|stat| stat.pid).collect::<Vec<_>>()
+        };
         assert_eq!(pids(Some(10), Some(20)), [2, 3, 10, 11, 12, 20, 21, 22]);
         assert_eq!(pids(Some(10), None), [2, 3, 10, 11, 12]);
         assert_eq!(pids(Some(10), Some(99)), [2, 3, 10, 11, 12], "a target that is gone");
@@ -155,11 +180,42 @@ mod tests {
         let mut others = all();
         others[6].name = "linerate".to_owned();
         others[8].name = "linerate".to_owned();
-        let own = family(others, Some(10), Some(20)).0;
+        let own = family(others, Some(10), Some(20), &BTreeSet::new()).0;
         assert_eq!(own.iter().map(|stat| stat.pid).collect::<Vec<_>>(), [2, 3, 10, 11, 12, 20, 21]);
         let mut contained = all();
         contained[1].name = "sh".to_owned();
-        assert!(!family(contained, Some(10), None).0.iter().any(|stat| stat.pid == 2));
+        assert!(!family(contained, Some(10), None, &BTreeSet::new()).0.iter().any(|stat| stat.pid == 2));
+    }
+
+    #[test]
+    fn servers_behind_a_proxy_that_is_the_target_are_of_the_measurement() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |pid: &str, parent: u32, name: &str, command: &str| {
+            let folder = folder.path().join("proc").join(pid);
+            std::fs::create_dir_all(&folder).unwrap();
+            let number: u32 = pid.parse().unwrap_or(10);
+            let line = format!("{number} ({name}) S {parent} 1 1 0 -1 0 9 0 0 0 1 0 0 0 20 0 1 0 {number} 0 0\n");
+            std::fs::write(folder.join("stat"), line).unwrap();
+            std::fs::write(folder.join("comm"), format!("{name}\n")).unwrap();
+            std::fs::write(folder.join("cmdline"), command).unwrap();
+        };
+        put("self", 1, "linerate", "linerate\0bench\0");
+        put("10", 1, "linerate", "linerate\0bench\0");
+        put("20", 1, "nginx", "nginx: master\0");
+        put("21", 20, "nginx", "nginx: worker\0");
+        put("30", 1, "minio", "minio\0server\0");
+        put("31", 30, "helper", "helper\0");
+        put("32", 1, "s3-wrapper", "/opt/bin/rustfs\0/data\0");
+        put("40", 1, "rustc", "rustc\0minio.rs\0");
+        let known = |target| {
+            let found = known(&Root::captured(folder.path()), target);
+            found.0.keys().map(|(pid, _)| *pid).collect::<Vec<_>>()
+        };
+        assert_eq!(known(Some(20)), [10, 20, 21, 30, 31, 32], "a proxy, and what serves behind it");
+        assert_eq!(known(Some(30)), [10, 30, 31], "of a server that is asked itself, no other");
+        assert_eq!(known(None), [10], "of a target elsewhere, none");
+        assert_eq!(known(Some(99)), [10], "a target that is gone");
+        assert_eq!(known(Some(10)), [10], "a target of linerate's own");
     }
 
     #[test]

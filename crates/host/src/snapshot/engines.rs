@@ -39,6 +39,11 @@ pub(crate) fn program(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> 
     Some(if PROGRAMS.contains(&file) { file.to_owned() } else { comm })
 }
 
+/// Whether a process is an S3 server, by its program's name.
+pub(crate) fn is_engine(root: &Root, pid: u32, pass: &mut Pass) -> bool {
+    program(root, pid, pass).is_some_and(|program| PROGRAMS.contains(&program.as_str()))
+}
+
 /// Whether a process is in another network namespace than this one; taken not to be where that cannot be told.
 fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
     match (namespace(root, "self"), namespace(root, &pid.to_string())) {

@@ -136,6 +136,8 @@ pub(crate) struct WorkFlags {
     /// interval, as a share of the mean. `none` takes the whole --duration.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(crate) precision: Precision,
+    #[command(flatten)]
+    pub(crate) autoterm: AutoTerm,
     /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
     /// 16 to 1000; 5000 for delete]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
@@ -164,8 +166,8 @@ pub(crate) struct WorkFlags {
     /// that the search tries.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request, and for one call before and after the load. A call that deletes many objects gets
-    /// at least a minute.
+    /// Longest time for one request, and for one call before and after the load. A call that deletes several objects
+    /// gets it for each of them, but a minute at the most, unless it is longer itself.
     #[arg(long, value_parser = parse_duration, default_value = "60s", allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
     /// How often a request is retried after a failed connection, a timeout, 408, 429 or 5xx. Its latency counts from
@@ -207,6 +209,28 @@ pub(crate) struct Distrib {
     /// Weight of DELETE in `--op mixed`, at most that of PUT.
     #[arg(long, value_name = "WEIGHT", conflicts_with = "mix", allow_negative_numbers = true)]
     pub(crate) delete_distrib: Option<f64>,
+}
+
+/// warp's automatic termination: points end when they are known anyhow, by a rule of linerate's own.
+#[derive(Args, Debug)]
+pub(crate) struct AutoTerm {
+    /// A point ends when it is known, which is the default: see --precision.
+    #[arg(long, hide = true)]
+    pub(crate) autoterm: bool,
+    /// warp's stable time. linerate's rule is --precision.
+    #[arg(long = "autoterm.dur", value_name = "TIME", value_parser = parse_duration, hide = true)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) autoterm_dur: Option<Duration>,
+    /// warp's stable range, in percent. linerate's rule is --precision.
+    #[arg(long = "autoterm.pct", value_name = "PERCENT", value_parser = percent, hide = true)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) autoterm_pct: Option<f64>,
+}
+
+/// Reads `--autoterm.pct`.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim().trim_end_matches('%').parse().ok();
+    percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| "write percent such as 7.5".to_owned())
 }
 
 #[derive(Args, Debug)]

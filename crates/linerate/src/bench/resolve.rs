@@ -84,6 +84,10 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     let (wrong, mut notes) = check::of_names(&load);
     wrong.into_iter().for_each(&mut add);
     notes.extend(work::repeats(&flags.work));
+    match check::of_autoterm(flags, &load) {
+        Ok(reported) => notes.extend(reported),
+        Err(why) => add(Failure::usage(why)),
+    }
     check::of_load(&load).into_iter().for_each(|why| add(Failure::usage(why)));
     if is_whole {
         check::of_work(&load).into_iter().for_each(&mut add);

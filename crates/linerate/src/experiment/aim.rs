@@ -57,6 +57,25 @@ pub(super) struct ArmTargets {
     pub(super) target: String,
 }
 
+impl ArmTargets {
+    /// The arm that wrote what a load wrote to be read: the first of those that can read it.
+    pub(super) fn writer(&self, load: &Load) -> Option<usize> {
+        let nowhere = |objects: ObjectSet| ObjectSet { hosts: Vec::new(), ..objects };
+        let wrote = |aim: &ArmTarget| {
+            aim.load.endpoint.server == load.endpoint.server
+                && nowhere(aim.objects.clone()) == objects(load, Vec::new())
+        };
+        self.of_arms.iter().position(wrote)
+    }
+
+    /// Whether an arm loads the embedded target, which ends with the experiment.
+    pub(super) fn is_own(&self, arm: usize) -> bool {
+        let address = self.own.as_ref().map(|(process, _)| process.address);
+        let hosts = &self.of_arms[arm].hosts;
+        hosts.is_empty() || address.is_some_and(|address| *hosts == [address])
+    }
+}
+
 /// Who named the hosts of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamedBy {

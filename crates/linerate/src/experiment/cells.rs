@@ -8,7 +8,6 @@ use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::steps;
 use linerate_host::serving;
-use linerate_load::hosts;
 use linerate_record::experiment::{self, Cell, CellOutcome, Done, Experiment, ExperimentStep, Means};
 use linerate_record::knob::Space;
 use linerate_record::load::{Load, Precision, Time, WarmUp};
@@ -18,24 +17,21 @@ use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
 use super::load::{self, Ended};
 use super::place::{self, ArmPlaces};
-use super::{cell, place::within};
-use crate::cleaning::aim::bucket_note;
-use crate::cleaning::{CleaningOrder, clean};
+use super::{cell, leavings, place::within};
 use crate::failure::{Failure, code};
 use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
-use crate::progress::{Progress, say};
-use crate::state::Note;
+use crate::progress::Progress;
 use crate::views;
 
 /// Cells of an arm in a row whose load failed, after which it is given up.
 const FAILED_MAX: u32 = 3;
 
 /// How long a target that was restarted may take to serve again.
-const RESTARTING: Duration = Duration::from_secs(90);
+pub(super) const RESTARTING: Duration = Duration::from_secs(90);
 
 /// How often it is looked whether it does.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// What a cell may take beside its load before its changes are taken back whatever happens: a restart, clearing up.
 pub(super) const BESIDE: Duration = Duration::from_secs(1800);
@@ -203,14 +199,12 @@ fn one(scene: &Scene, experiment: &Experiment, loads: &[Load], cell: &Cell) -> R
         let begun = fingerprint::begin(root, &sight);
         let started_ns = scene.clock.now_ns();
         let (folder, ended) = loaded(scene, &loads[arm], cell, &sight)?;
+        leavings::tell(scene, &folder, &ended, arm, &experiment.means[arm].keys);
         let mut outcome = match ended.code {
             Some(found) if [0, code::REQUESTS, code::MISSED].map(i32::from).contains(&found) => {
                 cell::read(&folder, experiment.bytes_per_s)?
             }
-            Some(_) if has_only_left(&folder, &ended) => {
-                say(&format!("warning: {}", ended.said));
-                cell::read(&folder, experiment.bytes_per_s)?
-            }
+            Some(_) if has_only_left(&folder, &ended) => cell::read(&folder, experiment.bytes_per_s)?,
             _ if came(&scene.interrupt.stop) => return Err(Failure::Interrupted),
             _ => CellOutcome { fault: Some(format!("the load failed: {}", ended.said)), ..CellOutcome::default() },
         };
@@ -270,55 +264,6 @@ fn until_it_serves(
 fn has_only_left(folder: &Path, ended: &Ended) -> bool {
     ended.code == Some(i32::from(code::TARGET))
         && views::view_of(folder).is_ok_and(|view| view.run.complete && left_behind(&view).is_some())
-}
-
-/// Clears what was written to be read, by this process or by one that was killed.
-pub(super) fn clear(scene: &Scene, progress: &Progress) {
-    let entries = std::fs::read_dir(&scene.folder).into_iter().flatten().flatten();
-    let is_objects = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with("objects") && path.join("run.json").exists()
-    };
-    for folder in entries.map(|entry| entry.path()).filter(is_objects) {
-        // The embedded target goes with everything in it: of its bucket a note alone is left.
-        if scene.aims.own.is_some() {
-            let manifest = folder::read_manifest(&folder);
-            manifest.iter().for_each(|manifest| crate::state::forget(Note::Bucket, &bucket_note(manifest)));
-            continue;
-        }
-        progress.live("deleting the objects that were read");
-        let until = Instant::now() + RESTARTING;
-        let mut done = cleared(scene, &folder);
-        // A target that was restarted for the last time may not serve yet.
-        while done.is_err() && scene.ground.restart.is_some() && Instant::now() < until {
-            std::thread::sleep(5 * LOOK);
-            done = cleared(scene, &folder);
-        }
-        if let Err(error) = done {
-            say(&format!("warning: objects remain: {error}; linerate clean {}", folder.display()));
-        }
-    }
-}
-
-/// Clears one set, with the keys of the arm that loads where it was written.
-fn cleared(scene: &Scene, folder: &Path) -> Result<(), Failure> {
-    let recorded = hosts::recorded(&folder::read_manifest(folder)?.target.hosts)?;
-    let is_there = |aim: &&ArmTarget| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
-    let aim = scene.aims.of_arms.iter().find(is_there).unwrap_or(&scene.aims.of_arms[0]);
-    let order = CleaningOrder {
-        run: folder,
-        dry_run: false,
-        yes_load: false,
-        remove_bucket: false,
-        source: None,
-        trust: aim.load.endpoint.tls.clone().unwrap_or_default(),
-        timeout: Duration::from_nanos(aim.load.stops.timeout_ns),
-        region: None,
-        // Who consented to the load did so to its end, and to no other host that a folder names.
-        consented: &aim.authorities,
-    };
-    let (_, left) = clean(&order, || Ok(aim.credentials.clone()))?;
-    left.map_or(Ok(()), Err)
 }
 
 /// Waits until loads that a killed process left have ended: they would be in the next cell's figures.

@@ -21,7 +21,7 @@ use super::described::{described, put_in, require_flags};
 use super::flags::{ConductFlags, ResumeFlags};
 use super::place::ArmPlaces;
 use super::rehearsal::{self, Kept};
-use super::{folder, reach, shown, trust};
+use super::{folder, leavings, reach, shown, trust};
 use crate::bench::flags::Reader;
 use crate::bench::resolve::require_sound;
 use crate::failure::{Failure, code};
@@ -246,7 +246,7 @@ fn conduct(
         .and_then(|loads| cells::drive(scene, experiment, &loads, &mut state, &mut outcomes, &progress));
     progress.live("leaving everything as it was");
     let left = cells::leave(scene, &experiment.means[0]);
-    cells::clear(scene, &progress);
+    leavings::clear(scene, &experiment.means, &progress);
     progress.end();
     if let Err(error) = &left {
         say(&format!("warning: the target may not be as it was: {error}"));

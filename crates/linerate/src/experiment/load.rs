@@ -22,13 +22,16 @@ use crate::failure::Failure;
 use crate::{child, interrupt, masks};
 
 /// Flags of bench that the experiment gives every cell, by the ids of the parser.
-const RESERVED: [(&str, &str); 17] = [
+const RESERVED: [(&str, &str); 20] = [
     ("op", "--op"),
     ("obj_size", "--obj.size"),
     ("concurrent", "--concurrent"),
     ("duration", "--duration"),
     ("warmup", "--warmup"),
     ("precision", "--precision"),
+    ("autoterm", "--autoterm"),
+    ("autoterm_dur", "--autoterm.dur"),
+    ("autoterm_pct", "--autoterm.pct"),
     ("output", "--output"),
     ("json", "--json"),
     ("quiet", "--quiet"),
@@ -348,6 +351,7 @@ mod tests {
             ("--op put", "--op is the experiment's to give"),
             ("--duration=9s", "--duration is the experiment's"),
             ("--keep-data", "--noclear is the experiment's"),
+            ("--autoterm", "--autoterm is the experiment's"),
             ("-oelsewhere", "--output is the experiment's"),
             ("-q --threads x", "--quiet is the experiment's"),
             ("--op put --threads x", "--op is the experiment's"),

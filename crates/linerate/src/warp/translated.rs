@@ -316,7 +316,8 @@ fn bench() -> Command {
 fn takes_value(bench: &Command, name: &str) -> Option<bool> {
     let is_called =
         |arg: &&clap::Arg| arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name);
-    bench.get_arguments().find(is_called).map(|arg| arg.get_action().takes_values())
+    let is_told = |arg: &&clap::Arg| !arg.is_hide_set();
+    bench.get_arguments().filter(is_told).find(is_called).map(|arg| arg.get_action().takes_values())
 }
 
 /// A value as a shell takes it.

@@ -96,11 +96,16 @@ impl Answer {
     }
 }
 
+/// How long a call may take that stands for so many deletions, where one request may take `one`: so long for each, but
+/// a minute at the most, unless one request may take longer.
+fn limit(one: Duration, deletions: u32) -> Duration {
+    one.saturating_mul(deletions.max(1)).min(one.max(DELETING_MAX))
+}
+
 impl Bucket<'_> {
     /// How long a call may take.
     fn limit(&self, deletions: u32) -> Duration {
-        let one = Duration::from_nanos(self.session.timeout_ns);
-        one.saturating_mul(deletions.max(1)).min(one.max(DELETING_MAX))
+        limit(Duration::from_nanos(self.session.timeout_ns), deletions)
     }
 
     /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
@@ -345,6 +350,28 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
             } else {
                 Err(io::ErrorKind::UnexpectedEof.into())
             };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_deletes_several_has_the_time_of_each_and_a_minute_at_the_most() {
+        let ms = Duration::from_millis;
+        for (one, deletions, expected) in [
+            (ms(1_000), 1, ms(1_000)),
+            (ms(1_000), 0, ms(1_000)),
+            (ms(1_000), 5, ms(5_000)),
+            (ms(1_000), 1_000, DELETING_MAX),
+            (ms(60_000), 1_000, ms(60_000)),
+            // Longer than a minute is what was asked of every call.
+            (ms(90_000), 1, ms(90_000)),
+            (ms(90_000), 1_000, ms(90_000)),
+        ] {
+            assert_eq!(limit(one, deletions), expected, "{one:?} {deletions}");
         }
     }
 }

@@ -8,6 +8,7 @@ use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 
 use super::likelihood::REFUTED_SIGMAS_OF_NODES;
 use super::nodes::group_of;
+use super::strangers::strangers;
 use crate::bond::{line_rate_bits_per_s, nics_of};
 
 /// Standard errors that a figure may have.
@@ -19,7 +20,8 @@ pub(super) fn faults(site: &Site, observations: &Observations) -> Vec<String> {
         observations.figures.iter().filter_map(|figure| of_figure(observations, figure)).collect();
     if found.is_empty() {
         found.extend(twice(observations));
-        found.extend(too_many(site, observations));
+        let strangers = strangers(site, observations);
+        found.extend(if strangers.is_empty() { too_many(site, observations) } else { strangers });
         found.extend(observations.figures.iter().filter_map(|figure| above_line_rate(site, observations, figure)));
         if !observations.nodes_alone {
             found.extend([true, false].into_iter().filter_map(|reads| against_total(site, observations, reads)));

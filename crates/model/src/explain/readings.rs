@@ -38,6 +38,8 @@ pub(super) enum ReadingId {
     NodeSpread,
     /// What links carry in each direction.
     EachWay,
+    /// What is encrypted.
+    Cryptography,
     /// What machines are made of, and objects.
     Inventory,
 }
@@ -73,7 +75,7 @@ pub(super) struct DiagnosticReading {
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
 /// first.
-pub(super) const READINGS: [DiagnosticReading; 15] = [
+pub(super) const READINGS: [DiagnosticReading; 16] = [
     DiagnosticReading {
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
@@ -159,6 +161,13 @@ pub(super) const READINGS: [DiagnosticReading; 15] = [
         how: "iperf3 -P 8 from the node to another, then with -R; or the most that its ports' tx_bytes and rx_bytes \
               (/sys/class/net/<port>/statistics) gain in 10 s",
         expected: links::each_way,
+    },
+    DiagnosticReading {
+        id: ReadingId::Cryptography,
+        what: "what is encrypted",
+        how: "https in what clients ask, and in the addresses that the engine's nodes are given of each other; mc \
+              encrypt info (MinIO, RustFS); ceph-volume lvm list: encrypted (Ceph)",
+        expected: loads::cryptography,
     },
     DiagnosticReading {
         id: ReadingId::Inventory,

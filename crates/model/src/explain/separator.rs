@@ -13,6 +13,12 @@ const LEADING: usize = 12;
 /// From this share of the weight on, one hypothesis leads clearly.
 pub(super) const CLEAR: f64 = 0.95;
 
+/// Hypotheses with so much of the first one's weight lead together with it: a judgement.
+const TOGETHER: f64 = 0.5;
+
+/// A reading that tells those apart by so much less than another may be better for the others.
+const MOSTLY: f64 = 0.9;
+
 /// Counters over ten seconds differ by so much from what a model says of them.
 const READING_ERROR: f64 = 0.05;
 
@@ -41,30 +47,45 @@ pub(super) fn separator(
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
         return None;
     }
-    let mut best: Option<(f64, Separator)> = None;
-    let mut offer = |reading: &str, how: String, expected: Vec<Option<ExpectedReading>>| {
-        let power = power(leaders, &expected);
-        if power > best.as_ref().map_or(NOTHING, |(least, _)| least * 1.001) {
-            let reported =
-                leaders.iter().zip(expected).filter_map(|(leader, seen)| Some((leader.id.to_owned(), seen?.words)));
-            best = Some((power, Separator { reading: reading.to_owned(), how, expects: reported.collect() }));
-        }
-    };
+    let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
     for row in &READINGS {
         let seen = leaders.iter().map(|leader| (row.expected)(stated, leader.world, moment)).collect();
         let verb = if moment.reads { "GET" } else { "PUT" };
-        offer(row.what, format!("{}, while {verb} runs", row.how), seen);
+        offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
     }
     if let Some(reads) = unobserved {
         let verb = if reads { "get" } else { "put" };
-        let seen = leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect();
-        offer(
-            &format!("throughput of {} as well", verb.to_uppercase()),
+        offers.push((
+            format!("throughput of {} as well", verb.to_uppercase()),
             format!("linerate bench --op {verb}, then explain again with both figures"),
-            seen,
-        );
+            leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
+        ));
     }
-    best.map(|(_, separator)| separator)
+    let weights: Vec<f64> = leaders.iter().map(|leader| leader.weight).collect();
+    let place = best(&weights, &offers.iter().map(|(.., expected)| expected.as_slice()).collect::<Vec<_>>())?;
+    let (reading, how, expected) = offers.swap_remove(place);
+    let reported = leaders.iter().zip(expected).filter_map(|(leader, seen)| Some((leader.id.to_owned(), seen?.words)));
+    Some(Separator { reading, how, expects: reported.collect() })
+}
+
+/// The place of the reading that tells most hypotheses apart, the first of those that tell as much. It tells those
+/// apart that lead together, where a reading does: among others by as much as the best of these.
+fn best(weights: &[f64], offers: &[&[Option<ExpectedReading>]]) -> Option<usize> {
+    let together = weights.iter().take_while(|weight| **weight >= TOGETHER * weights[0]).count();
+    let of_together: Vec<f64> =
+        offers.iter().map(|expected| power(&weights[..together], &expected[..together])).collect();
+    let least = of_together.iter().copied().fold(0.0, f64::max) * MOSTLY;
+    let mut best: Option<(f64, usize)> = None;
+    for (place, expected) in offers.iter().enumerate() {
+        if least > NOTHING && of_together[place] < least {
+            continue;
+        }
+        let power = power(weights, expected);
+        if power > best.map_or(NOTHING, |(most, _)| most * 1.001) {
+            best = Some((power, place));
+        }
+    }
+    best.map(|(_, place)| place)
 }
 
 fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedReading> {
@@ -78,13 +99,13 @@ fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedR
 }
 
 /// The chance that two hypotheses drawn by their weights are told apart.
-fn power(leaders: &[Leader], expected: &[Option<ExpectedReading>]) -> f64 {
-    let sum: f64 = leaders.iter().map(|leader| leader.weight).sum();
+fn power(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f64 {
+    let sum: f64 = weights.iter().sum();
     let mut power = 0.0;
-    for i in 0..leaders.len() {
+    for i in 0..weights.len() {
         for j in 0..i {
             if let (Some(a), Some(b)) = (&expected[i], &expected[j]) {
-                power += 2.0 * leaders[i].weight * leaders[j].weight / (sum * sum) * difference(a, b);
+                power += 2.0 * weights[i] * weights[j] / (sum * sum) * difference(a, b);
             }
         }
     }
@@ -99,4 +120,33 @@ fn difference(a: &ExpectedReading, b: &ExpectedReading) -> f64 {
     let most = a.figures.iter().zip(&b.figures).map(|(a, b)| (a - b).abs() / (READING_ERROR * a.max(*b).max(1e-9)));
     let errors = most.fold(0.0, f64::max);
     (errors / 3.0).powi(2).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(figures: &[f64]) -> Vec<Option<ExpectedReading>> {
+        let of = |figure: &f64| Some(ExpectedReading { figures: vec![*figure], words: String::new() });
+        figures.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_leads_together_is_told_apart_though_more_others_were_by_another_reading() {
+        // Two directions of one link, and many others that are less likely.
+        let weights = [0.13, 0.12, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06];
+        let both_alike = seen(&[1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
+        let each_way = seen(&[1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert!(power(&weights, &both_alike) > power(&weights, &each_way));
+        assert_eq!(best(&weights, &[&both_alike, &each_way]), Some(1));
+        // Of readings that tell them apart, the one that tells most besides.
+        let more = seen(&[1.0, 0.5, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(best(&weights, &[&both_alike, &each_way, &more]), Some(2));
+        // Where none tells them apart, or one leads, what tells most.
+        assert_eq!(best(&weights, &[&both_alike]), Some(0));
+        let one_leads = [0.7, 0.12, 0.06, 0.06, 0.06, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let of_first = seen(&[2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(best(&one_leads, &[&both_alike, &of_first]), Some(1));
+        assert_eq!(best(&weights, &[&seen(&[1.0; 11])]), None);
+    }
 }

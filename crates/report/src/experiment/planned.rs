@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use linerate_record::experiment::{Design, Experiment, KeySource, Means};
-use linerate_record::load::{Choice as _, Endpoint, Load, Server};
+use linerate_record::load::{
+    Choice as _, Endpoint, HostSelect, Load, LoadPatch, Lookup, Objects, Payload, Server, Stops, Unique, Write,
+};
 use linerate_record::units::duration_ns;
 
 /// An experiment that is not begun.
@@ -101,26 +103,72 @@ pub fn run_deeds(experiment: &Experiment) -> String {
             reported.push(deed);
         }
     }
+    let Design { blocks_max, arms, settle_first_ns, measure_ns, .. } = &experiment.design;
+    let cell = duration_ns((settle_first_ns.saturating_add(*measure_ns)) as f64);
+    reported.push(format!("in at most {blocks_max} blocks of {} cells of {cell}", arms.len()));
     reported.join(", ")
 }
 
-/// A load, and whom it concerns.
+/// A load, and whom it concerns: everything of it that its folder says, but for what no flag would have to say.
 fn load_deed(load: &Load, keys: &KeySource) -> String {
-    let Endpoint { server, tls, bucket, anonymous, .. } = &load.endpoint;
+    let Endpoint { server, tls, bucket, prefix, anonymous, source, .. } = &load.endpoint;
     let place = match server {
-        Server::Hosts { authorities, .. } => authorities.join(", "),
-        Server::Own { kind, .. } => format!("a target of its own ({})", kind.name()),
+        Server::Hosts { authorities, every_address } => {
+            format!(
+                "{}{}",
+                authorities.join(", "),
+                if *every_address { " at every address of these names" } else { "" }
+            )
+        }
+        Server::Own { kind, drive } => {
+            let within = drive.as_ref().map_or_else(String::new, |folder| format!(" in {folder:?}"));
+            format!("a target of its own ({}){within}", kind.name())
+        }
     };
-    let trust = match tls {
-        Some(trust) if trust.insecure => ", whatever its certificate",
-        _ => "",
-    };
-    let signed = match keys {
-        _ if *anonymous => ", unsigned".to_owned(),
-        KeySource::Environment => String::new(),
-        named => format!(", with the keys of {named}"),
-    };
-    format!("load {} at {place}, bucket {bucket}{trust}{signed}", load.shorthand())
+    let mut deed = format!("load {} at {place}, bucket {bucket}", load.shorthand());
+    if !prefix.is_empty() {
+        let _ = write!(deed, ", below {prefix:?}");
+    }
+    if let Some(source) = source {
+        let _ = write!(deed, ", from {source:?}");
+    }
+    if tls.as_ref().is_some_and(|trust| trust.insecure) {
+        deed.push_str(", whatever its certificate");
+    }
+    if let Some(file) = tls.as_ref().and_then(|trust| trust.ca_file.as_ref()) {
+        let _ = write!(deed, ", with trust in the certificates of {file:?}");
+    }
+    match keys {
+        _ if *anonymous => deed.push_str(", unsigned"),
+        KeySource::Environment => {}
+        named => {
+            let _ = write!(deed, ", with the keys of {named}");
+        }
+    }
+    LoadPatch::between(&plain(load), load).in_words().iter().for_each(|words| deed.push_str(&format!(", {words}")));
+    deed
+}
+
+/// The same load with what a load has unless something else is asked for, but for what [`load_deed`] tells in words of
+/// its own, and for times, which each cell has from the design.
+fn plain(load: &Load) -> Load {
+    let mut plain = load.clone();
+    let Load { endpoint, work, objects, bodies, max_rate, threads, stops, .. } = &mut plain;
+    (endpoint.lookup, endpoint.host_select) = (Lookup::Path, HostSelect::RoundRobin);
+    "us-east-1".clone_into(&mut endpoint.region);
+    (endpoint.pid, endpoint.memory_bytes) = (None, None);
+    if work.iter().any(|work| work.workload.ops().count() > 1) {
+        work.clear();
+    }
+    *objects = Objects { count: None, write: Write::Put, list_existing: false, noclear: false };
+    (bodies.payload, bodies.unique) = (Payload::Signed, Unique::Tail);
+    (bodies.range_bytes, bodies.verify) = (None, false);
+    if load.has_parts() {
+        (bodies.part_bytes, bodies.part_concurrent) = (16 << 20, 1);
+    }
+    (*max_rate, *threads) = (None, None);
+    *stops = Stops { timeout_ns: 60_000_000_000, retries: 0, error_limit: None, canary: None };
+    plain
 }
 
 /// What a second signal leaves behind, and what puts it right.

@@ -13,7 +13,7 @@ use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
 
 use super::work::too_many;
-use crate::bench::flags::{BenchFlags, FlagSource};
+use crate::bench::flags::{AutoTerm, BenchFlags, FlagSource};
 use crate::bounded;
 use crate::endpoint::flags::TargetChoice;
 use crate::failure::Failure;
@@ -58,6 +58,32 @@ pub(super) fn of_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
         wrong.push("--arrivals spaces the requests of an open loop: add --rate or --slo".to_owned());
     }
     wrong
+}
+
+/// What is to be told of warp's automatic termination.
+///
+/// # Errors
+/// It is asked for, and denied by `--precision none`.
+pub(super) fn of_autoterm(flags: &BenchFlags, load: &Load) -> Result<Vec<String>, String> {
+    let AutoTerm { autoterm, autoterm_dur, autoterm_pct } = &flags.work.autoterm;
+    let rules = [(autoterm_dur.is_some(), "--autoterm.dur"), (autoterm_pct.is_some(), "--autoterm.pct")];
+    let mut notes = Vec::new();
+    let ends = match load.time.precision.0 {
+        _ if load.levels.is_open() => "points of an open loop take their whole --duration".to_owned(),
+        None if *autoterm => {
+            return Err("--autoterm ends points when they are known, and --precision none does not: drop one of them"
+                .to_owned());
+        }
+        None => "points take their whole --duration with --precision none".to_owned(),
+        Some(share) => {
+            let percent = (share * 1e12).round() / 1e10;
+            format!("a point ends when it is known to --precision {percent}%, at the latest after --duration")
+        }
+    };
+    notes.extend(autoterm.then(|| format!("--autoterm: {ends}")));
+    let of_rule = |flag: &str| format!("{flag} has no effect, since it is part of warp's rule: {ends}");
+    notes.extend(rules.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| of_rule(flag)));
+    Ok(notes)
 }
 
 /// What is wrong with whom to believe: nobody proves himself over plain HTTP.

@@ -136,3 +136,32 @@ fn a_description_is_held_against_the_rules_of_flags() {
     }
     assert!(of_description(b"").is_err() && of_description(b"{}").is_err());
 }
+
+#[test]
+fn warps_automatic_termination_is_taken_and_told() {
+    let of = |words: &str| check(&flags(&format!("--target embedded --op get {words}")));
+    for (words, reported) in [
+        ("--autoterm", &["--autoterm: a point ends when it is known to --precision 2%, at the latest after"][..]),
+        ("--autoterm --precision 5%", &["--autoterm: a point ends when it is known to --precision 5%"]),
+        (
+            "--autoterm --autoterm.dur 10s --autoterm.pct 7.5",
+            &["--autoterm: a point", "--autoterm.dur has no effect", "--autoterm.pct has no effect"],
+        ),
+        ("--autoterm.dur=15s --precision none", &["--autoterm.dur has no effect"]),
+        ("--autoterm --rate 5/s", &["--autoterm: points of an open loop take their whole --duration"]),
+        ("", &[]),
+    ] {
+        let (load, notes) = of(words).unwrap();
+        assert_eq!(notes.len(), reported.len(), "{words}: {notes:?}");
+        let begins = notes.iter().zip(reported).all(|(note, begin)| note.starts_with(begin));
+        assert!(begins, "{words}: {notes:?}");
+        let plain = of(words.split(" --autoterm").next().unwrap_or_default().trim_start_matches("--autoterm"));
+        assert!(words.contains(".dur") || load.time == plain.unwrap().0.time, "{words}");
+    }
+    let error = of("--autoterm --precision none").unwrap_err().to_string();
+    assert!(error.contains("--autoterm") && error.contains("--precision none"), "{error}");
+    for (flag, value) in [("--autoterm.pct", "x"), ("--autoterm.pct", "101"), ("--autoterm.dur", "soon")] {
+        let error = Cli::try_parse_from(["linerate", "bench", flag, value]).unwrap_err().to_string();
+        assert!(error.contains(value) && error.contains(flag), "{error}");
+    }
+}

@@ -62,6 +62,14 @@ pub(super) fn node_spread(_: &Site, world: &HypotheticalSite, _: Moment) -> Opti
     Some(ExpectedReading::words(words))
 }
 
+pub(super) fn cryptography(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+    let engine = &world.site.engine;
+    let word = |on: bool| if on { "on" } else { "off" };
+    let (clients, nodes, rest) = (word(engine.tls), word(engine.internal_tls), word(engine.encryption));
+    let words = format!("TLS with clients {clients}, TLS among nodes {nodes}, encryption at rest {rest}");
+    Some(ExpectedReading::words(words))
+}
+
 pub(super) fn inventory(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let of_group = |group: &linerate_record::site::NodeGroup| {
         let lanes: Vec<String> =

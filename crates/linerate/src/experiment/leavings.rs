@@ -1,0 +1,196 @@
+//! What an experiment wrote at targets that stay: deleted after the last cell with the keys that wrote it, or told with
+//! the command that deletes it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use linerate_analysis::findings::left_behind;
+use linerate_load::hosts;
+use linerate_record::experiment::{KeySource, Means};
+use linerate_record::load::Load;
+
+use super::aim::{ArmTarget, ArmTargets};
+use super::cells::{LOOK, RESTARTING, Scene};
+use super::load::Ended;
+use crate::cleaning::aim::bucket_note;
+use crate::cleaning::{CleaningOrder, clean};
+use crate::failure::{Failure, code};
+use crate::folder;
+use crate::progress::{Progress, say};
+use crate::state::{self, Note};
+use crate::views;
+
+/// From this exit code on, a signal ended a process.
+const KILLED: i32 = 128;
+
+/// Clears what was written to be read, by this process or by one that was killed.
+pub(super) fn clear(scene: &Scene, means: &[Means], progress: &Progress) {
+    let entries = std::fs::read_dir(&scene.folder).into_iter().flatten().flatten();
+    let is_objects = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("objects") && path.join("run.json").exists()
+    };
+    for folder in entries.map(|entry| entry.path()).filter(is_objects) {
+        let manifest = folder::read_manifest(&folder);
+        let arm = manifest
+            .as_ref()
+            .ok()
+            .and_then(|manifest| wrote(&scene.aims, manifest.load.as_ref(), &manifest.target.hosts));
+        // The embedded target goes with everything in it: of its bucket a note alone is left.
+        if let Ok(manifest) = &manifest
+            && has_gone(&scene.aims, arm, &manifest.target.hosts)
+        {
+            state::forget(Note::Bucket, &bucket_note(manifest));
+            continue;
+        }
+        progress.live("deleting the objects that were read");
+        let arm = arm.unwrap_or(0);
+        let until = Instant::now() + RESTARTING;
+        let mut done = cleared(&scene.aims.of_arms[arm], &folder);
+        // A target that was restarted for the last time may not serve yet.
+        while done.is_err() && scene.ground.restart.is_some() && Instant::now() < until {
+            std::thread::sleep(5 * LOOK);
+            done = cleared(&scene.aims.of_arms[arm], &folder);
+        }
+        if let Err(error) = done {
+            let keys = means.get(arm).map(|means| &means.keys);
+            say(&format!("warning: objects remain: {error}; {}", cleaning(&folder, &scene.aims.of_arms[arm], keys)));
+        }
+    }
+}
+
+/// The arm whose load wrote objects at these hosts or, where a version wrote them that did not describe its load, one
+/// that loads where they are.
+fn wrote(aims: &ArmTargets, load: Option<&Load>, recorded: &[String]) -> Option<usize> {
+    let recorded = hosts::recorded(recorded).unwrap_or_default();
+    let is_there = |aim: &ArmTarget| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
+    let writer = load.and_then(|load| aims.writer(load));
+    writer.or_else(|| aims.of_arms.iter().position(is_there))
+}
+
+/// Whether objects went with the embedded target that held them: that of this process, or one of a process that was
+/// killed, at whose address no arm is loaded.
+fn has_gone(aims: &ArmTargets, arm: Option<usize>, recorded: &[String]) -> bool {
+    let is_loopback =
+        |host: &hosts::Recorded| host.authority.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+    let is_of_own = || aims.own.is_some() && hosts::recorded(recorded).is_ok_and(|all| all.iter().all(is_loopback));
+    arm.map_or_else(is_of_own, |arm| aims.is_own(arm))
+}
+
+/// Clears one set, with the keys and the trust of the arm that wrote it.
+fn cleared(aim: &ArmTarget, folder: &Path) -> Result<(), Failure> {
+    let order = CleaningOrder {
+        run: folder,
+        dry_run: false,
+        yes_load: false,
+        remove_bucket: false,
+        source: None,
+        trust: aim.load.endpoint.tls.clone().unwrap_or_default(),
+        timeout: Duration::from_nanos(aim.load.stops.timeout_ns),
+        region: None,
+        // Who consented to the load did so to its end, and to no other host that a folder names.
+        consented: &aim.authorities,
+    };
+    let (_, left) = clean(&order, || Ok(aim.credentials.clone()))?;
+    left.map_or(Ok(()), Err)
+}
+
+/// Tells what the load of a cell left at a target that stays, where it says so or could not clear up.
+pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys: &KeySource) {
+    if ended.code == Some(0) || scene.aims.is_own(arm) || !folder.join("run.json").exists() {
+        return;
+    }
+    let is_killed = ended.code.is_none_or(|found| found > KILLED && found != i32::from(code::INTERRUPTED));
+    let found = || Some(left_behind(&views::view_of(folder).ok()?)?.evidence.clone());
+    let why = if is_killed { Some("its process was killed".to_owned()) } else { found() };
+    if let Some(why) = why {
+        let (cell, cleaning) = (folder.display(), cleaning(folder, &scene.aims.of_arms[arm], Some(keys)));
+        say(&format!("warning: objects of {cell} may remain at the target: {why}; {cleaning}"));
+    }
+}
+
+/// The command that cleans after a load of an arm, with what no folder may hold: whom to trust, and whose keys to take.
+fn cleaning(folder: &Path, aim: &ArmTarget, keys: Option<&KeySource>) -> String {
+    let trust = aim.load.endpoint.tls.clone().unwrap_or_default();
+    let ca_file = trust.ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let insecure = if trust.insecure { " --insecure" } else { "" };
+    let keys = match keys {
+        _ if aim.load.endpoint.anonymous => " --anonymous".to_owned(),
+        Some(KeySource::Profile(name)) => format!(" --profile {name}"),
+        Some(named @ KeySource::Alias(_)) => format!(", with the keys of {named} in the environment"),
+        Some(KeySource::Environment) | None => String::new(),
+    };
+    format!("linerate clean {}{ca_file}{insecure}{keys}", folder.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use linerate_record::load::{Endpoint, Server, TlsTrust};
+    use serde_json::{from_value, json};
+
+    use super::*;
+    use crate::experiment::aim::{self, ArmLoad, NamedBy};
+
+    fn load(change: impl Fn(&mut Endpoint)) -> Load {
+        let mut load: Load = from_value(json!({
+            "endpoint": {
+                "server": { "hosts": { "authorities": ["127.0.0.1:9"], "every_address": false } }, "anonymous": true,
+                "region": "r", "bucket": "one", "prefix": "", "lookup": "path", "host_select": "round-robin",
+            },
+            "work": [{ "workload": "get", "sizes": ["1KiB"] }],
+            "objects": { "write": "put", "list_existing": false, "noclear": false },
+            "bodies": {
+                "payload": "signed", "unique": "tail", "part_bytes": 5, "part_concurrent": 1, "verify": false,
+            },
+            "levels": { "given": [1] },
+            "time": { "duration_ns": 1, "warmup_ns": null, "precision": null },
+            "stops": { "timeout_ns": 1, "retries": 0 },
+        }))
+        .unwrap();
+        change(&mut load.endpoint);
+        load
+    }
+
+    fn at(authority: &'static str) -> impl Fn(&mut Endpoint) {
+        move |endpoint| {
+            endpoint.server = Server::Hosts { authorities: vec![authority.to_owned()], every_address: false };
+        }
+    }
+
+    fn aims(loads: &[Load]) -> ArmTargets {
+        let of_arm = |load: &Load| ArmLoad { load: load.clone(), keys: KeySource::Environment, yes_load: true };
+        aim::aims(&loads.iter().map(of_arm).collect::<Vec<_>>(), NamedBy::Flags).unwrap()
+    }
+
+    #[test]
+    fn objects_are_of_the_arm_that_wrote_them_and_not_of_another_at_the_same_hosts() {
+        let in_bucket = |bucket: &'static str| load(move |endpoint| bucket.clone_into(&mut endpoint.bucket));
+        let loads = [in_bucket("one"), in_bucket("one"), in_bucket("two"), load(at("127.0.0.2:9"))];
+        let aims = aims(&loads);
+        let here = ["127.0.0.1:9".to_owned()];
+        for (written, expected) in [(0, 0), (1, 0), (2, 2)] {
+            assert_eq!(wrote(&aims, Some(&loads[written]), &here), Some(expected), "{written}");
+        }
+        assert_eq!(wrote(&aims, None, &["127.0.0.2:9".to_owned()]), Some(3), "a load that nobody described");
+        assert_eq!(wrote(&aims, None, &["127.0.0.3:9".to_owned()]), None);
+        assert!(!has_gone(&aims, Some(2), &here) && !has_gone(&aims, None, &["127.0.0.3:9".to_owned()]));
+    }
+
+    #[test]
+    fn the_command_that_cleans_says_whom_to_trust_and_whose_keys_to_take() {
+        let tls = |insecure, ca_file: Option<&str>| TlsTrust { insecure, ca_file: ca_file.map(PathBuf::from) };
+        let mut aims = aims(&[
+            load(|endpoint| endpoint.tls = Some(tls(false, Some("ca.pem")))),
+            load(|endpoint| endpoint.tls = Some(tls(true, None))),
+        ]);
+        // Whose requests are signed has keys, which this machine need not have.
+        aims.of_arms[0].load.endpoint.anonymous = false;
+        let of = |arm: usize, keys: &KeySource| cleaning(Path::new("x/objects"), &aims.of_arms[arm], Some(keys));
+        let profile = KeySource::Profile("storage".to_owned());
+        assert_eq!(of(0, &profile), "linerate clean x/objects --ca-file ca.pem --profile storage");
+        assert_eq!(of(1, &profile), "linerate clean x/objects --insecure --anonymous");
+    }
+}
