@@ -41,8 +41,9 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
             ttfb_p50_ns: point.ttfb.p50_ns,
             total_p50_ns: point.total.p50_ns,
             total_p99_ns: point.total.p99_ns,
+            share: 0.5,
             busy: Some(0.5),
-            machine_busy: None,
+            ..ClientFigures::default()
         };
         point.clients = two.run.clients.iter().map(row).collect();
     }
@@ -53,11 +54,11 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
     assert_eq!(text.lines().filter(|line| line.starts_with("   rack1 ")).count(), count, "{text}");
     assert!(text.contains("2 clients, together 8 threads on 16 processors"), "{text}");
     let (old, new): (Vec<_>, Vec<_>) = (csv(&one).lines().map(str::to_owned).collect(), table.lines().collect());
-    assert_eq!(new[0], format!("{},client", old[0]));
-    assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.ends_with(",rack1")).count(), count);
-    assert!(new.contains(&format!("{},", old[1]).as_str()), "{table}");
-    assert_eq!(page.matches("<td>rack1</td>").count(), count);
-    assert!(page.contains("<h3>Client rack1</h3>") && !page.contains(HOSTILE));
+    assert!(new[0].starts_with(&format!("{},client,clients,driven_by,share", old[0])), "{}", new[0]);
+    assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.contains(",rack1,,,0.5,0.5,")).count(), count);
+    assert!(new.contains(&format!("{},,,,,,,,,,,,", old[1]).as_str()), "{table}");
+    assert_eq!(page.matches("<td class=\"l\">rack1</td>").count(), count);
+    assert!(page.contains("<h3>Clients rack1, ") && !page.contains(HOSTILE));
 }
 
 #[test]

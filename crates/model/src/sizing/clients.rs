@@ -45,7 +45,8 @@ fn rate(point: &ScalePoint, place: usize) -> String {
 }
 
 /// A site with another number of clients, in racks as full as they are.
-fn with_clients(site: &Site, clients: u32) -> Site {
+#[must_use]
+pub fn with_clients(site: &Site, clients: u32) -> Site {
     let mut other = site.clone();
     let (count, racks) = (u64::from(site.clients.count.max(1)), u64::from(site.clients.racks));
     other.clients.count = clients;

@@ -11,6 +11,9 @@ use crate::words;
 /// Hosts named in full; beyond, the rest are counted.
 const HOSTS_NAMED_MAX: usize = 24;
 
+/// Clients of one make that are named; beyond, the rest are counted.
+const CLIENTS_NAMED_MAX: usize = 8;
+
 /// Three lists of facts.
 pub(super) fn facts(run: &RunSummary) -> String {
     format!(
@@ -31,7 +34,25 @@ fn machines(run: &RunSummary) -> String {
     if run.clients.is_empty() {
         return card("This machine", &run.machine);
     }
-    run.clients.iter().map(|client| card(&format!("Client {}", client.name), &client.machine)).collect()
+    // Clients of one make have one card.
+    let mut makes: Vec<(&Machine, Vec<&str>)> = Vec::new();
+    for client in &run.clients {
+        match makes.iter_mut().find(|(machine, _)| **machine == client.machine) {
+            Some((_, names)) => names.push(&client.name),
+            None => makes.push((&client.machine, vec![&client.name])),
+        }
+    }
+    makes.iter().map(|(machine, names)| card(&clients(names), machine)).collect()
+}
+
+/// `Client a`, or `Clients a, b, c and 192 more`.
+fn clients(names: &[&str]) -> String {
+    let shown = names[..names.len().min(CLIENTS_NAMED_MAX)].join(", ");
+    match (names.len(), names.len().saturating_sub(CLIENTS_NAMED_MAX)) {
+        (1, _) => format!("Client {shown}"),
+        (_, 0) => format!("Clients {shown}"),
+        (_, more) => format!("Clients {shown} and {more} more"),
+    }
 }
 
 fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {

@@ -4,6 +4,9 @@ use linerate_record::run::{Client, ClientClock};
 
 use super::super::tests::records;
 use super::*;
+use crate::build::build;
+use crate::records::Records;
+use crate::view::{Bottleneck, Point};
 
 /// A run whose load two clients share evenly, the second with a clock that is a few milliseconds off.
 fn shared(concurrencies: &[u32], late_ms: u64) -> (Records, Records) {
