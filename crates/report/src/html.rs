@@ -64,11 +64,12 @@ pub fn html(view: &View) -> String {
     let link = |(id, title, needs_script): (&str, &str, bool)| {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
-    let of_clients = [("growth", "Growth", !view.growth.is_empty()), ("clients", "Clients", !view.run.clients.is_empty())]
-        .into_iter()
-        .filter(|(.., is_there)| *is_there)
-        .map(|(id, title, _)| link((id, title, false)))
-        .collect::<String>();
+    let of_clients =
+        [("growth", "Growth", !view.growth.is_empty()), ("clients", "Clients", !view.run.clients.is_empty())]
+            .into_iter()
+            .filter(|(.., is_there)| *is_there)
+            .map(|(id, title, _)| link((id, title, false)))
+            .collect::<String>();
     let main = filled(REPORT, |name| match name {
         "severe" => summary::severe(&view.findings),
         "verdicts" => summary::verdicts(view, exact),

@@ -248,7 +248,11 @@ pub(crate) fn law(scaling: &UslScaling, over: &str) -> String {
         Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
         None => "; no peak to be seen".to_owned(),
     };
-    format!("Universal Scalability Law{over}: contention {}, coherency {}{peak}", range(sigma, percent), range(kappa, small))
+    format!(
+        "Universal Scalability Law{over}: contention {}, coherency {}{peak}",
+        range(sigma, percent),
+        range(kappa, small)
+    )
 }
 
 /// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.

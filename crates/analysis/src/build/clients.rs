@@ -134,10 +134,10 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
     // Known of one client, the one beside the target, it is known.
     let of_target = same.iter().filter_map(|i| i.target_cpu_ns).reduce(|a, b| a + b);
     // Several of one client follow each other; those of several clients are at the same time.
-    let of_each = same.chunk_by(|a, b| a.client == b.client);
-    let length_ms = of_each.clone().map(|own| own.iter().map(|i| i.length_ms()).sum()).max().unwrap_or(0);
+    let of_each: Vec<&[&Interval]> = same.chunk_by(|a, b| a.client == b.client).collect();
+    let length_ms = of_each.iter().map(|own| own.iter().map(|i| i.length_ms()).sum::<u64>()).max().unwrap_or(0);
     let mut open = None;
-    for own in of_each.clone() {
+    for own in &of_each {
         for (behind, one) in own.iter().filter_map(|i| i.open.as_ref()).rev().enumerate() {
             // What waits is that of the last: those before have handed it on.
             let one = if behind == 0 { Cow::Borrowed(one) } else { Cow::Owned(handed_on(one)) };
@@ -155,7 +155,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
         to_ms: from_ms + length_ms,
         warmup: false,
         client_cpu_ns: same.iter().map(|i| i.client_cpu_ns).sum(),
-        thread_cpu_ns: of_each.flat_map(threads).collect(),
+        thread_cpu_ns: of_each.into_iter().flat_map(threads).collect(),
         target_cpu_ns: of_target,
         held_back: same.iter().map(|i| i.held_back).fold(0, u32::saturating_add),
         rested_ns: same.iter().map(|i| i.rested_ns).sum(),

@@ -109,9 +109,8 @@ fn growth(growth: &Growth) -> Value {
     let is_ended = matches!(of.outcome, GrowthOutcome::Ended | GrowthOutcome::Falls);
     let end = of.points.iter().find(|point| is_ended && point.clients == of.ended_at);
     let point = |p: &GrowthPoint| json!([p.clients, p.throughput.mean, p.throughput.half_width_95]);
-    let planned = |plan: &GrowthPlan| {
-        plan.points.iter().map(|p| json!([p.clients, p.ceiling_bytes_per_s])).collect::<Vec<_>>()
-    };
+    let planned =
+        |plan: &GrowthPlan| plan.points.iter().map(|p| json!([p.clients, p.ceiling_bytes_per_s])).collect::<Vec<_>>();
     json!({
         "label": words::series_label(&growth.workload, &growth.size),
         "measure": growth.measure,

@@ -103,7 +103,8 @@ fn strips(best: &[(&Series, &Point)]) -> String {
         let selected = if point.clients.len() > most { " selected" } else { "" };
         most = most.max(point.clients.len());
         let _ = write!(options, "<option value=\"{}\"{selected}>{}</option>", point.point, escaped(&label));
-        let _ = writeln!(strips, "<div data-clients-of=\"{}\">{}</div>", point.point, strip(&label, point, series.measure));
+        let _ =
+            writeln!(strips, "<div data-clients-of=\"{}\">{}</div>", point.point, strip(&label, point, series.measure));
     }
     if strips.is_empty() {
         return "</div>\n".to_owned();
@@ -151,7 +152,7 @@ fn labels(rows: &[&ClientFigures], measure: Measure) -> String {
     let all: Vec<usize> = (0..rows.len()).filter(|&place| stand_out(rows[place])).collect();
     let named = &all[..all.len().min(LABELS_MAX)];
     let at = |place: usize| 100.0 * (place as f64 + 0.5) / rows.len() as f64;
-    let (left, right): (Vec<usize>, Vec<usize>) = named.iter().partition(|&&place| at(place) < 50.0);
+    let (left, right): (Vec<usize>, Vec<usize>) = named.iter().copied().partition(|&place| at(place) < 50.0);
     let lines = left.len().max(right.len());
     let mut html = String::new();
     let mut label = |place: usize, line: usize, side: &str, edge: f64| {

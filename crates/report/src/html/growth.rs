@@ -44,7 +44,8 @@ pub(super) fn section(view: &View) -> String {
 
 fn one(growth: &Growth) -> String {
     let label = words::series_label(&growth.workload, &growth.size);
-    let mut html = format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&words::growth::verdict(growth)));
+    let mut html =
+        format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&words::growth::verdict(growth)));
     let lines = [
         growth.planned.as_ref().map(|plan| format!("Plan: {}", words::growth::planned(plan))),
         growth.scaling.as_ref().map(|scaling| words::law(scaling, " over clients")),
@@ -55,9 +56,8 @@ fn one(growth: &Growth) -> String {
     let mut rows = String::new();
     for point in &growth.verdict.points {
         let plan = growth.planned.as_ref().and_then(|plan| plan.points.iter().find(|p| p.clients == point.clients));
-        let plan = plan.map(|p| {
-            format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), words::model::resource(p.bottleneck))
-        });
+        let plan = plan
+            .map(|p| format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), words::model::resource(p.bottleneck)));
         let or_absent = |text: Option<String>| text.unwrap_or_else(|| words::ABSENT.to_owned());
         let each = point.throughput.mean / f64::from(point.clients.max(1));
         let cells = [

@@ -67,7 +67,11 @@ pub(crate) fn verdict(growth: &Growth) -> String {
 
 /// `28 (14–28)`: the number at which growth ended, and those that may be it.
 fn ended(of: &GrowthVerdict) -> String {
-    if of.lowest == of.highest { of.ended_at.to_string() } else { format!("{} ({}–{})", of.ended_at, of.lowest, of.highest) }
+    if of.lowest == of.highest {
+        of.ended_at.to_string()
+    } else {
+        format!("{} ({}–{})", of.ended_at, of.lowest, of.highest)
+    }
 }
 
 fn plural_clients(n: u32) -> String {
@@ -78,9 +82,7 @@ fn plural_clients(n: u32) -> String {
 pub(crate) fn planned(plan: &GrowthPlan) -> String {
     let stretch = |of: &[PlannedClients]| {
         let [first, .., last] = of else {
-            return of.first().map_or_else(String::new, |one| {
-                format!("{} ({})", with(one.clients), at(one, one))
-            });
+            return of.first().map_or_else(String::new, |one| format!("{} ({})", with(one.clients), at(one, one)));
         };
         format!("{} to {} ({})", with(first.clients), last.clients, at(first, last))
     };
@@ -104,7 +106,8 @@ fn at(first: &PlannedClients, last: &PlannedClients) -> String {
 /// By how many of its clients a point's figures are, where some did not drive load all the time.
 pub(crate) fn driven_by(series: &Series, point: &Point) -> Option<String> {
     let (asked, driven) = (series.clients?, point.driven_by?);
-    (driven < asked).then(|| format!("figures are of {driven} of {asked} clients: the others did not drive load all the time"))
+    (driven < asked)
+        .then(|| format!("figures are of {driven} of {asked} clients: the others did not drive load all the time"))
 }
 
 /// What many clients have in common at a point, and who has not.
