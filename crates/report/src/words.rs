@@ -8,6 +8,7 @@ pub(crate) mod explained;
 pub(crate) mod growth;
 pub(crate) mod model;
 
+use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
@@ -47,6 +48,11 @@ pub(crate) fn series_name(series: &Series) -> String {
 /// The same of a ceiling.
 pub(crate) fn ceiling_name(ceiling: &ClientCeiling) -> String {
     series_name(&Series::of(&ceiling.workload, &ceiling.size, ceiling.clients))
+}
+
+/// The same of a series of two arms.
+pub(crate) fn compared_name(series: &SeriesComparison) -> String {
+    series_name(&Series::of(&series.workload, &series.size, series.clients))
 }
 
 /// `11.3 GiB/s` or `1204 req/s`.

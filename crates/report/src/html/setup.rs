@@ -1,8 +1,9 @@
 //! What was asked, of what, on which machine.
 
-use linerate_analysis::view::RunSummary;
+use linerate_analysis::view::{RunSummary, Series};
+use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{LoadRequest, Target};
+use linerate_record::run::{LoadRequest, Target, Worded};
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 
 use super::markup;
@@ -106,12 +107,12 @@ fn each_point(asked: &LoadRequest) -> String {
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
 fn grid(asked: &LoadRequest) -> String {
     if let Some(search) = &asked.search {
-        let series: Vec<String> = search.series.iter().map(|s| words::series_label(&s.workload, &s.size)).collect();
+        let series: Vec<String> = search.series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect();
         return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
     }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {
-        let label = words::series_label(&point.workload, &point.size);
+        let label = name(&point.workload, &point.size, point.clients);
         let concurrency = point.concurrency.to_string();
         match series.iter_mut().find(|(known, _)| *known == label) {
             Some((_, all)) => all.push(concurrency),
@@ -120,6 +121,10 @@ fn grid(asked: &LoadRequest) -> String {
     }
     let reported: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
     reported.join("; ")
+}
+
+fn name(workload: &Worded<Workload>, size: &str, clients: Option<u32>) -> String {
+    words::series_name(&Series::of(workload, size, clients))
 }
 
 fn target(target: &Target) -> Vec<(&'static str, String)> {
