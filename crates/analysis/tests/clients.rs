@@ -9,10 +9,10 @@ use linerate_worlds::{Fleet, FleetFolder, Upset};
 
 fn records(folder: &FleetFolder) -> Records {
     fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of the folder")).collect()
     }
     Records {
-        manifest: serde_json::from_str(&folder.run).unwrap(),
+        manifest: serde_json::from_str(&folder.run).expect("a manifest"),
         points: lines(&folder.points),
         intervals: lines(&folder.intervals),
         readings: lines(&folder.readings),
@@ -23,7 +23,7 @@ fn records(folder: &FleetFolder) -> Records {
 
 fn built(fleet: &Fleet) -> (View, FleetFolder) {
     let folder = fleet.folder();
-    (build(&records(&folder)).unwrap(), folder)
+    (build(&records(&folder)).expect("histograms are whole"), folder)
 }
 
 fn point(view: &View, number: u32) -> &Point {

@@ -21,7 +21,7 @@ fn large(interval_ms: u64, point_ms: u64, hosts: u32) -> Fleet {
 /// Writes the folder of a run.
 fn write(fleet: &Fleet, into: &Path) {
     let made = fleet.folder();
-    fs::create_dir_all(into).unwrap();
+    fs::create_dir_all(into).expect("a folder");
     for (name, text) in [
         ("run.json", &made.run),
         ("points.jsonl", &made.points),
@@ -29,14 +29,14 @@ fn write(fleet: &Fleet, into: &Path) {
         ("readings.jsonl", &made.readings),
         ("findings.jsonl", &String::new()),
     ] {
-        fs::write(into.join(name), text).unwrap();
+        fs::write(into.join(name), text).expect("a file");
     }
 }
 
 fn report(folder: &Path, more: &[&str]) -> String {
-    let out = linerate().arg("report").arg(folder).args(more).output().unwrap();
+    let out = linerate().arg("report").arg(folder).args(more).output().expect("linerate runs");
     assert!(out.status.success(), "{more:?}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8(out.stdout).unwrap()
+    String::from_utf8(out.stdout).expect("text")
 }
 
 #[test]

@@ -46,20 +46,61 @@ pub struct Fleet {
 /// What goes wrong with one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Upset {
-    /// It gives this share of what its peers give, all the time.
-    Slow { client: u32, share: f64 },
-    /// It begins so much later.
-    Late { client: u32, ms: u64 },
-    /// It gives this share only for so long at the beginning.
-    Ramp { client: u32, ms: u64, share: f64 },
-    /// It ends so much earlier.
-    Early { client: u32, ms: u64 },
-    /// It is gone from so far into a point on, given by its place, and in all that follow.
-    Dies { client: u32, point: u32, at_ms: u64 },
-    /// Of its intervals, from one on so many are one.
-    Merged { client: u32, from: u64, intervals: u64 },
-    /// Its link is so much slower: this share of the others'.
-    Link { client: u32, share: f64 },
+    /// It gives less than its peers, all the time.
+    Slow {
+        /// Its number.
+        client: u32,
+        /// What it gives, as a share of what they give.
+        share: f64,
+    },
+    /// It begins later.
+    Late {
+        /// Its number.
+        client: u32,
+        /// By how much.
+        ms: u64,
+    },
+    /// It gives less at the beginning.
+    Ramp {
+        /// Its number.
+        client: u32,
+        /// For how long.
+        ms: u64,
+        /// What it gives then, as a share of what it gives later.
+        share: f64,
+    },
+    /// It ends earlier.
+    Early {
+        /// Its number.
+        client: u32,
+        /// By how much.
+        ms: u64,
+    },
+    /// It is gone from some time on, for good.
+    Dies {
+        /// Its number.
+        client: u32,
+        /// In which point, by its place among those measured.
+        point: u32,
+        /// How far into that.
+        at_ms: u64,
+    },
+    /// Some of its intervals are one.
+    Merged {
+        /// Its number.
+        client: u32,
+        /// The first of them.
+        from: u64,
+        /// So many.
+        intervals: u64,
+    },
+    /// Its link is slower.
+    Link {
+        /// Its number.
+        client: u32,
+        /// Its speed, as a share of the others'.
+        share: f64,
+    },
 }
 
 /// The files of a run folder.

@@ -74,7 +74,8 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
         for (at, stretch) in full.stretches.iter().enumerate() {
             let same: Vec<&Interval> = stretch.of.iter().map(|&at| of_point[at]).collect();
             for &of in &stretch.of {
-                let own: &mut Vec<(usize, Vec<usize>)> = &mut parts[of_point[of].client as usize];
+                let own: Option<&mut Vec<(usize, Vec<usize>)>> = parts.get_mut(of_point[of].client as usize);
+                let Some(own) = own else { continue };
                 match own.last_mut().filter(|(place, _)| *place == intervals.len()) {
                     Some((_, all)) => all.push(places[of]),
                     None => own.push((intervals.len(), vec![places[of]])),
@@ -140,7 +141,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
     for own in &of_each {
         for (behind, one) in own.iter().filter_map(|i| i.open.as_ref()).rev().enumerate() {
             // What waits is that of the last: those before have handed it on.
-            let one = if behind == 0 { Cow::Borrowed(one) } else { Cow::Owned(handed_on(one)) };
+            let one = if behind == 0 { one.clone() } else { handed_on(one) };
             open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
         }
     }
@@ -333,8 +334,8 @@ pub(super) fn limit(
     series: &Series,
     parts: &[ClientPart],
 ) -> Option<SeriesLimit> {
-    if matches!(&of_all, Some(limit) if matches!(limit.bound, Bottleneck::AskedRate | Bottleneck::RateCap | Bottleneck::Rests))
-    {
+    let asked_for = [Bottleneck::AskedRate, Bottleneck::RateCap, Bottleneck::Rests];
+    if of_all.as_ref().is_some_and(|limit| asked_for.contains(&limit.bound)) {
         return of_all;
     }
     let bound: Vec<(&str, &SeriesLimit)> =

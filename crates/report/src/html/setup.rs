@@ -40,7 +40,7 @@ fn machines(run: &RunSummary) -> String {
     for client in &run.clients {
         match makes.iter_mut().find(|(machine, _)| **machine == client.machine) {
             Some((_, names)) => names.push(&client.name),
-            None => makes.push((&client.machine, vec![&client.name])),
+            None => makes.push((&client.machine, vec![client.name.as_str()])),
         }
     }
     makes.iter().map(|(machine, names)| card(&clients(names), machine)).collect()
