@@ -8,7 +8,7 @@ use linerate_analysis::evidence::{NotOfSite, is_of_site};
 use linerate_analysis::growth::GrowthPoint;
 use linerate_analysis::view::{Growth, GrowthPlan, Measure, PlannedClients, PredictedCurve, Series, View};
 use linerate_model::plan::{PlanRequest, plan};
-use linerate_model::sizing::with_clients;
+use linerate_model::sizing::of_clients;
 use linerate_record::load::Workload;
 use linerate_record::plan::{Plan, WorkPlan};
 use linerate_record::run::{Op, Worded};
@@ -79,7 +79,7 @@ type Plans = BTreeMap<(u64, Option<u32>), Option<Plan>>;
 /// The plan for a size of objects, with so many clients where they are not the site's.
 fn planned<'p>(plans: &'p mut Plans, site: &Site, object_bytes: u64, clients: Option<u32>) -> Option<&'p Plan> {
     let asked = || PlanRequest { object_bytes: Some(object_bytes), seed: sites::SEED, ..PlanRequest::default() };
-    let with = || clients.map_or_else(|| Cow::Borrowed(site), |clients| Cow::Owned(with_clients(site, clients)));
+    let with = || clients.map_or_else(|| Cow::Borrowed(site), |clients| Cow::Owned(of_clients(site, clients)));
     plans.entry((object_bytes, clients)).or_insert_with(|| plan(&with(), &asked()).ok()).as_ref()
 }
 
