@@ -267,12 +267,11 @@ fn point(
     let ttfb_intended = sum.ttfb_intended.as_ref().map_or_else(Latency::default, histogram::summarize);
     let total_intended = sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref()));
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
-    let slo = records.manifest.asked.slo.as_ref();
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
     let at_random = records.manifest.asked.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
-    let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
+    let open = open_loop::figures(&begin.spec, asked.slo.as_ref(), &of, intended)?;
     let slots_ns = measured_ms as f64 * 1e6 * f64::from(begin.spec.concurrency.max(1));
     let of_slots = |ns: u64| (ns as f64 / slots_ns).min(1.0);
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();

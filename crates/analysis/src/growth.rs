@@ -1,10 +1,10 @@
 //! Growth over the number of clients: what more of them gave, and where that ended.
 //!
 //! The curve is the throughput of each number of clients, at the concurrency that gave most with it. Where growth ended
-//! is the knee of that curve, by the statistics of [`crate::knee`]: the least number of clients, of those measured, that
-//! gives [`SHARE`](crate::knee::SHARE) of the most that any gave, with those that may be it at 95 %. Numbers between
-//! those measured are no candidates: nobody drove them. Of the largest number nothing is claimed but what it gave: what
-//! comes behind it nobody knows. Method: `docs/method/clients.md`.
+//! is the knee of that curve, by the statistics of [`crate::knee`]: the least number of clients, of those measured,
+//! that gives [`SHARE`](crate::knee::SHARE) of the most that any gave, with those that may be it at 95 %. Numbers
+//! between those measured are no candidates: nobody drove them. Of the largest number nothing is claimed but what it
+//! gave: what comes behind it nobody knows. Method: `docs/method/clients.md`.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 //!
 //! Clients that share a target alike differ in throughput by chance, by their place in the network and by their
 //! machines. What that spread is, the clients themselves say: the median of all and the median distance from it
-//! (Hampel, JASA 69, 1974), which a few slow ones do not move, and which is taken to be no less than the standard error
-//! of a client's own mean. A client is slower than its peers where it lies below the median by more than
+//! (Hampel, JASA 69, 1974), which a few slow ones do not move, and which is taken to be no less than the standard
+//! error of a client's own mean. A client is slower than its peers where it lies below the median by more than
 //!
 //! - so many spreads as the slowest of `n` peers exceeds in one run of a hundred: Student's t at `0.37 (n − 1)` degrees
 //!   of freedom, since a median distance is worth so little of a standard deviation, at one hundredth divided by `n` and
@@ -32,7 +32,7 @@ const EFFICIENCY: f64 = 0.37;
 
 /// The throughput of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Peer {
+pub struct PeerRate {
     /// Its mean.
     pub throughput: f64,
     /// The standard error of that; `None` where it is not known.
@@ -53,7 +53,7 @@ pub struct PeerSpread {
 /// Which of the clients of one point are slower than their peers, where so many points are looked at; `None` with too
 /// few clients.
 #[must_use]
-pub fn slower(peers: &[Peer], points: usize) -> Option<PeerSpread> {
+pub fn slower(peers: &[PeerRate], points: usize) -> Option<PeerSpread> {
     let n = peers.len();
     if n < PEERS_MIN {
         return None;
@@ -91,8 +91,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn peers(throughputs: &[f64]) -> Vec<Peer> {
-        throughputs.iter().map(|&throughput| Peer { throughput, error: Some(1.0) }).collect()
+    fn peers(throughputs: &[f64]) -> Vec<PeerRate> {
+        throughputs.iter().map(|&throughput| PeerRate { throughput, error: Some(1.0) }).collect()
     }
 
     #[test]
@@ -125,8 +125,9 @@ mod tests {
 
     #[test]
     fn clients_whose_own_means_are_vague_are_not_told_apart() {
-        let vague: Vec<Peer> =
-            [100.0, 100.0, 100.0, 100.0, 100.0, 60.0].map(|throughput| Peer { throughput, error: Some(20.0) }).into();
+        let vague: Vec<PeerRate> = [100.0, 100.0, 100.0, 100.0, 100.0, 60.0]
+            .map(|throughput| PeerRate { throughput, error: Some(20.0) })
+            .into();
         assert!(slower(&vague, 1).unwrap().slow.is_empty());
     }
 }

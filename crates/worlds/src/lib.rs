@@ -6,7 +6,8 @@
 //! visit of it is a [`Course`], the pace at which it serves over time. [`Closed`] and [`open`] make of a course what
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
 //! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
-//! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A [`RecordedSeries`] is no made-up world: an hour of a real server.
+//! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A
+//! [`RecordedSeries`] is no made-up world: an hour of a real server.
 
 mod closed;
 mod cluster;

@@ -344,7 +344,9 @@ pub(super) fn limit(
     let Some((name, first)) = bound.first().copied().filter(|_| 2 * bound.len() >= driving) else { return of_all };
     let claim = match bound.len() {
         1 => named::reported(name, &first.claim),
-        many => format!("{many} of {driving} clients bound it themselves: at the first, {name}, {}", first.claim),
+        many => {
+            format!("{many} of {driving} clients are the bottleneck themselves: at the first, {name}, {}", first.claim)
+        }
     };
     Some(SeriesLimit { claim, ..first.clone() })
 }

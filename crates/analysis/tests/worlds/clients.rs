@@ -2,7 +2,7 @@
 
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::growth::{GrowthOutcome, GrowthVisit, judge};
-use linerate_analysis::peers::{Peer, slower};
+use linerate_analysis::peers::{PeerRate, slower};
 use linerate_worlds::{Dice, HeldShare, tries};
 
 use crate::table;
@@ -90,8 +90,9 @@ fn alike_clients_are_seldom_called_slow() {
             let [mut called, mut third] = [HeldShare::default(); 2];
             for seed in 0..n {
                 let mut dice = Dice::new(seed, 1_410 + clients as u64);
-                let mut all: Vec<Peer> =
-                    (0..clients).map(|_| Peer { throughput: unlike(&mut dice).max(0.01), error: Some(0.01) }).collect();
+                let mut all: Vec<PeerRate> = (0..clients)
+                    .map(|_| PeerRate { throughput: unlike(&mut dice).max(0.01), error: Some(0.01) })
+                    .collect();
                 called.add(slower(&all, 1).is_some_and(|found| !found.slow.is_empty()));
                 all[clients / 2].throughput = 0.33;
                 third.add(slower(&all, 1).is_some_and(|found| found.slow.contains(&(clients / 2))));

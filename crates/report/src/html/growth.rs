@@ -18,7 +18,7 @@ const HEADS: [&str; 10] = [
     "Times the last|throughput as a multiple of what the number before gave, with its 95 % interval",
     "Times the largest|the same of the largest number",
     "Efficiency|throughput per client as a share of what it was with the fewest clients, with its 95 % interval",
-    "Plan|the site's lowest ceiling with so many clients, and what binds there",
+    "Plan|the site's lowest ceiling with so many clients, and its bottleneck",
 ];
 
 const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the 95 % confidence \

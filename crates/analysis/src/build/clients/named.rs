@@ -8,7 +8,7 @@ use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, percent};
 
 use super::by_point;
 use crate::estimate::{freedom, student_t_975};
-use crate::peers::{self, Peer};
+use crate::peers::{self, PeerRate};
 use crate::records::Records;
 use crate::view::{ClientFigures, ClientFull, Measure, Point, Series, View, load_of};
 
@@ -201,7 +201,7 @@ pub(super) fn slow(view: &mut View) -> Vec<Finding> {
     for series in &mut view.series {
         let (measure, label) = (series.measure, format!("{} {}", series.workload, series.size));
         for point in told(series) {
-            let peers: Vec<Peer> =
+            let peers: Vec<PeerRate> =
                 point.clients.iter().map(|row| peer(row, point.throughput(measure).intervals, measure)).collect();
             let Some(spread) = peers::slower(&peers, looked_at) else { continue };
             of = of.max(peers.len());
@@ -211,8 +211,8 @@ pub(super) fn slow(view: &mut View) -> Vec<Finding> {
                 let row = &point.clients[place];
                 note(&mut named, &row.client, point, below, || {
                     format!(
-                        "gave {}, {} less than the median of {} clients, {}; by chance one gives no less than {} ({label}, \
-                         {}); {}",
+                        "gave {}, {} less than the median of {} clients, {}; by chance one gives no less than {} \
+                         ({label}, {}); {}",
                         rate(row.throughput(measure), measure),
                         percent(below),
                         peers.len(),
@@ -231,10 +231,10 @@ pub(super) fn slow(view: &mut View) -> Vec<Finding> {
     finding(FindingKind::ClientSlow, named, of, what, remedy).into_iter().collect()
 }
 
-fn peer(row: &ClientFigures, intervals: u32, measure: Measure) -> Peer {
+fn peer(row: &ClientFigures, intervals: u32, measure: Measure) -> PeerRate {
     let throughput = row.throughput(measure);
     let errors = student_t_975(freedom(intervals as usize).max(1.0));
-    Peer { throughput, error: row.half_width_share.map(|half| half * throughput / errors) }
+    PeerRate { throughput, error: row.half_width_share.map(|half| half * throughput / errors) }
 }
 
 fn rate(throughput: f64, measure: Measure) -> String {
