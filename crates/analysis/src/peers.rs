@@ -6,8 +6,8 @@
 //! error of a client's own mean. A client is slower than its peers where it lies below the median by more than
 //!
 //! - so many spreads as the slowest of `n` peers exceeds in one run of a hundred: Student's t at `0.37 (n − 1)` degrees
-//!   of freedom, since a median distance is worth so little of a standard deviation, at one hundredth divided by `n` and
-//!   by the number of points that are looked at (Bonferroni);
+//!   of freedom, since a median distance is worth so little of a standard deviation, at one hundredth divided by `n`
+//!   and by the number of points that are looked at (Bonferroni);
 //! - and a tenth of the median: less is no reason to look at a machine.
 //!
 //! Below [`PEERS_MIN`] clients there is no spread to be told. How often it calls one of clients that are alike:

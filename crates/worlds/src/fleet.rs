@@ -322,9 +322,11 @@ impl Fleet {
         let warmup = self.warmup_ms.map_or_else(|| "null".to_owned(), |ms| ms.to_string());
         format!(
             "{{\"schema\":3,\"id\":\"fleet\",\"linerate_version\":\"0.1.0\",\"started_unix_ms\":1795400000000,\
-             \"seed\":7,\"asked\":{{\"points\":[],\"duration_ms\":{},\"warmup_ms\":{warmup},\"precision\":null,\"threads\":2,\
+             \"seed\":7,\"asked\":{{\"points\":[],\"duration_ms\":{},\"warmup_ms\":{warmup},\"precision\":null,\
+             \"threads\":2,\
              \"objects\":1000,\"bucket\":\"b\",\"prefix\":\"linerate-fleet/\",\"payload\":\"signed\",\
-             \"unique\":\"tail\",\"verify\":false,\"range_bytes\":null,\"max_rate\":null,\"host_select\":\"round-robin\",\"noclear\":false,\
+             \"unique\":\"tail\",\"verify\":false,\"range_bytes\":null,\"max_rate\":null,\
+             \"host_select\":\"round-robin\",\"noclear\":false,\
              \"list_existing\":false}},\"target\":{{\"kind\":\"s3\",\"hosts\":[{hosts}],\"server\":\"Store\",\
              \"lookup\":\"path\",\"region\":\"us-east-1\",\"on_this_machine\":false,\"bucket_made\":false}},\
              \"clients\":[{}],\"interval_ms\":{},\"intervals_bytes_max\":268435456}}",
@@ -366,9 +368,9 @@ impl Counters {
         let of_client = if client == 0 { String::new() } else { format!("\"client\":{client},") };
         format!(
             "{{{of_client}\"at_ms\":{at_ms},\"unix_ms\":{},\"cpus\":[{}],\"nics\":[{{\"name\":\"eth0\",\
-             \"rx_bytes\":{rx},\"tx_bytes\":{},\"rx_packets\":0,\"tx_packets\":0,\"rx_dropped\":0,\"tx_dropped\":0,\"rx_errors\":0,\
-             \"tx_errors\":0}}],\"tcp\":{{\"out_segments\":{},\"retransmitted_segments\":{}}},\"disks\":[],\"memory\":\
-             {{\"available_bytes\":8589934592,\"cached_bytes\":0,\"dirty_bytes\":0}}}}\n",
+             \"rx_bytes\":{rx},\"tx_bytes\":{},\"rx_packets\":0,\"tx_packets\":0,\"rx_dropped\":0,\"tx_dropped\":0,\
+             \"rx_errors\":0,\"tx_errors\":0}}],\"tcp\":{{\"out_segments\":{},\"retransmitted_segments\":{}}},\"disks\":[],\
+             \"memory\":{{\"available_bytes\":8589934592,\"cached_bytes\":0,\"dirty_bytes\":0}}}}\n",
             1_795_400_000_000u64 + at_ms,
             cpus.join(","),
             rx / 100,
