@@ -1,14 +1,14 @@
 //! Which of several clients is slower than its peers, beyond chance.
 //!
 //! Clients that share a target alike differ in throughput by chance, by their place in the network and by their
-//! machines. What that spread is, the clients themselves say: the median of all and the median distance from it
-//! (Hampel, JASA 69, 1974), which a few slow ones do not move, and which is taken to be no less than the standard
-//! error of a client's own mean. A client is slower than its peers where it lies below the median by more than
+//! machines. What that spread is, the clients themselves say. The slowest is held against the mean and the standard
+//! deviation of all, then the slowest of the rest against those of the rest, and so on for up to a quarter of them: the
+//! last that lies too far below makes itself and all before it slow. So several slow ones do not hide each other behind
+//! the spread that they make (the generalised extreme studentized deviate: Rosner, Technometrics 25, 1983). Too far is
 //!
-//! - so many spreads as the slowest of `n` peers exceeds in one run of a hundred: Student's t at `0.37 (n − 1)` degrees
-//!   of freedom, since a median distance is worth so little of a standard deviation, at one hundredth divided by `n`
-//!   and by the number of points that are looked at (Bonferroni);
-//! - and a tenth of the median: less is no reason to look at a machine.
+//! - what the slowest of clients that are alike exceeds in one run of a hundred, over all points that are looked at
+//!   (Bonferroni), with a spread that is taken to be no less than the standard error of a client's own mean;
+//! - and a tenth below the median: less is no reason to look at a machine.
 //!
 //! Below [`PEERS_MIN`] clients there is no spread to be told. How often it calls one of clients that are alike:
 //! `docs/method/clients.md`.
@@ -24,11 +24,8 @@ pub const SLOWER: f64 = 0.10;
 /// Probability that one of clients that are alike is called slow, in a run.
 const FALSE_CALLS: f64 = 0.01;
 
-/// The median distance from the median, as a multiple of which it is a normal distribution's standard deviation.
-const NORMAL: f64 = 1.4826;
-
-/// Of how many degrees of freedom for each value the median distance knows: its asymptotic efficiency.
-const EFFICIENCY: f64 = 0.37;
+/// One client in so many can be slow: of more, nobody says which are the usual ones.
+const SLOW_MOST: usize = 4;
 
 /// The throughput of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +41,7 @@ pub struct PeerRate {
 pub struct PeerSpread {
     /// The median throughput.
     pub median: f64,
-    /// Below it a client is slower than its peers.
+    /// Below it a client is slower than those that are not.
     pub bound: f64,
     /// Which are, by their place.
     pub slow: Vec<usize>,
@@ -54,31 +51,33 @@ pub struct PeerSpread {
 /// few clients.
 #[must_use]
 pub fn slower(peers: &[PeerRate], points: usize) -> Option<PeerSpread> {
-    let n = peers.len();
-    if n < PEERS_MIN {
+    if peers.len() < PEERS_MIN {
         return None;
     }
     let median = median(peers.iter().map(|peer| peer.throughput).collect())?;
-    let away = self::median(peers.iter().map(|peer| (peer.throughput - median).abs()).collect())?;
     let own = self::median(peers.iter().filter_map(|peer| peer.error).collect()).unwrap_or(0.0);
-    let spread = (NORMAL * corrected(n) * away).max(own);
-    let freedom = EFFICIENCY * (n - 1) as f64;
-    let p = FALSE_CALLS / (n * points.max(1)) as f64;
-    let bound = median - (student::quantile(1.0 - p, freedom) * spread).max(SLOWER * median);
-    let slow = (0..n).filter(|&i| peers[i].throughput < bound).collect();
-    Some(PeerSpread { median, bound, slow })
+    let mut order: Vec<usize> = (0..peers.len()).collect();
+    order.sort_by(|&a, &b| peers[a].throughput.total_cmp(&peers[b].throughput));
+    let sorted: Vec<f64> = order.iter().map(|&place| peers[place].throughput).collect();
+    let bound = |slow: usize| {
+        let of_rest = least_by_chance(&sorted[slow..], own, points);
+        of_rest.min((1.0 - SLOWER) * median)
+    };
+    let slow = (0..peers.len() / SLOW_MOST).rev().find(|&at| sorted[at] < bound(at)).map_or(0, |last| last + 1);
+    order.truncate(slow);
+    order.sort_unstable();
+    Some(PeerSpread { median, bound: bound(slow), slow: order })
 }
 
-/// The median distance of few values is too small by this factor (Croux and Rousseeuw, COMPSTAT 1992, beyond nine).
-fn corrected(n: usize) -> f64 {
-    match n {
-        5 => 1.206,
-        6 => 1.200,
-        7 => 1.140,
-        8 => 1.129,
-        9 => 1.107,
-        _ => n as f64 / (n as f64 - 0.8),
-    }
+/// What the slowest of clients that are alike falls short of with the probability of a false call: by Rosner's critical
+/// value, from their mean.
+fn least_by_chance(rest: &[f64], own_error: f64, points: usize) -> f64 {
+    let n = rest.len() as f64;
+    let mean = rest.iter().sum::<f64>() / n;
+    let variance = rest.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = student::quantile(1.0 - FALSE_CALLS / (n * points.max(1) as f64), n - 2.0);
+    let most = (n - 1.0) * t / ((n - 2.0 + t * t) * n).sqrt();
+    mean - most * variance.sqrt().max(own_error)
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

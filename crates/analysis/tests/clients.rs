@@ -135,7 +135,7 @@ fn growth_ends_where_the_target_is_full() {
             assert!(ratio.low < 1.005 * expected && 0.995 * expected < ratio.high.unwrap(), "{ratio:?} {expected}");
         }
     }
-    assert!((of.points[4].efficiency.unwrap().value - 0.95f64.recip() / 4.0).abs() < 0.02, "{of:?}");
+    assert!((of.points[4].efficiency.unwrap().value - 26.0 / 112.0 / 0.95).abs() < 0.01, "{of:?}");
     assert!(growth.scaling.is_some());
     let up_to = built(&Fleet { visits: 2, ..Fleet::of(&[7, 14, 28], 5) }).0;
     assert_eq!(up_to.growth[0].verdict.outcome, GrowthOutcome::Rising);
