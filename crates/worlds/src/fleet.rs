@@ -370,7 +370,8 @@ impl Counters {
             "{{{of_client}\"at_ms\":{at_ms},\"unix_ms\":{},\"cpus\":[{}],\"nics\":[{{\"name\":\"eth0\",\
              \"rx_bytes\":{rx},\"tx_bytes\":{},\"rx_packets\":0,\"tx_packets\":0,\"rx_dropped\":0,\"tx_dropped\":0,\
              \"rx_errors\":0,\"tx_errors\":0}}],\"tcp\":{{\"out_segments\":{},\
-             \"retransmitted_segments\":{}}},\"disks\":[],\"memory\":{{\"available_bytes\":8589934592,\"cached_bytes\":0,\"dirty_bytes\":0}}}}\n",
+             \"retransmitted_segments\":{}}},\"disks\":[],\"memory\":{{\
+             \"available_bytes\":8589934592,\"cached_bytes\":0,\"dirty_bytes\":0}}}}\n",
             1_795_400_000_000u64 + at_ms,
             cpus.join(","),
             rx / 100,
