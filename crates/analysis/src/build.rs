@@ -251,7 +251,7 @@ fn point(
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
-        let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+        let whole_ms = counters::usual_ms(&measured);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
         let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };

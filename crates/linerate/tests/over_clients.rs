@@ -103,7 +103,7 @@ fn the_ceilings_of_a_site_stand_beside_growth() {
 fn the_largest_folder_of_many_clients_is_shown_in_time_and_memory() {
     // Left where it is, so that its page can be looked at.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("over-clients-195");
-    write(&large(1_000, 60_000, 2), &folder);
+    write(&large(1_000, 60_000, 8), &folder);
     let begun = Instant::now();
     let plain = linerate();
     let mut command = std::process::Command::new("sh");
