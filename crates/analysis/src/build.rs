@@ -1,6 +1,7 @@
 //! From the records of a run to its view.
 
 mod clients;
+mod growth;
 mod pooled;
 mod shape;
 mod tails;
@@ -13,13 +14,15 @@ use std::borrow::Cow;
 
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
-use linerate_record::run::{Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, Purpose, Worded};
+use linerate_record::run::{
+    Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Worded,
+};
 
 use crate::precision::{self, PrecisionWatch, Rule};
 use crate::records::Records;
 use crate::view::{
-    ClientCeiling, CpuCost, Estimate, HostFigures, Latency, Measure, OpFigures, Point, RunSummary, Series, Summary,
-    VIEW_SCHEMA, View, measure_of,
+    ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, Point, RunSummary,
+    Series, VIEW_SCHEMA, View, ceiling_of, measure_of,
 };
 use crate::{canary, counters, estimate, findings, limits, open_loop};
 pub use clients::together;
@@ -35,65 +38,86 @@ fn range_bytes(workload: &Worded<Workload>, asked: &LoadRequest) -> Option<u64> 
 /// # Errors
 /// [`DecodeError`] where a histogram of the folder is damaged.
 pub fn build(records: &Records) -> Result<View, DecodeError> {
-    let (parts, together, all) = (clients::parts(records)?, clients::together(records)?, records);
-    let records = &*with_warm_ups(&together);
-    let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
-    let machine_samples = counters::samples(&records.readings);
-    let mut decoded = Vec::new();
-    for begin in begins(records) {
-        let intervals: Vec<&Interval> = records.intervals.iter().filter(|i| i.point == begin.point).collect();
-        decoded.push((begin, intervals));
-    }
-    for (begin, intervals) in &decoded {
-        let Some(mut point) = point(records, begin, intervals, None)? else { continue };
-        point.machine_busy = limits::machine_busy(&machine_samples, intervals);
-        let (workload, size) = (begin.spec.workload.clone(), begin.spec.size.clone());
-        match begin.purpose {
-            Purpose::Measure => {}
-            Purpose::Ceiling => {
-                ceilings.push(ClientCeiling { workload, size, point, plain: None });
-                continue;
+    let together = clients::added_up(records)?;
+    let flagged = with_warm_ups(&together.records);
+    let mut figures = Figures::of(&flagged)?;
+    figures.points().for_each(|point| point.driven_by = together.driven_by(point.point));
+    let parts = clients::parts(records, &together, &flagged.intervals, &figures.series)?;
+    clients::add_rows(&mut figures.series, &mut figures.ceilings, &parts);
+    let mut view = finished(&flagged, figures, &parts)?;
+    clients::add_findings(&mut view, records, parts);
+    view.sum_up();
+    Ok(view)
+}
+
+/// What was measured, before anything is said of it.
+struct Figures {
+    series: Vec<Series>,
+    ceilings: Vec<ClientCeiling>,
+    samples: Vec<MachineSample>,
+}
+
+impl Figures {
+    /// Of records whose warm-ups are flagged.
+    fn of(records: &Records) -> Result<Self, DecodeError> {
+        let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
+        let samples = counters::samples(&records.readings);
+        let decoded = begins(records).map(|begin| (begin, of_point(records, begin.point).collect::<Vec<_>>()));
+        let decoded: Vec<(&PointBegin, Vec<&Interval>)> = decoded.collect();
+        for (begin, intervals) in &decoded {
+            let Some(mut point) = point(records, begin, intervals, None)? else { continue };
+            point.machine_busy = limits::machine_busy(&samples, intervals);
+            let PointSpec { workload, size, clients, .. } = begin.spec.clone();
+            match begin.purpose {
+                Purpose::Measure => {
+                    let is_it = |s: &&mut Series| s.workload == workload && s.size == size && s.clients == clients;
+                    match series.iter_mut().find(is_it) {
+                        Some(series) => series.points.push(point),
+                        None => series.push(Series {
+                            range_bytes: range_bytes(&workload, &records.manifest.asked),
+                            points: vec![point],
+                            ..Series::of(&workload, &size, clients)
+                        }),
+                    }
+                }
+                Purpose::Ceiling => ceilings.push(ClientCeiling { workload, size, clients, point, plain: None }),
+                Purpose::PlainCeiling => {
+                    let is_it =
+                        |c: &&mut ClientCeiling| c.workload == workload && c.size == size && c.clients == clients;
+                    ceilings.iter_mut().find(is_it).into_iter().for_each(|c| c.plain = Some(point.clone()));
+                }
             }
-            Purpose::PlainCeiling => {
-                let over_tls = ceilings.iter_mut().find(|c| c.workload == workload && c.size == size);
-                over_tls.into_iter().for_each(|ceiling| ceiling.plain = Some(point.clone()));
-                continue;
+        }
+        for one in &mut series {
+            let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.asked_per_s);
+            one.points.sort_by(|a, b| {
+                (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
+            });
+            one.measure = measure(&one.points);
+            one.pooled = pooled::pooled(one, &decoded, records, &samples)?;
+            // The concurrency of an open loop is a bound, not a load.
+            if one.points.iter().all(|p| p.open.is_none()) {
+                one.knee = shape::knee(one);
+                one.scaling = shape::scaling(one, records.manifest.seed);
             }
+            open_loop::judge(one, &records.manifest.asked);
         }
-        match series.iter_mut().find(|s| s.workload == workload && s.size == size) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series {
-                range_bytes: range_bytes(&workload, &records.manifest.asked),
-                workload,
-                size,
-                measure: Measure::Bytes,
-                points: vec![point],
-                pooled: Vec::new(),
-                knee: None,
-                scaling: None,
-                sustained: None,
-                predicted: None,
-                limit: None,
-                summary: Summary::default(),
-            }),
-        }
+        Ok(Figures { series, ceilings, samples })
     }
-    for one in &mut series {
-        let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.asked_per_s);
-        one.points.sort_by(|a, b| {
-            (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
-        });
-        one.measure = measure(&one.points);
-        one.pooled = pooled::pooled(one, &decoded, records, &machine_samples)?;
-        // The concurrency of an open loop is a bound, not a load.
-        if one.points.iter().all(|p| p.open.is_none()) {
-            one.knee = shape::knee(one);
-            one.scaling = shape::scaling(one, records.manifest.seed);
-        }
-        open_loop::judge(one, &records.manifest.asked);
-        let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
-        let of_all = limits::find(one, ceiling, records, &machine_samples);
-        one.limit = clients::limit(of_all, one, &parts);
+
+    /// Every point, those of ceilings and of several visits together among them.
+    fn points(&mut self) -> impl Iterator<Item = &mut Point> {
+        let of_series = self.series.iter_mut().flat_map(|s| s.points.iter_mut().chain(&mut s.pooled));
+        of_series.chain(self.ceilings.iter_mut().flat_map(|c| std::iter::once(&mut c.point).chain(&mut c.plain)))
+    }
+}
+
+/// What is said of figures: by all of the run, and by each of its clients where there are several.
+fn finished(records: &Records, figures: Figures, parts: &[clients::ClientPart]) -> Result<View, DecodeError> {
+    let Figures { mut series, ceilings, samples } = figures;
+    for (place, one) in series.iter_mut().enumerate() {
+        let of_all = limits::find(one, ceiling_of(&ceilings, one).as_deref(), records, &samples);
+        one.limit = clients::limit(of_all, place, one, parts);
         if limits::is_capped(one, records) {
             shape::cap(one);
         }
@@ -101,16 +125,19 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     let mut view = View {
         schema: VIEW_SCHEMA,
         run: summary(records, &series),
+        growth: growth::growth(&series, records.manifest.seed),
         series,
         ceilings,
         canary: canary::figures(&records.canary),
-        timeline: timeline::build(records, machine_samples)?,
+        timeline: timeline::build(records, samples)?,
         findings: Vec::new(),
     };
     view.findings = findings::findings(&view, records);
-    clients::add(&mut view, all, &parts);
-    view.sum_up();
     Ok(view)
+}
+
+fn of_point(records: &Records, point: u32) -> impl Iterator<Item = &Interval> {
+    records.intervals.iter().filter(move |i| i.point == point)
 }
 
 /// The records with intervals of warm-up flagged, as schema 1 wrote them: what a point's end says, or for a point that
@@ -121,7 +148,7 @@ pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
     }
     let mut flagged = records.clone();
     for begin in begins(records) {
-        let of_point = || records.intervals.iter().filter(|i| i.point == begin.point);
+        let of_point = || of_point(records, begin.point);
         let first_ms = of_point().map(|i| i.from_ms).min().unwrap_or(0);
         let reported = end_of(records, begin.point).and_then(|end| end.warmup_ms);
         let warmup_ms = reported.unwrap_or_else(|| watched(rule(records, begin), of_point()).warmup_ms());
@@ -224,7 +251,7 @@ fn point(
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
         // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
-        let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+        let whole_ms = counters::usual_ms(&measured);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
         let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };
@@ -240,12 +267,11 @@ fn point(
     let ttfb_intended = sum.ttfb_intended.as_ref().map_or_else(Latency::default, histogram::summarize);
     let total_intended = sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref()));
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
-    let slo = records.manifest.asked.slo.as_ref();
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
     let at_random = records.manifest.asked.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
-    let open = open_loop::figures(&begin.spec, slo, &of, intended)?;
+    let open = open_loop::figures(&begin.spec, asked.slo.as_ref(), &of, intended)?;
     let slots_ns = measured_ms as f64 * 1e6 * f64::from(begin.spec.concurrency.max(1));
     let of_slots = |ns: u64| (ns as f64 / slots_ns).min(1.0);
     let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
@@ -277,6 +303,7 @@ fn point(
         machine_busy: None,
         ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
         hosts: hosts(records, &rows, seconds)?,
+        driven_by: None,
         clients: Vec::new(),
         errors: sum.errors,
     }))

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
 use linerate_record::load::Workload;
-use linerate_record::run::{PointSizes, Target, Worded};
+use linerate_record::run::{PointSizes, SeriesSpec, Target, Worded};
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,9 @@ pub struct SeriesComparison {
     pub workload: Worded<Workload>,
     /// Object size, as asked.
     pub size: Worded<PointSizes>,
+    /// So many clients drove it; absent where their number was not varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     /// Which throughput is compared.
     pub measure: Measure,
     /// Who bound the best point of A's first run, where that is known.
@@ -242,13 +245,13 @@ struct Run<'a> {
 pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<Comparison, DecodeError> {
     let arms = [runs(a)?, runs(b)?];
     let (mut series, mut unmatched) = (Vec::new(), Vec::new());
-    for (workload, size) in names(&arms) {
-        match one_series(&arms, &workload, &size)? {
+    for of in names(&arms) {
+        match one_series(&arms, &of)? {
             Some(found) => {
-                unmatched.extend(lonely_points(&arms, &workload, &size, &found));
+                unmatched.extend(lonely_points(&arms, &of, &found));
                 series.push(found);
             }
-            None => unmatched.push(format!("{workload} {size} ({} only)", owner(&arms, &workload, &size))),
+            None => unmatched.push(format!("{} ({} only)", name(&of), owner(&arms, &of))),
         }
     }
     let mut all: Vec<&mut Contrast> =
@@ -301,11 +304,12 @@ fn arm(runs: &[Run<'_>]) -> ComparedRuns {
     ComparedRuns { runs: runs.iter().map(run).collect() }
 }
 
-/// Workloads and sizes of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
-fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, NamedSize)> {
+/// Series of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
+fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<SeriesSpec> {
     let mut names = Vec::new();
     for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
-        let name = (series.workload.clone(), series.size.clone());
+        let (workload, size) = (series.workload.clone(), series.size.clone());
+        let name = SeriesSpec { workload, size, clients: series.clients };
         if !names.contains(&name) {
             names.push(name);
         }
@@ -313,18 +317,19 @@ fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<(Named, NamedSize)> {
     names
 }
 
-fn find<'a>(run: &'a Run<'_>, workload: &Named, size: &NamedSize) -> Option<&'a Series> {
-    run.view.series.iter().find(|s| s.workload == *workload && s.size == *size)
+fn find<'a>(run: &'a Run<'_>, of: &SeriesSpec) -> Option<&'a Series> {
+    run.view.series.iter().find(|s| s.workload == of.workload && s.size == of.size && s.clients == of.clients)
 }
 
-/// A workload by its name.
-type Named = Worded<Workload>;
-/// A size by its name.
-type NamedSize = Worded<PointSizes>;
+/// What a series is called: `get 4MiB`, and `get 4MiB from 28 clients` where their number was varied.
+fn name(of: &SeriesSpec) -> String {
+    let clients = of.clients.map_or_else(String::new, |clients| format!(" from {clients} clients"));
+    format!("{} {}{clients}", of.workload, of.size)
+}
 
 /// Which arm has a series that the other has not.
-fn owner(arms: &[Vec<Run<'_>>; 2], workload: &Named, size: &NamedSize) -> &'static str {
-    if arms[0].iter().any(|run| find(run, workload, size).is_some()) { "A" } else { "B" }
+fn owner(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec) -> &'static str {
+    if arms[0].iter().any(|run| find(run, of).is_some()) { "A" } else { "B" }
 }
 
 /// Where in a series a point is.
@@ -350,49 +355,41 @@ impl SeriesPosition {
 }
 
 /// Places that an arm measured of a series.
-fn places(arm: &[Run<'_>], workload: &Named, size: &NamedSize) -> Vec<SeriesPosition> {
-    let points = arm.iter().filter_map(|run| find(run, workload, size)).flat_map(|s| &s.points);
+fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
+    let points = arm.iter().filter_map(|run| find(run, of)).flat_map(|s| &s.points);
     let mut all: Vec<SeriesPosition> = points.map(SeriesPosition::of).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     all.dedup();
     all
 }
 
-fn lonely_points(
-    arms: &[Vec<Run<'_>>; 2],
-    workload: &Named,
-    size: &NamedSize,
-    found: &SeriesComparison,
-) -> Vec<String> {
+fn lonely_points(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: SeriesPosition| {
         found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
     };
-    for (arm, name) in arms.iter().zip(["A", "B"]) {
-        for place in places(arm, workload, size).into_iter().filter(|&place| !compared(place)) {
-            lonely.push(format!("{workload} {size} {} ({name} only)", place.name()));
+    for (arm, arm_name) in arms.iter().zip(["A", "B"]) {
+        for place in places(arm, of).into_iter().filter(|&place| !compared(place)) {
+            lonely.push(format!("{} {} ({arm_name} only)", name(of), place.name()));
         }
     }
     lonely
 }
 
 /// A series that both arms have.
-fn one_series(
-    arms: &[Vec<Run<'_>>; 2],
-    workload: &Named,
-    size: &NamedSize,
-) -> Result<Option<SeriesComparison>, DecodeError> {
-    let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, workload, size).cloned());
+fn one_series(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec) -> Result<Option<SeriesComparison>, DecodeError> {
+    let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, of).cloned());
     let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
-    let both = places(&arms[1], workload, size);
+    let both = places(&arms[1], of);
     let mut points = Vec::new();
-    for place in places(&arms[0], workload, size).into_iter().filter(|place| both.contains(place)) {
-        points.extend(pair(arms, workload, size, a.measure, place)?);
+    for place in places(&arms[0], of).into_iter().filter(|place| both.contains(place)) {
+        points.extend(pair(arms, of, a.measure, place)?);
     }
-    let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, workload, size).and_then(knee)).collect();
+    let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, of).and_then(knee)).collect();
     Ok(Some(SeriesComparison {
-        workload: workload.clone(),
-        size: size.clone(),
+        workload: of.workload.clone(),
+        size: of.size.clone(),
+        clients: of.clients,
         measure: a.measure,
         a_bound: a.limit.map(|limit| limit.bound),
         b_bound: b.limit.map(|limit| limit.bound),
@@ -411,15 +408,14 @@ fn knee(series: &Series) -> Option<u32> {
 /// The points of both arms at a place; `None` where an arm has none.
 fn pair(
     arms: &[Vec<Run<'_>>; 2],
-    workload: &Named,
-    size: &NamedSize,
+    of: &SeriesSpec,
     measure: Measure,
     place: SeriesPosition,
 ) -> Result<Option<PointComparison>, DecodeError> {
     let mut sides = [Vec::<Figures>::new(), Vec::new()];
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
-            let Some(series) = find(run, workload, size) else { continue };
+            let Some(series) = find(run, of) else { continue };
             let points = series.points.iter().filter(|p| SeriesPosition::of(p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
             side.extend(samples::figures(&run.records, &numbers, measure)?);

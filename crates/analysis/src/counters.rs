@@ -114,6 +114,13 @@ pub(crate) fn samples_of<'a>(samples: &'a [MachineSample], intervals: &[&Interva
     samples.iter().filter(inside).collect()
 }
 
+/// How long intervals are as a rule: one at the end may be shorter, and one that a client merged is longer.
+pub(crate) fn usual_ms(intervals: &[&Interval]) -> u64 {
+    let mut lengths: Vec<u64> = intervals.iter().map(|i| i.length_ms()).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+}
+
 /// From when to when each point was measured of which these are the intervals.
 pub(crate) fn spans(intervals: &[&Interval]) -> Vec<(u64, u64)> {
     let mut spans = BTreeMap::<u32, (u64, u64)>::new();

@@ -64,7 +64,14 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) ->
         Evidence { object_bytes, figures: Vec::new(), left_out: Vec::new(), remarks: Vec::new(), caveats };
     let nodes = hosts::nodes_of(&view.run.target.hosts, site);
     let mut late = Vec::new();
-    for series in view.series.iter().filter(is_told_in_bytes).filter(|series| bytes_of(series) == Some(object_bytes)) {
+    let of_size = || view.series.iter().filter(is_told_in_bytes).filter(|s| bytes_of(s) == Some(object_bytes));
+    // Of several numbers of clients, those that gave most speak for the site.
+    let most = |series: &Series| best_of(series).map_or(0.0, |(_, best)| best.mean);
+    let is_most = |series: &&Series| {
+        let others = of_size().filter(|other| other.workload == series.workload && other.clients != series.clients);
+        others.map(most).all(|other| other < most(series))
+    };
+    for series in of_size().filter(is_most) {
         let Some((concurrency, best)) = best_of(series).filter(|(_, best)| best.mean > 0.0) else { continue };
         let visits: Vec<&Point> = series.points.iter().filter(|point| point.concurrency == concurrency).collect();
         evidence.remarks.extend(hosts::failures(&series.workload, &visits));
@@ -123,8 +130,8 @@ pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, NotOfSite> {
     }
     let are_on_nodes = site.has_clients_on_nodes() && nodes > 1;
     let is_imported = view.findings.iter().any(|finding| finding.kind == FindingKind::Imported);
-    // linerate loads from one machine; warp may have had many.
-    if are_on_nodes && !is_imported {
+    // A run of one client loads from one machine; warp may have had many.
+    if are_on_nodes && !is_imported && view.run.clients.is_empty() {
         return Err(NotOfSite::OneMachine { nodes, site: site.name.clone() });
     }
     // One address may stand for all nodes where something before them spreads connections.

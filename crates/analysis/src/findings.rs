@@ -207,7 +207,7 @@ fn worst(
 /// Throughput of each whole interval of a point: bytes or requests per second.
 fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     let measured = run.measured(point);
-    let whole_ms = measured.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
+    let whole_ms = counters::usual_ms(&measured);
     let whole = measured.into_iter().filter(|i| i.to_ms - i.from_ms == whole_ms && whole_ms > 0);
     let moved = |row: &IntervalRow| match measure {
         Measure::Bytes => row.moved_bytes as f64,

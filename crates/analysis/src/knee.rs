@@ -264,14 +264,32 @@ pub fn judge(visits: &[KneeVisit], lowest: u32, highest: u32) -> Knee {
     grid.extend(visits.iter().map(|v| v.concurrency));
     grid.sort_unstable();
     grid.dedup();
-    let rungs = visits::rungs(visits, &grid);
-    let candidates = candidates::weigh(&rungs, &grid, TOLD_AT);
+    judge_on(visits, &grid)
+}
+
+/// The same where nothing can lie between what was visited, such as numbers of clients: the knee and all that may be it
+/// are among those.
+#[must_use]
+pub(crate) fn judge_measured(visits: &[KneeVisit]) -> Knee {
+    judge_on(visits, &visited(visits))
+}
+
+fn visited(visits: &[KneeVisit]) -> Vec<u32> {
+    let mut grid: Vec<u32> = visits.iter().map(|v| v.concurrency).collect();
+    grid.sort_unstable();
+    grid.dedup();
+    grid
+}
+
+fn judge_on(visits: &[KneeVisit], grid: &[u32]) -> Knee {
+    let rungs = visits::rungs(visits, grid);
+    let candidates = candidates::weigh(&rungs, grid, TOLD_AT);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = best_of(&rungs);
     let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
     let unsteady = [&at, &best].into_iter().filter(|rung| unsteady(rung)).max_by(|a, b| wider(a, b)).cloned();
-    let apart = || (visits::apart(visits, &grid) > APART).then(|| visits::widest_apart(visits, &rungs)).flatten();
+    let apart = || (visits::apart(visits, grid) > APART).then(|| visits::widest_apart(visits, &rungs)).flatten();
     let unsteady = unsteady.or_else(apart).map(|Rung { concurrency, throughput, visits, .. }| Unsteady {
         concurrency,
         throughput,
@@ -281,7 +299,7 @@ pub fn judge(visits: &[KneeVisit], lowest: u32, highest: u32) -> Knee {
     Knee {
         outcome: if unsteady.is_some() {
             KneeOutcome::Unsteady
-        } else if !candidates.is_concave && rises_again.is_some() && uneven::unseen(&rungs, &grid).next().is_some() {
+        } else if !candidates.is_concave && rises_again.is_some() && uneven::unseen(&rungs, grid).next().is_some() {
             KneeOutcome::Uneven
         } else {
             outcome(&rungs, &best, at.index)
@@ -305,10 +323,28 @@ pub fn judge(visits: &[KneeVisit], lowest: u32, highest: u32) -> Knee {
 /// Throughput at each concurrency, by rising concurrency: all visits of one together, with what they differ by.
 #[must_use]
 pub fn together(visits: &[KneeVisit]) -> Vec<(u32, Estimate)> {
-    let mut grid: Vec<u32> = visits.iter().map(|v| v.concurrency).collect();
-    grid.sort_unstable();
-    grid.dedup();
-    visits::rungs(visits, &grid).into_iter().map(|rung| (rung.concurrency, rung.throughput)).collect()
+    measured(visits).into_iter().map(|rung| (rung.concurrency, rung.throughput)).collect()
+}
+
+/// All visits of a concurrency together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MeasuredRung {
+    pub(crate) concurrency: u32,
+    pub(crate) throughput: Estimate,
+    /// Standard error of its mean.
+    pub(crate) error: f64,
+    pub(crate) visits: u32,
+}
+
+/// The same with the errors by which they are judged.
+pub(crate) fn measured(visits: &[KneeVisit]) -> Vec<MeasuredRung> {
+    let rung = |Rung { concurrency, throughput, error, visits, .. }: Rung| MeasuredRung {
+        concurrency,
+        throughput,
+        error,
+        visits,
+    };
+    visits::rungs(visits, &visited(visits)).into_iter().map(rung).collect()
 }
 
 /// The rung with the highest mean.

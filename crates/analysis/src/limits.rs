@@ -33,7 +33,7 @@ const CAP_REACHED: f64 = 0.85;
 const CAP_LEVELS_OFF: f64 = SHARE;
 
 /// Share of the null target's throughput from which linerate itself is taken to be the limit.
-const CEILING_NEAR: f64 = 0.90;
+pub(crate) const CEILING_NEAR: f64 = 0.90;
 
 /// Mean share of this machine's processors in use during the measured part of a point; `None` without a reading in it.
 #[must_use]

@@ -54,6 +54,23 @@ pub fn warm_up(values: &[f64]) -> FoundWarmUp {
     FoundWarmUp { cut, settled: !changed }
 }
 
+/// Standard errors by which one of many clients must lie below its later level, and the share of that: it is looked for
+/// in each of them.
+const RAMP_DIFFERS: f64 = 6.0;
+const RAMP_SHARE: f64 = 0.2;
+
+/// So many values at the beginning in which one of several clients had not come to its level: in those it gave clearly
+/// less than in the rest. At most half of them.
+#[must_use]
+pub fn ramp(values: &[f64]) -> usize {
+    let Some(cut) = least(values, REST_MIN, true).filter(|&cut| cut > 0) else { return 0 };
+    let (before, after) = values.split_at(cut);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    let is_lower = mean(before) < (1.0 - RAMP_SHARE) * mean(after);
+    let is_beyond_chance = gap(values, cut, RAMP_DIFFERS).is_some();
+    if is_lower && is_beyond_chance && !comes_back(values, cut) { cut } else { 0 }
+}
+
 /// Whether the level of what a cut leaves out is seen again later, for as long a time.
 fn comes_back(values: &[f64], cut: usize) -> bool {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;

@@ -19,10 +19,15 @@ use crate::knee::{Knee, KneeVisit};
 use crate::slo::RateSearchResult;
 use crate::usl::Fit;
 
+mod clients;
+mod growth;
 mod open;
 mod predicted;
 mod summary;
 
+pub(crate) use clients::ceiling_of;
+pub use clients::{ClientFigures, ClientFull, ClientNic};
+pub use growth::{Growth, GrowthPlan, PlannedClients};
 pub(crate) use open::load_of;
 pub use open::{BoundFigures, OpenLoop};
 pub use predicted::PredictedCurve;
@@ -38,8 +43,11 @@ pub struct View {
     pub schema: u32,
     /// What was run, where, against what.
     pub run: RunSummary,
-    /// One series per workload and size, in the order asked.
+    /// One series per workload, size and number of clients, in the order asked.
     pub series: Vec<Series>,
+    /// What more clients gave, for each workload and size that several numbers of clients drove; empty without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub growth: Vec<Growth>,
     /// What linerate itself drove against the null target on this machine, per workload and size.
     pub ceilings: Vec<ClientCeiling>,
     /// What the canary showed; absent without one.
@@ -122,6 +130,9 @@ pub struct Series {
     pub workload: Worded<Workload>,
     /// Object size, as asked.
     pub size: Worded<PointSizes>,
+    /// So many of the run's clients, the first ones, drove it; absent where their number was not varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     /// Bytes that each GET reads of an object that is longer; absent where it reads whole objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes: Option<u64>,
@@ -265,6 +276,9 @@ pub struct Point {
     pub ops: Vec<OpFigures>,
     /// Per host of the target.
     pub hosts: Vec<HostFigures>,
+    /// By how many clients its figures are: those of whom all drove load all the time; absent where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<u32>,
     /// Per client; empty where there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientFigures>,
@@ -378,31 +392,6 @@ pub struct HostFigures {
     pub total_p99_ns: u64,
 }
 
-/// Figures of one of several clients at one point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClientFigures {
-    /// Its name.
-    pub client: String,
-    /// Requests that succeeded.
-    pub requests: u64,
-    /// Requests that failed.
-    pub errors: u64,
-    /// Requests per second.
-    pub requests_per_s: f64,
-    /// Body bytes per second.
-    pub bytes_per_s: f64,
-    /// Median time to first byte, in nanoseconds.
-    pub ttfb_p50_ns: u64,
-    /// Median time to last byte, in nanoseconds.
-    pub total_p50_ns: u64,
-    /// 99th percentile of the time to last byte, in nanoseconds.
-    pub total_p99_ns: u64,
-    /// Mean share of their time that its event-loop threads ran, 0 to 1.
-    pub busy: Option<f64>,
-    /// Mean share of all processors of its machine in use, 0 to 1; absent without readings.
-    pub machine_busy: Option<f64>,
-}
-
 /// What linerate drove against the null target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientCeiling {
@@ -410,6 +399,9 @@ pub struct ClientCeiling {
     pub workload: Worded<Workload>,
     /// Object size.
     pub size: Worded<PointSizes>,
+    /// So many of the run's clients drove it; absent where all did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     /// The point it was measured at.
     pub point: Point,
     /// The same without TLS, in a run over TLS: what TLS costs is the difference in processor time.

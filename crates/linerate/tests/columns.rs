@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use linerate_worlds::{Fleet, Upset};
 use running::{bench_view, linerate, words};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -129,6 +130,24 @@ fn knobs_fit_a_terminal_as_a_list_and_each_in_full() {
     for knob in &knobs {
         assert_fits(&["knobs", knob["id"].as_str().unwrap()], 0);
     }
+}
+
+#[test]
+fn a_run_over_clients_fits_a_terminal() {
+    let upsets = vec![Upset::Link { client: 3, share: 0.3 }, Upset::Late { client: 40, ms: 3_000 }];
+    let fleet = Fleet { upsets, ceilings: true, ..Fleet::of(&[7, 28, 64], 1) };
+    let (made, folder) = (fleet.folder(), tempdir().unwrap());
+    for (name, text) in [
+        ("run.json", made.run),
+        ("points.jsonl", made.points),
+        ("intervals.jsonl", made.intervals),
+        ("readings.jsonl", made.readings),
+        ("findings.jsonl", String::new()),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let site = repository().join("examples/source-000-56.yaml");
+    assert_fits(&["report", folder.path().to_str().unwrap(), "--site", site.to_str().unwrap()], 0);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::scaling::{growing, point, resize, shape};
 mod clients;
 mod need;
 
+pub use clients::of_clients;
 pub use need::{Need, NeedError};
 
 /// No more nodes are tried.

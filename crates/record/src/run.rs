@@ -169,6 +169,9 @@ pub struct SeriesSpec {
     pub workload: Worded<Workload>,
     /// As in [`PointSpec`].
     pub size: Worded<PointSizes>,
+    /// As in [`PointSpec`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
 }
 
 /// One cell of the grid.
@@ -178,18 +181,27 @@ pub struct PointSpec {
     pub workload: Worded<Workload>,
     /// Object size or distribution, as the user wrote it.
     pub size: Worded<PointSizes>,
-    /// Requests kept in flight over all hosts; in an open loop, the most.
+    /// Requests kept in flight over all hosts, by all clients together; in an open loop, the most.
     pub concurrency: u32,
     /// Requests due per second, whatever becomes of those before; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
+    /// So many of the manifest's clients, the first ones in its order, drove it; absent for a run of one machine, and
+    /// where all of them did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
 }
 
 impl fmt::Display for PointSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate_per_s {
-            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s)),
-            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency),
+            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s))?,
+            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency)?,
+        }
+        match self.clients {
+            Some(1) => f.write_str(" from 1 client"),
+            Some(clients) => write!(f, " from {clients} clients"),
+            None => Ok(()),
         }
     }
 }
@@ -353,6 +365,7 @@ mod tests {
                 size: Worded::read("4MiB"),
                 concurrency: 16,
                 rate_per_s: None,
+                clients: None,
             },
             read_set_bytes: None,
         });

@@ -169,6 +169,16 @@
     }
   };
 
+  const drawGrowth = () => {
+    const into = byId("growth-charts");
+    if (!into) return;
+    into.replaceChildren();
+    for (const shown of data.growth) {
+      const [format, incrs] = shown.measure === "bytes" ? [bytesPerS, binary] : [perS, null];
+      throughputChart(figure(into, shown.label, "over clients", 300), [shown], format, incrs);
+    }
+  };
+
   // Latency.
 
   const latencyChart = (host, { points, load }) => {
@@ -395,7 +405,13 @@
     else zoom(...usual);
   });
 
+  const clientsOf = byId("clients-of");
+  const showClients = () => document.querySelectorAll("[data-clients-of]")
+    .forEach((box) => { box.hidden = box.dataset.clientsOf !== clientsOf.value; });
+  if (clientsOf) { clientsOf.addEventListener("change", showClients); showClients(); }
+
   page.stand(() => {
+    drawGrowth();
     drawThroughput();
     drawLatency();
     drawTimeline();

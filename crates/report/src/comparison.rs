@@ -156,7 +156,7 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
 }
 
 fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
-    let label = clean(&words::series_label(&series.workload, &series.size));
+    let label = clean(&words::compared_name(series));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let mut text = format!("{}\n", paint(Ink::Dim, &heading, look));
     for point in &series.points {

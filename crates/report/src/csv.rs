@@ -73,6 +73,22 @@ const COLUMNS: [&str; 58] = [
     "warmup_errors",
 ];
 
+/// The columns behind these in a run of several clients.
+const CLIENT_COLUMNS: [&str; 12] = [
+    "client",
+    "clients",
+    "driven_by",
+    "share",
+    "client_busy",
+    "machine_busy",
+    "nic",
+    "nic_bits_per_s",
+    "nic_utilisation",
+    "retransmits_per_s",
+    "client_ceiling_share",
+    "below_peers",
+];
+
 /// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
 /// has several, then linerate's own ceilings. `purpose` tells them apart.
 ///
@@ -82,17 +98,21 @@ const COLUMNS: [&str; 58] = [
 pub fn csv(view: &View) -> String {
     let several = !view.run.clients.is_empty();
     let mut text = COLUMNS.join(",");
-    text.push_str(if several { ",client\n" } else { "\n" });
+    if several {
+        text.push(',');
+        text.push_str(&CLIENT_COLUMNS.join(","));
+    }
+    text.push('\n');
     for series in &view.series {
         for point in &series.points {
             let Series { workload, size, range_bytes, .. } = series;
-            let row = Row { view, workload, size, range_bytes: *range_bytes, point };
+            let row = Row { view, workload, size, clients: series.clients, range_bytes: *range_bytes, point };
             row.push(&mut text, row.of_point("measure"), None);
             for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
                 row.push(&mut text, row.of_operation(figures), None);
             }
             for client in &point.clients {
-                row.push(&mut text, row.of_client(client), Some(&client.client));
+                row.push(&mut text, row.of_client(client), Some(client));
             }
         }
     }
@@ -100,7 +120,7 @@ pub fn csv(view: &View) -> String {
         let ClientCeiling { workload, size, point, .. } = ceiling;
         let of_series = view.series.iter().find(|series| series.workload == *workload && series.size == *size);
         let range_bytes = of_series.and_then(|series| series.range_bytes);
-        let row = Row { view, workload, size, range_bytes, point };
+        let row = Row { view, workload, size, clients: ceiling.clients, range_bytes, point };
         row.push(&mut text, row.of_point("ceiling"), None);
         if let Some(plain) = &ceiling.plain {
             let row = Row { point: plain, ..row };
@@ -115,6 +135,7 @@ struct Row<'a> {
     view: &'a View,
     workload: &'a Worded<Workload>,
     size: &'a Worded<PointSizes>,
+    clients: Option<u32>,
     range_bytes: Option<u64>,
     point: &'a Point,
 }
@@ -185,13 +206,34 @@ impl Row<'_> {
         in_order(figures)
     }
 
-    /// Appends the row. Only runs of several clients have a column of their names, the last.
-    fn push(&self, text: &mut String, fields: [String; COLUMNS.len()], client: Option<&String>) {
+    /// Appends the row. Only runs of several clients have the columns of these, the last.
+    fn push(&self, text: &mut String, fields: [String; COLUMNS.len()], client: Option<&ClientFigures>) {
         let mut fields = fields.to_vec();
         if !self.view.run.clients.is_empty() {
-            fields.push(client.cloned().unwrap_or_default());
+            fields.extend(self.of_clients(client));
         }
         push_row(text, &fields);
+    }
+
+    fn of_clients(&self, client: Option<&ClientFigures>) -> [String; CLIENT_COLUMNS.len()] {
+        let text = |figure: Option<f64>| figure.map_or_else(String::new, |figure| figure.to_string());
+        let of = |figure: fn(&ClientFigures) -> Option<f64>| text(client.and_then(figure));
+        let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+        let nic = client.and_then(|client| client.nic.as_ref());
+        [
+            client.map_or_else(String::new, |client| client.client.clone()),
+            number(self.clients),
+            number(self.point.driven_by),
+            of(|client| Some(client.share)),
+            of(|client| client.busy),
+            of(|client| client.machine_busy),
+            nic.map_or_else(String::new, |nic| nic.name.clone()),
+            text(nic.map(|nic| nic.bits_per_s)),
+            text(nic.and_then(|nic| nic.utilisation)),
+            of(|client| client.retransmits_per_s),
+            of(|client| client.ceiling_share),
+            of(|client| client.below_peers),
+        ]
     }
 
     /// What every row says of its point.

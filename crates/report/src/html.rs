@@ -16,6 +16,7 @@ mod clients;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explanation;
+mod growth;
 mod hosts;
 mod markup;
 pub(crate) mod plan;
@@ -63,18 +64,25 @@ pub fn html(view: &View) -> String {
     let link = |(id, title, needs_script): (&str, &str, bool)| {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
+    let of_clients =
+        [("growth", "Growth", !view.growth.is_empty()), ("clients", "Clients", !view.run.clients.is_empty())]
+            .into_iter()
+            .filter(|(.., is_there)| *is_there)
+            .map(|(id, title, _)| link((id, title, false)))
+            .collect::<String>();
     let main = filled(REPORT, |name| match name {
         "severe" => summary::severe(&view.findings),
         "verdicts" => summary::verdicts(view, exact),
+        "growth" => growth::section(view),
         "findings" => summary::findings(&view.findings),
-        "hosts" => [clients::table(view), hosts::tables(view)].concat(),
+        "hosts" => [clients::section(view), hosts::tables(view)].concat(),
         "points" => points::tables(view, exact),
         "setup" => setup::facts(&view.run),
         _ => String::new(),
     });
     sheet::framed(&sheet::HtmlPage {
         title: view.run.title.as_ref().unwrap_or(&view.run.id),
-        nav: &REPORT_NAV.map(link).concat(),
+        nav: &[REPORT_NAV.map(link).concat(), of_clients].concat(),
         header: &summary::header(&view.run),
         main: &main,
         version: &view.run.linerate_version,
@@ -99,7 +107,7 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
 
 /// `GET 4 MiB × 16`, or `GET 4 MiB at 200/s` of an open loop.
 fn point_label(series: &Series, point: &Point) -> String {
-    let label = words::series_label(&series.workload, &series.size);
+    let label = words::series_name(series);
     match &point.open {
         Some(open) => format!("{label} at {}/s", count(open.asked_per_s)),
         None => format!("{label} × {}", point.concurrency),
@@ -119,7 +127,7 @@ mod tests {
     #[test]
     fn the_report_names_only_parts_and_sections_that_exist() {
         let names = REPORT.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
-        assert_eq!(names.collect::<Vec<_>>(), ["severe", "verdicts", "findings", "hosts", "points", "setup"]);
+        assert_eq!(names.collect::<Vec<_>>(), ["severe", "verdicts", "growth", "findings", "hosts", "points", "setup"]);
         for (id, ..) in REPORT_NAV {
             assert!(REPORT.contains(&format!("<section id=\"{id}\"")), "{id}");
         }

@@ -24,14 +24,14 @@ pub fn junit(view: &View, held: &[Held]) -> String {
         case("run", "requests succeed", severe(requests_failed(view))),
     ];
     for series in &view.series {
-        cases.push(case(&words::series_label(&series.workload, &series.size), "requests succeed", failed(series)));
+        cases.push(case(&words::series_name(series), "requests succeed", failed(series)));
     }
     if run.asked.slo.is_some() || run.asked.abort_if.is_some() {
         cases.push(case("run", "bounds of the run are kept", severe(threshold_missed(view))));
     }
     for one in held {
         let series = view.series.get(one.series);
-        let label = series.map_or_else(String::new, |s| words::series_label(&s.workload, &s.size));
+        let label = series.map_or_else(String::new, words::series_name);
         cases.push(case(&label, &format!("not {}", one.threshold), one.missed.then(|| one.reported.clone())));
     }
     let failures = cases.iter().filter(|case| case.contains("<failure")).count();

@@ -204,6 +204,7 @@ mod tests {
                     size: Worded::read("4MiB"),
                     concurrency: 16,
                     rate_per_s: None,
+                    clients: None,
                 },
                 false,
             )),

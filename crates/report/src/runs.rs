@@ -44,7 +44,7 @@ fn narrow_row(path: &str, view: &View, columns: usize) -> String {
     let mut lines = run.title.iter().cloned().collect::<Vec<_>>();
     lines.push(format!("{}{state}", words::place(&run.target)));
     lines.extend(view.series.iter().map(|series| {
-        let label = cut(&words::series_label(&series.workload, &series.size), SERIES);
+        let label = cut(&words::series_name(series), SERIES);
         format!("{label}: {}", headline(series))
     }));
     if view.series.is_empty() {
@@ -69,7 +69,7 @@ fn wide_row(path: &str, view: &View) -> String {
         return line(&started(run.started_unix_ms), &named, &target, "", &format!("nothing measured{state}"));
     }
     let rows = view.series.iter().enumerate().map(|(i, series)| {
-        let label = words::series_label(&series.workload, &series.size);
+        let label = words::series_name(series);
         let reported = format!("{}{state}", headline(series));
         let first = i == 0;
         let begun = if first { started(run.started_unix_ms) } else { String::new() };

@@ -6,7 +6,7 @@ use std::path::Path;
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{
-    BoundFigures, ClientCeiling, ClientFigures, Measure, OpFigures, Point, Series, SeriesLimit, View,
+    BoundFigures, ClientCeiling, ClientFigures, Growth, Measure, OpFigures, Point, Series, SeriesLimit, View,
 };
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::shown;
@@ -31,6 +31,10 @@ const LABEL_COLUMNS: usize = 15;
 #[must_use]
 pub fn render(view: &View, look: TextStyle) -> String {
     let mut text = header(view, look);
+    for growth in &view.growth {
+        text.push('\n');
+        text.push_str(&growth_table(growth, look));
+    }
     for series in &view.series {
         text.push('\n');
         text.push_str(&series_table(series, look));
@@ -38,11 +42,11 @@ pub fn render(view: &View, look: TextStyle) -> String {
             let reported = format!("each GET reads {} at a random place of an object that is longer", Bytes(range));
             text.push_str(&hanging(" ranges", 10, &reported, look));
         }
-        let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+        let ceiling = view.ceiling_of(series);
         if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.asked.slo) {
             text.push_str(&hanging(" ▸", 3, &words::sustained(sustained, &slo.to_string()), look));
         }
-        text.push_str(&verdict(series, ceiling, view.run.asked.verify, look));
+        text.push_str(&verdict(series, ceiling.as_deref(), view.run.asked.verify, look));
     }
     text.push('\n');
     text.push_str(&canary(view, look));
@@ -143,8 +147,16 @@ fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
     ops.map(row).collect()
 }
 
-/// A row for each of several clients of a point, below its own.
-fn client_lines(point: &Point, measure: Measure) -> String {
+/// A row for each of several clients of a point, below its own; of many, what they have in common at the best point.
+fn client_lines(series: &Series, point: &Point, look: TextStyle) -> String {
+    let measure = series.measure;
+    let driven = words::growth::driven_by(series, point).unwrap_or_default();
+    let driven = hanging("   of", 8, &driven, look);
+    if point.clients.len() > words::growth::ROWS_MAX {
+        let is_best = series.summary.best.is_some_and(|best| best.point == point.point);
+        let told = series.best_point().filter(|_| is_best).map(|best| words::growth::spread(best, measure));
+        return driven + &hanging("   each", 8, &told.unwrap_or_default(), look);
+    }
     let row = |client: &ClientFigures| {
         let label = format!("  {}", client.client);
         let (requests, bytes) = (count(client.requests_per_s), moved(client.bytes_per_s));
@@ -158,9 +170,49 @@ fn client_lines(point: &Point, measure: Measure) -> String {
             (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, &busy]),
             (None, Measure::Requests) => columns(&[&label, "", &requests, "", &bytes, &p50, &p99, &busy]),
         };
-        format!("{}\n", row.trim_end())
+        let state = words::growth::state(client);
+        let state = if state.is_empty() { state } else { hanging("      is", 11, &state, look) };
+        format!("{}\n{state}", row.trim_end())
     };
-    point.clients.iter().map(row).collect()
+    driven + &point.clients.iter().map(row).collect::<String>()
+}
+
+/// What more clients gave: a row for each number of them, and where growth ended.
+fn growth_table(growth: &Growth, look: TextStyle) -> String {
+    let label = words::series_label(&growth.workload, &growth.size);
+    let mut text = format!(" {}, over clients\n", clean(&label));
+    let row = |cells: [&str; 7]| {
+        let [clients, concurrency, throughput, half_width, each, previous, efficiency] = cells;
+        let row = format!(
+            " {clients:>7} {concurrency:>7} {throughput:>11} {half_width:<8} {each:>11} {previous:<19} {efficiency}"
+        );
+        row.trim_end().to_owned()
+    };
+    let heads = row(["clients", "conc", "throughput", "", "per client", "  times the last", "efficiency"]);
+    text.push_str(&format!("{}\n", paint(Ink::Dim, &heads, look)));
+    for point in &growth.verdict.points {
+        let each = point.throughput.mean / f64::from(point.clients.max(1));
+        let previous = point.of_previous.as_ref().map(words::growth::times).unwrap_or_default();
+        let efficiency = point.efficiency.as_ref().map(words::growth::share).unwrap_or_default();
+        text.push_str(&row([
+            &point.clients.to_string(),
+            &point.concurrency.to_string(),
+            &words::growth::rate(point.throughput.mean, growth.measure),
+            &words::plus_minus(&point.throughput),
+            &words::growth::rate(each, growth.measure),
+            &format!("  {previous}"),
+            &efficiency,
+        ]));
+        text.push('\n');
+    }
+    text.push_str(&hanging(" ▸", 3, &words::growth::verdict(growth), look));
+    if let Some(plan) = &growth.planned {
+        text.push_str(&hanging("   plan", 18, &words::growth::planned(plan), look));
+    }
+    if let Some(scaling) = &growth.scaling {
+        text.push_str(&hanging("   USL", 18, &words::law(scaling, " over clients"), look));
+    }
+    text
 }
 
 fn errors(point: &Point) -> String {
@@ -231,11 +283,13 @@ fn header(view: &View, look: TextStyle) -> String {
 }
 
 fn series_table(series: &Series, look: TextStyle) -> String {
-    let label = words::series_label(&series.workload, &series.size);
+    let name = words::series_name(series);
     let mut text = String::new();
-    if width(&label) > LABEL_COLUMNS {
-        text.push_str(&format!(" {}\n", clean(&label)));
+    if width(&name) > LABEL_COLUMNS {
+        text.push_str(&format!(" {}\n", clean(&name)));
     }
+    let of_clients = |clients| words::plural(u64::from(clients), "client");
+    let label = series.clients.map_or_else(|| name.clone(), of_clients);
     let is_open = series.points.iter().any(|point| point.open.is_some());
     let header = if is_open { open_table_header() } else { table_header(series.measure) };
     text.push_str(&paint(Ink::Dim, header.trim_end(), look));
@@ -258,7 +312,7 @@ fn series_table(series: &Series, look: TextStyle) -> String {
             text.push('\n');
         }
         text.push_str(&op_lines(point, series.measure, look));
-        text.push_str(&client_lines(point, series.measure));
+        text.push_str(&client_lines(series, point, look));
         text.push_str(&open_line(point, look));
         text.push_str(&attempts_line(point, look));
     }
@@ -448,6 +502,7 @@ mod tests {
             machine_busy: None,
             ops: Vec::new(),
             hosts: Vec::new(),
+            driven_by: None,
             clients: Vec::new(),
         };
         for measure in [Measure::Bytes, Measure::Requests] {

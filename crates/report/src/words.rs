@@ -5,8 +5,10 @@ mod bounds;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explained;
+pub(crate) mod growth;
 pub(crate) mod model;
 
+use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
 use linerate_analysis::usl::{Fit, Range};
 use linerate_analysis::view::{
@@ -32,6 +34,25 @@ pub(crate) fn series_label(workload: &Worded<Workload>, size: &Worded<PointSizes
     let workload = if workload.kind() != name { name } else { name.to_uppercase() };
     let size = size.bytes().map_or_else(|| size.to_string(), |bytes| Bytes(bytes).to_string());
     if size.is_empty() { workload } else { format!("{workload} {size}") }
+}
+
+/// `GET 4 MiB`, and `GET 4 MiB, 28 clients` where their number was varied.
+pub(crate) fn series_name(series: &Series) -> String {
+    let label = series_label(&series.workload, &series.size);
+    match series.clients {
+        Some(clients) => format!("{label}, {}", plural(u64::from(clients), "client")),
+        None => label,
+    }
+}
+
+/// The same of a ceiling.
+pub(crate) fn ceiling_name(ceiling: &ClientCeiling) -> String {
+    series_name(&Series::of(&ceiling.workload, &ceiling.size, ceiling.clients))
+}
+
+/// The same of a series of two arms.
+pub(crate) fn compared_name(series: &SeriesComparison) -> String {
+    series_name(&Series::of(&series.workload, &series.size, series.clients))
 }
 
 /// `11.3 GiB/s` or `1204 req/s`.
@@ -214,10 +235,15 @@ pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
 
 /// What the Universal Scalability Law says of a series, or that it says nothing.
 pub(crate) fn scaling(scaling: &UslScaling) -> String {
+    law(scaling, "")
+}
+
+/// The same, over what it is where that is not requests in flight.
+pub(crate) fn law(scaling: &UslScaling, over: &str) -> String {
     let Fit { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.law;
     if *lack_of_fit {
         return format!(
-            "the Universal Scalability Law does not describe these points (χ² {} of {degrees} degrees)",
+            "the Universal Scalability Law{over} does not describe these points (χ² {} of {degrees} degrees)",
             decimal(*chi_square)
         );
     }
@@ -228,7 +254,11 @@ pub(crate) fn scaling(scaling: &UslScaling) -> String {
         Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
         None => "; no peak to be seen".to_owned(),
     };
-    format!("Universal Scalability Law: contention {}, coherency {}{peak}", range(sigma, percent), range(kappa, small))
+    format!(
+        "Universal Scalability Law{over}: contention {}, coherency {}{peak}",
+        range(sigma, percent),
+        range(kappa, small)
+    )
 }
 
 /// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.

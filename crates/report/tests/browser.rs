@@ -23,6 +23,7 @@ fn main() {
         ("largest", fixture::largest, 14),
         ("empty", empty, 0),
         ("single_point", single_point, 4),
+        ("over_clients", fixture::over_clients, 14),
     ]
     .into_iter()
     .map(|(name, view, charts)| {

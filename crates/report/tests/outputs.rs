@@ -24,6 +24,33 @@ fn json_reads_back_as_the_same_view() {
 }
 
 #[test]
+fn growth_over_clients_is_told_with_who_stands_out_and_no_row_for_each_of_many() {
+    let view = fixture::over_clients();
+    assert_eq!(serde_json::from_str::<View>(&json(&view)).unwrap(), view);
+    let text = render(&view, TextStyle { width: 80, ..PLAIN });
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "GET 4 MiB, over clients",
+        "195 clients give",
+        "with 7 to 28 (clients' links, receiving, 8.15 GiB/s to 32.6 GiB/s), with 100 to 195 (public link, sending, ",
+        "measured with 195 is 80 % of the ceiling",
+        "slower than its peers: client003 (−60 %)",
+        "figures are of 99 of 100 clients",
+    ] {
+        assert!(words.contains(told), "{told}: {text}");
+    }
+    let rows = text.lines().filter(|line| line.starts_with("   client0")).count();
+    assert_eq!(rows, 6, "seven clients have rows, one of them another name: {text}");
+    let page = html(&view);
+    assert!(!page.contains(HOSTILE) && page.matches("<b class=\"slow\"").count() == 5, "a slow client in each strip");
+    assert_eq!(page.matches("<b class=\"full\"").count(), 2);
+    assert!(page.contains("<h3>Clients client000, client001, ") && page.contains("and 187 more</h3>"), "one make");
+    assert!(page.len() < 1_500_000, "{}", page.len());
+    let one = html(&fixture::usual());
+    assert!(!one.contains("id=\"growth\"") && !one.contains("#clients"));
+}
+
+#[test]
 fn several_clients_have_rows_in_every_format_and_one_has_none() {
     let one = fixture::usual();
     let mut two = one.clone();
@@ -41,8 +68,9 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
             ttfb_p50_ns: point.ttfb.p50_ns,
             total_p50_ns: point.total.p50_ns,
             total_p99_ns: point.total.p99_ns,
+            share: 0.5,
             busy: Some(0.5),
-            machine_busy: None,
+            ..ClientFigures::default()
         };
         point.clients = two.run.clients.iter().map(row).collect();
     }
@@ -53,11 +81,11 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
     assert_eq!(text.lines().filter(|line| line.starts_with("   rack1 ")).count(), count, "{text}");
     assert!(text.contains("2 clients, together 8 threads on 16 processors"), "{text}");
     let (old, new): (Vec<_>, Vec<_>) = (csv(&one).lines().map(str::to_owned).collect(), table.lines().collect());
-    assert_eq!(new[0], format!("{},client", old[0]));
-    assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.ends_with(",rack1")).count(), count);
-    assert!(new.contains(&format!("{},", old[1]).as_str()), "{table}");
-    assert_eq!(page.matches("<td>rack1</td>").count(), count);
-    assert!(page.contains("<h3>Client rack1</h3>") && !page.contains(HOSTILE));
+    assert!(new[0].starts_with(&format!("{},client,clients,driven_by,share", old[0])), "{}", new[0]);
+    assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.contains(",rack1,,,0.5,0.5,")).count(), count);
+    assert!(new.contains(&format!("{},,,,,,,,,,,,", old[1]).as_str()), "{table}");
+    assert_eq!(page.matches("<td class=\"l\">rack1</td>").count(), count);
+    assert!(page.contains("<h3>Clients rack1, ") && !page.contains(HOSTILE));
 }
 
 #[test]

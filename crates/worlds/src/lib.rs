@@ -6,13 +6,15 @@
 //! visit of it is a [`Course`], the pace at which it serves over time. [`Closed`] and [`open`] make of a course what
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
 //! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
-//! over requests in flight. A [`RecordedSeries`] is no made-up world: an hour of a real server.
+//! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A
+//! [`RecordedSeries`] is no made-up world: an hour of a real server.
 
 mod closed;
 mod cluster;
 mod course;
 mod curves;
 mod dice;
+mod fleet;
 mod open;
 mod series;
 mod table;
@@ -24,6 +26,7 @@ pub use cluster::{ClientPlacement, Cluster, Operation, SlowNode, objects_of_node
 pub use course::{Course, STEP_MS};
 pub use curves::{CURVES, CurveKind, WorldCurve};
 pub use dice::Dice;
+pub use fleet::{Fleet, FleetFolder, Upset};
 pub use open::{ArrivalSpacing, Open, Request, open, serve};
 pub use series::{BIN_MS, NoSeries, RecordedSeries};
 pub use table::{HeldShare, most_of_5_percent, table, tries};

@@ -1,23 +1,29 @@
 //! Runs of several clients. Their view is that of the sum: of each point, intervals of the same time are added up, and
-//! histograms merge exactly. What is read of one machine stays with its client: each has a view of its own, of which
-//! the run's takes rows and findings.
+//! histograms merge exactly. What is read of one machine stays with its client: each is looked at by itself, one after
+//! the other, and leaves rows and findings in the run's view.
+
+mod full;
+mod named;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::histogram::{DecodeError, add_encoded};
-use linerate_record::load::Workload;
-use linerate_record::run::{
-    Interval, LoadRequest, Manifest, OpenInterval, PointLine, PointSizes, Purpose, Worded, summed,
-};
+use linerate_record::finding::{Finding, FindingKind};
+use linerate_record::histogram::{DecodeError, EncodedHistogram, add_encoded};
+use linerate_record::reading::Reading;
+use linerate_record::run::{Client, Interval, LoadRequest, Manifest, OpenInterval, PointBegin, summed};
 
-use super::{build, with_warm_ups};
+use self::full::{FullLoad, full_load};
+use super::{Figures, begins, finished, rule};
 use crate::records::Records;
-use crate::view::{Bottleneck, ClientFigures, Point, Series, SeriesLimit, Summary, View};
-use crate::{counters, findings, limits};
+use crate::steady;
+use crate::view::{
+    Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, MachineSample, Measure, Point, Series,
+    SeriesLimit, View,
+};
+use crate::{counters, limits};
 
-/// What is told of one machine, or of one process on it: each client's own view has it.
+/// What is told of one machine, or of one process on it: of each client by itself.
 const OF_A_CLIENT: [FindingKind; 12] = [
     FindingKind::BondMemberFull,
     FindingKind::BytesUnaccounted,
@@ -33,52 +39,15 @@ const OF_A_CLIENT: [FindingKind; 12] = [
     FindingKind::WireOverhead,
 ];
 
-/// Lengths of an interval by which a client may begin after the others, or end before them.
-const APART_MAX: u64 = 2;
-
-/// What one of several clients did.
-pub(super) struct ClientPart {
-    name: String,
-    /// Its own, with warm-ups flagged.
-    records: Records,
-    view: View,
-}
-
-/// What each client did, as if it had been alone; empty where it was.
-pub(super) fn parts(records: &Records) -> Result<Vec<ClientPart>, DecodeError> {
-    if records.manifest.clients.len() < 2 {
-        return Ok(Vec::new());
-    }
-    let one = |(number, client): (u32, &linerate_record::run::Client)| {
-        let own = of_client(records, number);
-        let own = with_warm_ups(&own).into_owned();
-        Ok(ClientPart { name: client.name.clone(), view: build(&own)?, records: own })
-    };
-    (0..).zip(&records.manifest.clients).map(one).collect()
-}
-
-/// The records of one client, as a run of its own.
-fn of_client(records: &Records, number: u32) -> Records {
-    let manifest = &records.manifest;
-    let client = manifest.clients[number as usize].clone();
-    // What was asked of all is complete or not for all.
-    let asked = LoadRequest {
-        points: Vec::new(),
-        search: None,
-        rate_search: None,
-        threads: client.threads,
-        ..manifest.asked.clone()
-    };
-    let intervals = records.intervals.iter().filter(|i| i.client == number);
-    let readings = records.readings.iter().filter(|r| r.client == number);
-    Records {
-        manifest: Manifest { asked, clients: vec![client], ..manifest.clone() },
-        points: records.points.clone(),
-        intervals: intervals.map(|i| Interval { client: 0, ..i.clone() }).collect(),
-        readings: readings.map(|r| linerate_record::reading::Reading { client: 0, ..r.clone() }).collect(),
-        canary: Vec::new(),
-        findings: Vec::new(),
-    }
+/// The records of all clients as those of one.
+pub(super) struct Together<'a> {
+    /// Intervals added up, those of warm-ups flagged where a client had not come to its level yet.
+    pub(super) records: Cow<'a, Records>,
+    /// By how many clients the figures of each point are; empty with one client.
+    driven_by: BTreeMap<u32, u32>,
+    /// For each client and each interval of `records` that it is in: that interval's place, and those of its own. Empty
+    /// with one client.
+    parts: Vec<Vec<(usize, Vec<usize>)>>,
 }
 
 /// The records with the intervals of all clients added up, and without readings, which are of one machine each. Those
@@ -87,62 +56,107 @@ fn of_client(records: &Records, number: u32) -> Records {
 /// # Errors
 /// [`DecodeError`] where a histogram of the folder is damaged.
 pub fn together(records: &Records) -> Result<Cow<'_, Records>, DecodeError> {
-    if records.manifest.clients.len() < 2 {
-        return Ok(Cow::Borrowed(records));
+    Ok(added_up(records)?.records)
+}
+
+pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
+    let clients = records.manifest.clients.len();
+    if clients < 2 {
+        return Ok(Together { records: Cow::Borrowed(records), driven_by: BTreeMap::new(), parts: Vec::new() });
     }
-    let mut intervals = Vec::new();
-    for of_point in by_point(records).values() {
-        intervals.extend(by_time(of_point)?);
+    let (mut intervals, mut driven_by, mut parts) = (Vec::new(), BTreeMap::new(), vec![Vec::new(); clients]);
+    for (number, places) in by_point(records) {
+        let of_point: Vec<&Interval> = places.iter().map(|&place| &records.intervals[place]).collect();
+        let begin = begins(records).find(|begin| begin.point == number);
+        let full = full_load(&of_point, begin.and_then(|begin| begin.spec.clients));
+        let warm = begin.map_or(0, |begin| late_ramp(records, begin, &of_point, &full));
+        driven_by.insert(number, u32::try_from(full.clients.len()).unwrap_or(u32::MAX));
+        for (at, stretch) in full.stretches.iter().enumerate() {
+            let same: Vec<&Interval> = stretch.of.iter().map(|&at| of_point[at]).collect();
+            for &of in &stretch.of {
+                let own: Option<&mut Vec<(usize, Vec<usize>)>> = parts.get_mut(of_point[of].client as usize);
+                let Some(own) = own else { continue };
+                match own.last_mut().filter(|(place, _)| *place == intervals.len()) {
+                    Some((_, all)) => all.push(places[of]),
+                    None => own.push((intervals.len(), vec![places[of]])),
+                }
+            }
+            intervals.push(Interval { warmup: at < warm, ..sum(stretch.from_ms, same)? });
+        }
     }
-    Ok(Cow::Owned(Records {
+    let records = Records {
         manifest: records.manifest.clone(),
         points: records.points.clone(),
         intervals,
         readings: Vec::new(),
         canary: records.canary.clone(),
         findings: records.findings.clone(),
-    }))
+    };
+    Ok(Together { records: Cow::Owned(records), driven_by, parts })
 }
 
-fn by_point(records: &Records) -> BTreeMap<u32, Vec<&Interval>> {
-    let mut points = BTreeMap::<u32, Vec<&Interval>>::new();
-    records.intervals.iter().for_each(|i| points.entry(i.point).or_default().push(i));
+impl Together<'_> {
+    /// By how many clients the figures of a point are; `None` where there was one.
+    pub(super) fn driven_by(&self, point: u32) -> Option<u32> {
+        self.driven_by.get(&point).copied()
+    }
+}
+
+/// The places of the intervals of each point.
+fn by_point(records: &Records) -> BTreeMap<u32, Vec<usize>> {
+    let mut points = BTreeMap::<u32, Vec<usize>>::new();
+    records.intervals.iter().enumerate().for_each(|(at, i)| points.entry(i.point).or_default().push(at));
     points
 }
 
-/// The intervals of one point, those of the same time added up. Clocks of clients are not exactly at one, so an
-/// interval belongs to that of the grid which is nearest. Time in which a client is missing is left out: load of some
-/// is not the load that was asked for.
-fn by_time(of_point: &[&Interval]) -> Result<Vec<Interval>, DecodeError> {
-    let clients: BTreeSet<u32> = of_point.iter().map(|i| i.client).collect();
-    let begin_ms = of_point.iter().map(|i| i.from_ms).min().unwrap_or(0);
-    let length_ms = of_point.iter().map(|i| i.length_ms()).max().unwrap_or(0).max(1);
-    let mut grid = BTreeMap::<u64, Vec<&Interval>>::new();
-    for interval in of_point {
-        let place = (interval.from_ms - begin_ms + length_ms / 2) / length_ms;
-        grid.entry(place).or_default().push(interval);
+/// So many stretches at the beginning in which some client had not come to its level: in the sum of many, one that
+/// warms up later is not seen. Nothing where the warm-up was given.
+fn late_ramp(records: &Records, begin: &PointBegin, of_point: &[&Interval], full: &FullLoad) -> usize {
+    if rule(records, begin).warmup_ms.is_some() {
+        return 0;
     }
-    let all_are_there = |same: &[&Interval]| same.iter().map(|i| i.client).collect::<BTreeSet<u32>>() == clients;
-    let whole = grid.into_iter().filter(|(_, same)| all_are_there(same));
-    whole.map(|(place, same)| sum(begin_ms + place * length_ms, same)).collect()
+    let mut moved = BTreeMap::<u32, Vec<f64>>::new();
+    for stretch in &full.stretches {
+        let mut sums = BTreeMap::<u32, (f64, u64)>::new();
+        for interval in stretch.of.iter().map(|&at| of_point[at]) {
+            let (sum, length_ms) = sums.entry(interval.client).or_default();
+            *sum += interval.whole_rows().map(|row| row.moved_bytes as f64 + row.requests as f64).sum::<f64>();
+            *length_ms += interval.length_ms();
+        }
+        for (client, (sum, length_ms)) in sums {
+            moved.entry(client).or_default().push(sum / length_ms.max(1) as f64);
+        }
+    }
+    moved.values().map(|values| steady::ramp(values)).max().unwrap_or(0)
 }
 
 fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> {
-    same.sort_by_key(|i| i.client);
-    let mut open = None;
-    for one in same.iter().filter_map(|i| i.open.as_ref()) {
-        open.get_or_insert_with(OpenInterval::none).add(one, add_encoded)?;
-    }
+    same.sort_by_key(|i| (i.client, i.from_ms));
     // Known of one client, the one beside the target, it is known.
     let of_target = same.iter().filter_map(|i| i.target_cpu_ns).reduce(|a, b| a + b);
+    // Several of one client follow each other; those of several clients are at the same time.
+    let of_each: Vec<&[&Interval]> = same.chunk_by(|a, b| a.client == b.client).collect();
+    let length_ms = of_each.iter().map(|own| own.iter().map(|i| i.length_ms()).sum::<u64>()).max().unwrap_or(0);
+    let mut open = None;
+    for own in &of_each {
+        for (behind, one) in own.iter().filter_map(|i| i.open.as_ref()).rev().enumerate() {
+            // What waits is that of the last: those before have handed it on.
+            let one = if behind == 0 { one.clone() } else { handed_on(one) };
+            open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
+        }
+    }
+    let threads = |own: &[&Interval]| {
+        let threads = own.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0);
+        (0..threads).map(|thread| own.iter().filter_map(|i| i.thread_cpu_ns.get(thread)).sum()).collect::<Vec<u64>>()
+    };
     let sum = Interval {
         point: same[0].point,
         client: 0,
         from_ms,
-        to_ms: from_ms + same.iter().map(|i| i.length_ms()).max().unwrap_or(0),
+        to_ms: from_ms + length_ms,
         warmup: false,
         client_cpu_ns: same.iter().map(|i| i.client_cpu_ns).sum(),
-        thread_cpu_ns: same.iter().flat_map(|i| &i.thread_cpu_ns).copied().collect(),
+        thread_cpu_ns: of_each.into_iter().flat_map(threads).collect(),
         target_cpu_ns: of_target,
         held_back: same.iter().map(|i| i.held_back).fold(0, u32::saturating_add),
         rested_ns: same.iter().map(|i| i.rested_ns).sum(),
@@ -153,145 +167,256 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
     Ok(sum.encoded())
 }
 
-/// Who bound the best point of a series: what was asked of all clients, or one of them itself, or what all of them
-/// together show.
-pub(super) fn limit(of_all: Option<SeriesLimit>, series: &Series, parts: &[ClientPart]) -> Option<SeriesLimit> {
-    match of_all.as_ref().map(|limit| limit.bound) {
-        Some(Bottleneck::AskedRate | Bottleneck::RateCap | Bottleneck::Rests) => of_all,
-        _ => own_limit(series, parts).or(of_all),
-    }
+/// An interval of an open loop that another follows.
+fn handed_on(one: &OpenInterval) -> OpenInterval {
+    let ages = one.ages.as_ref().map(|_| EncodedHistogram(String::new()));
+    OpenInterval { backlog: 0, in_flight: 0, ages, ..one.clone() }
 }
 
-/// The first client that bound it: its threads, its machine, its NIC, or what disturbed it there.
-fn own_limit(series: &Series, parts: &[ClientPart]) -> Option<SeriesLimit> {
-    let best = series.best_point()?;
-    parts.iter().find_map(|part| {
-        let is_it = |workload: &Worded<Workload>, size: &Worded<PointSizes>| {
-            *workload == series.workload && *size == series.size
-        };
-        let own = part.view.series.iter().find(|s| is_it(&s.workload, &s.size))?;
-        let alone = Series {
-            workload: series.workload.clone(),
-            size: series.size.clone(),
-            range_bytes: series.range_bytes,
-            measure: series.measure,
-            points: own.visits_of(best).cloned().collect(),
-            pooled: own.pooled.iter().filter(|p| p.concurrency == best.concurrency).cloned().collect(),
-            knee: None,
-            scaling: None,
-            sustained: None,
-            predicted: None,
-            limit: None,
-            summary: Summary::default(),
-        };
-        let ceiling = part.view.ceilings.iter().find(|c| is_it(&c.workload, &c.size));
-        let samples = counters::samples(&part.records.readings);
-        let limit = limits::find(&alone, ceiling, &part.records, &samples)?;
-        let is_own =
-            matches!(limit.bound, Bottleneck::Client | Bottleneck::Disturbed | Bottleneck::Machine | Bottleneck::Nic);
-        is_own.then(|| SeriesLimit { claim: reported(&part.name, &limit.claim), ..limit })
+/// What one of several clients leaves in the run's view.
+pub(super) struct ClientPart {
+    /// Its row of each point, by number.
+    rows: BTreeMap<u32, ClientFigures>,
+    /// Its row of all visits of a concurrency together, by the number of that point.
+    pooled: BTreeMap<u32, ClientFigures>,
+    /// What bound it where a series was best, by the series' place.
+    limits: Vec<Option<SeriesLimit>>,
+    /// What is told of its machine.
+    findings: Vec<Finding>,
+    name: String,
+}
+
+/// What each client did, as if it had been alone, in the time in which all of them drove load; empty with one client.
+/// They are looked at one after the other: only one at a time has records of its own.
+pub(super) fn parts(
+    all: &Records,
+    together: &Together<'_>,
+    flagged: &[Interval],
+    series: &[Series],
+) -> Result<Vec<ClientPart>, DecodeError> {
+    let mut readings = vec![Vec::new(); together.parts.len()];
+    for reading in &all.readings {
+        if let Some(own) = readings.get_mut(reading.client as usize) {
+            own.push(reading);
+        }
+    }
+    let clients = all.manifest.clients.iter().zip(&together.parts).zip(readings);
+    clients
+        .map(|((client, own), readings)| part(client, &of_client(all, client, own, flagged, &readings)?, series))
+        .collect()
+}
+
+/// The records of one client as a run of its own, with warm-ups flagged. Of its hosts, which nothing of one machine is
+/// about, all rows are one.
+fn of_client(
+    all: &Records,
+    client: &Client,
+    own: &[(usize, Vec<usize>)],
+    flagged: &[Interval],
+    readings: &[&Reading],
+) -> Result<Records, DecodeError> {
+    // What was asked of all is complete or not for all.
+    let asked = LoadRequest {
+        points: Vec::new(),
+        search: None,
+        rate_search: None,
+        threads: client.threads,
+        ..all.manifest.asked.clone()
+    };
+    let interval = |(place, own): &(usize, Vec<usize>)| {
+        let same: Vec<&Interval> = own.iter().map(|&at| &all.intervals[at]).collect();
+        let from_ms = same.iter().map(|i| i.from_ms).min().unwrap_or(0);
+        let mut sum = sum(from_ms, same)?;
+        sum.rows.iter_mut().for_each(|row| row.host = 0);
+        let rows = summed(&sum.rows, add_encoded)?.into_iter().map(|row| row.encoded()).collect();
+        Ok(Interval { rows, warmup: flagged[*place].warmup, ..sum })
+    };
+    Ok(Records {
+        manifest: Manifest { asked, clients: vec![client.clone()], ..all.manifest.clone() },
+        points: all.points.clone(),
+        intervals: own.iter().map(interval).collect::<Result<_, DecodeError>>()?,
+        readings: readings.iter().map(|&reading| Reading { client: 0, ..reading.clone() }).collect(),
+        canary: Vec::new(),
+        findings: Vec::new(),
     })
 }
 
-/// A claim with the client that it is about.
-fn reported(name: &str, claim: &str) -> String {
-    format!("client {name}: {claim}")
-}
-
-/// Puts what each client did into the view of all: rows and findings.
-pub(super) fn add(view: &mut View, records: &Records, parts: &[ClientPart]) {
-    if parts.is_empty() {
-        return;
-    }
-    view.run.clients = records.manifest.clients.clone();
-    let of_series = view.series.iter_mut().flat_map(|series| &mut series.points);
-    let of_ceilings = view.ceilings.iter_mut().flat_map(|c| std::iter::once(&mut c.point).chain(&mut c.plain));
-    for point in of_series.chain(of_ceilings) {
-        point.clients = parts.iter().filter_map(|part| row(part, point.point)).collect();
-    }
-    for series in &mut view.series {
-        let is_it = |own: &&Series| own.workload == series.workload && own.size == series.size;
-        for pooled in &mut series.pooled {
-            let of_part = |part: &ClientPart| {
-                let all = part.view.series.iter().find(is_it)?.at_each();
-                all.into_iter().find(|p| p.concurrency == pooled.concurrency).map(|p| figures(part, p))
-            };
-            pooled.clients = parts.iter().filter_map(of_part).collect();
+fn part(client: &Client, own: &Records, series: &[Series]) -> Result<ClientPart, DecodeError> {
+    let view = finished(own, Figures::of(own)?, &[])?;
+    let samples = counters::samples(&own.readings);
+    let ceilings = || view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
+    let points = view.series.iter().flat_map(|series| &series.points).chain(ceilings());
+    let rows = points.map(|point| (point.point, figures(client, point, own, &samples))).collect();
+    let mut pooled = BTreeMap::new();
+    for of_all in series {
+        let Some(own_series) = view.series.iter().find(|own| is_same(own, of_all)) else { continue };
+        for all in &of_all.pooled {
+            if let Some(point) = own_series.at_each().into_iter().find(|p| p.concurrency == all.concurrency) {
+                pooled.insert(all.point, figures(client, point, own, &samples));
+            }
         }
     }
-    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || finding.kind == FindingKind::NicBound);
-    for part in parts {
-        let own = part.view.findings.iter().filter(|finding| OF_A_CLIENT.contains(&finding.kind));
-        view.findings.extend(own.map(|f| Finding { claim: reported(&part.name, &f.claim), ..f.clone() }));
-    }
-    view.findings.extend(missing(records));
-    findings::sort(&mut view.findings);
+    let limits = series.iter().map(|of_all| own_limit(of_all, &view, own, &samples)).collect();
+    let findings = view.findings.into_iter().filter(|finding| OF_A_CLIENT.contains(&finding.kind)).collect();
+    Ok(ClientPart { rows, pooled, limits, findings, name: client.name.clone() })
 }
 
-fn row(part: &ClientPart, number: u32) -> Option<ClientFigures> {
-    let view = &part.view;
-    let ceilings = view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
-    let mut points = view.series.iter().flat_map(|series| &series.points).chain(ceilings);
-    points.find(|point| point.point == number).map(|point| figures(part, point))
+/// Whether points of two series differ in concurrency alone.
+fn is_same(one: &Series, other: &Series) -> bool {
+    one.workload == other.workload && one.size == other.size && one.clients == other.clients
 }
 
-fn figures(part: &ClientPart, point: &Point) -> ClientFigures {
+fn figures(client: &Client, point: &Point, own: &Records, samples: &[MachineSample]) -> ClientFigures {
+    let visits: Vec<&Interval> = own.intervals.iter().filter(|i| i.point == point.point).collect();
+    let inside = counters::samples_of(samples, &visits);
+    let throughput = if point.moved_bytes > 0 { &point.bytes_per_s } else { &point.requests_per_s };
+    let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
     ClientFigures {
-        client: part.name.clone(),
+        client: client.name.clone(),
         requests: point.requests,
         errors: point.error_count(),
         requests_per_s: point.requests_per_s.mean,
         bytes_per_s: point.bytes_per_s.mean,
+        share: 0.0,
+        half_width_share: throughput.half_width_share(),
         ttfb_p50_ns: point.ttfb.p50_ns,
         total_p50_ns: point.total.p50_ns,
         total_p99_ns: point.total.p99_ns,
         busy: point.client_busy,
         machine_busy: point.machine_busy,
+        nic: busiest(client, &inside),
+        retransmits_per_s: (!inside.is_empty()).then(|| mean(|s| s.retransmits_per_s)),
+        ceiling_share: None,
+        below_peers: None,
+        full: None,
     }
 }
 
-/// Clients that drove no load at some points, or not as long as the others.
-fn missing(records: &Records) -> Vec<Finding> {
-    let is_measured = |line: &PointLine| match line {
-        PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some(begin.point),
-        _ => None,
-    };
-    let measured: BTreeSet<u32> = records.points.iter().filter_map(is_measured).collect();
-    let by_point = by_point(records);
-    let points = || by_point.iter().filter(|(point, _)| measured.contains(point));
-    let clients = (0u32..).zip(&records.manifest.clients);
-    let of_client = |(number, client): (u32, &linerate_record::run::Client)| {
-        let apart = |of_point: &[&Interval]| apart_ms(of_point, number);
-        let reported: Vec<(u32, u64)> = points().filter_map(|(&point, all)| Some((point, apart(all)?))).collect();
-        let (_, worst_ms) = *reported.iter().max_by_key(|(_, ms)| *ms)?;
-        Some(Finding {
-            kind: FindingKind::ClientMissing,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            points: reported.iter().map(|(point, _)| *point).collect(),
-            claim: self::reported(&client.name, "it drove load for less time than the others"),
-            evidence: format!("{:.1} s without it, at the longest", worst_ms as f64 / 1e3),
-            remedy: "figures cover the time in which all clients drove load: find out what happened to it".into(),
-        })
-    };
-    clients.filter_map(of_client).collect()
+/// The interface that was nearest to its speed, and else the one that carried most.
+fn busiest(client: &Client, inside: &[&MachineSample]) -> Option<ClientNic> {
+    let mut carried = BTreeMap::<&str, f64>::new();
+    for nic in inside.iter().flat_map(|sample| &sample.nics).filter(|nic| nic.name != "lo") {
+        *carried.entry(&nic.name).or_default() += 8.0 * nic.rx_bytes_per_s.max(nic.tx_bytes_per_s);
+    }
+    let nics = carried.into_iter().map(|(name, sum)| {
+        let speed = client.machine.nics.iter().find(|nic| nic.name == name).and_then(|nic| nic.speed_bits_per_s);
+        let bits_per_s = sum / inside.len().max(1) as f64;
+        let utilisation = speed.filter(|&speed| speed > 0).map(|speed| bits_per_s / speed as f64);
+        ClientNic { name: name.to_owned(), bits_per_s, utilisation }
+    });
+    nics.max_by(|a, b| {
+        let order = |nic: &ClientNic| nic.utilisation.unwrap_or(0.0);
+        order(a).total_cmp(&order(b)).then(a.bits_per_s.total_cmp(&b.bits_per_s))
+    })
 }
 
-/// How long others drove load in a point and a client did not; `None` where that is no more than clocks and ends make.
-fn apart_ms(of_point: &[&Interval], client: u32) -> Option<u64> {
-    let bounds = |own: &mut dyn Iterator<Item = &&Interval>| {
-        own.fold(None, |known: Option<(u64, u64)>, i| {
-            let (from, to) = known.unwrap_or((i.from_ms, i.to_ms));
-            Some((from.min(i.from_ms), to.max(i.to_ms)))
-        })
+/// What bound a client where a series was best: its threads, its machine, its NIC, or what disturbed it there.
+fn own_limit(series: &Series, view: &View, own: &Records, samples: &[MachineSample]) -> Option<SeriesLimit> {
+    let best = series.best_point()?;
+    let own_series = view.series.iter().find(|own| is_same(own, series))?;
+    let alone = Series {
+        measure: series.measure,
+        points: own_series.visits_of(best).cloned().collect(),
+        pooled: own_series.pooled.iter().filter(|p| p.concurrency == best.concurrency).cloned().collect(),
+        ..Series::of(&series.workload, &series.size, series.clients)
     };
-    let (from, to) = bounds(&mut of_point.iter())?;
-    let apart_ms = match bounds(&mut of_point.iter().filter(|i| i.client == client)) {
-        Some((own_from, own_to)) => (own_from - from) + (to - own_to),
-        None => to - from,
+    let limit = limits::find(&alone, view.ceiling_of(&alone).as_deref(), own, samples)?;
+    let is_own =
+        matches!(limit.bound, Bottleneck::Client | Bottleneck::Disturbed | Bottleneck::Machine | Bottleneck::Nic);
+    is_own.then_some(limit)
+}
+
+/// Who bound the best point of a series: what was asked of all clients, or at least half of them by themselves, or what
+/// all of them together show.
+pub(super) fn limit(
+    of_all: Option<SeriesLimit>,
+    place: usize,
+    series: &Series,
+    parts: &[ClientPart],
+) -> Option<SeriesLimit> {
+    let asked_for = [Bottleneck::AskedRate, Bottleneck::RateCap, Bottleneck::Rests];
+    if of_all.as_ref().is_some_and(|limit| asked_for.contains(&limit.bound)) {
+        return of_all;
+    }
+    let bound: Vec<(&str, &SeriesLimit)> =
+        parts.iter().filter_map(|part| Some((part.name.as_str(), part.limits[place].as_ref()?))).collect();
+    let driving = series.best_point().map_or(0, |best| best.clients.len());
+    let Some((name, first)) = bound.first().copied().filter(|_| 2 * bound.len() >= driving) else { return of_all };
+    let claim = match bound.len() {
+        1 => named::reported(name, &first.claim),
+        many => {
+            format!("{many} of {driving} clients are the bottleneck themselves: at the first, {name}, {}", first.claim)
+        }
     };
-    let length_ms = of_point.iter().map(|i| i.length_ms()).max().unwrap_or(0);
-    (apart_ms > APART_MAX * length_ms).then_some(apart_ms)
+    Some(SeriesLimit { claim, ..first.clone() })
+}
+
+/// Puts the rows of each client into points and ceilings, with what they come to beside each other.
+pub(super) fn add_rows(series: &mut [Series], ceilings: &mut [ClientCeiling], parts: &[ClientPart]) {
+    if parts.is_empty() {
+        return;
+    }
+    let row = |number: u32| parts.iter().filter_map(|part| part.rows.get(&number).cloned()).collect::<Vec<_>>();
+    for ceiling in ceilings.iter_mut() {
+        let measure = super::measure(std::slice::from_ref(&ceiling.point));
+        for point in std::iter::once(&mut ceiling.point).chain(&mut ceiling.plain) {
+            point.clients = row(point.point);
+            shares(&mut point.clients, measure);
+        }
+    }
+    for one in series {
+        let ceiling = crate::view::ceiling_of(ceilings, one);
+        let (measure, of_pooled) = (one.measure, &mut one.pooled);
+        for point in &mut one.points {
+            point.clients = row(point.point);
+        }
+        for point in of_pooled.iter_mut() {
+            point.clients = parts.iter().filter_map(|part| part.pooled.get(&point.point).cloned()).collect();
+        }
+        for point in one.points.iter_mut().chain(of_pooled) {
+            shares(&mut point.clients, measure);
+            beside_ceiling(&mut point.clients, ceiling.as_deref(), measure);
+        }
+    }
+}
+
+fn shares(rows: &mut [ClientFigures], measure: Measure) {
+    let all: f64 = rows.iter().map(|row| row.throughput(measure)).sum();
+    rows.iter_mut().filter(|_| all > 0.0).for_each(|row| row.share = row.throughput(measure) / all);
+}
+
+/// What each drove as a share of its ceiling, and what of it was full.
+fn beside_ceiling(rows: &mut [ClientFigures], ceiling: Option<&ClientCeiling>, measure: Measure) {
+    for row in rows {
+        let of_row = |c: &ClientCeiling| {
+            c.point.clients.iter().find(|own| own.client == row.client).map(|own| own.throughput(measure))
+        };
+        let own = ceiling.and_then(of_row).filter(|&own| own > 0.0);
+        row.ceiling_share = own.map(|own| row.throughput(measure) / own);
+        row.full = if row.busy.is_some_and(|busy| busy >= limits::THREAD_FULL) {
+            Some(ClientFull::Threads)
+        } else if row.nic.as_ref().and_then(|nic| nic.utilisation).is_some_and(|of| of >= limits::NIC_FULL) {
+            Some(ClientFull::Nic)
+        } else if row.ceiling_share.is_some_and(|share| share >= limits::CEILING_NEAR) {
+            Some(ClientFull::NullTarget)
+        } else {
+            None
+        };
+    }
+}
+
+/// Puts what there is to say of single clients into the view of all.
+pub(super) fn add_findings(view: &mut View, all: &Records, parts: Vec<ClientPart>) {
+    if parts.is_empty() {
+        return;
+    }
+    view.run.clients = all.manifest.clients.clone();
+    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || finding.kind == FindingKind::NicBound);
+    let of_machines = parts.into_iter().flat_map(|part| part.findings.into_iter().map(move |f| (part.name.clone(), f)));
+    view.findings.extend(named::grouped(of_machines.collect()));
+    let more = [named::missing(all, &view.findings), named::slow(view), named::full(view)].concat();
+    view.findings.extend(more);
+    crate::findings::sort(&mut view.findings);
 }
 
 #[cfg(test)]

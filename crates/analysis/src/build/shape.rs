@@ -38,8 +38,12 @@ pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
         let error = error.max(ERROR_FLOOR * estimate.mean);
         Some(UslPoint { concurrency: p.concurrency, throughput: estimate.mean, error })
     };
-    let points: Vec<UslPoint> = series.points.iter().filter_map(observed).collect();
-    let law = usl::fit(&points, seed).ok()?;
+    law(&series.points.iter().filter_map(observed).collect::<Vec<_>>(), seed)
+}
+
+/// The law of points by rising concurrency, or number of clients, with its curve.
+pub(super) fn law(points: &[UslPoint], seed: u64) -> Option<UslScaling> {
+    let law = usl::fit(points, seed).ok()?;
     let (first, last) = (f64::from(points.first()?.concurrency), f64::from(points.last()?.concurrency));
     let at = |step: u32| {
         let n = first * (last / first).powf(f64::from(step) / f64::from(CURVE_STEPS));
@@ -55,7 +59,7 @@ mod tests {
 
     use super::*;
     use crate::build::tests::point;
-    use crate::view::{Measure, Point, Summary};
+    use crate::view::Point;
 
     fn series(curve: &[(u32, f64)]) -> Series {
         let with_error = |&(concurrency, mib): &(u32, f64)| {
@@ -65,18 +69,8 @@ mod tests {
             point
         };
         Series {
-            workload: Worded::read("get"),
-            size: Worded::read("1MiB"),
-            range_bytes: None,
-            measure: Measure::Bytes,
             points: curve.iter().map(with_error).collect(),
-            pooled: Vec::new(),
-            knee: None,
-            scaling: None,
-            sustained: None,
-            predicted: None,
-            limit: None,
-            summary: Summary::default(),
+            ..Series::of(&Worded::read("get"), &Worded::read("1MiB"), None)
         }
     }
 

@@ -47,6 +47,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         machine_busy: None,
         ops: Vec::new(),
         hosts: Vec::new(),
+        driven_by: None,
         clients: Vec::new(),
     }
 }
@@ -78,6 +79,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
         size: Worded::read("1MiB"),
         concurrency,
         rate_per_s: None,
+        clients: None,
     };
     let mut records = Records {
         manifest: Manifest {
@@ -567,7 +569,7 @@ fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
 #[test]
 fn a_search_is_complete_when_every_series_says_so() {
     let mut records = records(&[1, 2], |_| 5);
-    let series = SeriesSpec { workload: Worded::read("get"), size: Worded::read("1MiB") };
+    let series = SeriesSpec { workload: Worded::read("get"), size: Worded::read("1MiB"), clients: None };
     let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
     (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
     assert!(!build(&records).unwrap().run.complete);

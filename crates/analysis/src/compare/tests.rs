@@ -93,6 +93,7 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
     SeriesComparison {
         workload: Worded::read("get"),
         size: Worded::read("1MiB"),
+        clients: None,
         measure: Measure::Bytes,
         a_bound: None,
         b_bound: None,

@@ -25,7 +25,7 @@ fn open(due: u64, first: u64, last: u64) -> OpenLoop {
 }
 
 fn spec(rate_per_s: Option<f64>) -> PointSpec {
-    PointSpec { workload: Worded::read("get"), size: Worded::read("4KiB"), concurrency: 4, rate_per_s }
+    PointSpec { workload: Worded::read("get"), size: Worded::read("4KiB"), concurrency: 4, rate_per_s, clients: None }
 }
 
 fn at(open: OpenLoop, per_s: f64) -> Point {
@@ -274,22 +274,8 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
         Point { point: number, ..at(open, rate) }
     };
     let points = (0..).zip(points).map(of).collect();
-    let (workload, size, measure) = (Worded::read("get"), "4KiB".to_owned(), crate::view::Measure::Requests);
-    let summary = crate::view::Summary::default();
-    Series {
-        range_bytes: None,
-        workload,
-        size,
-        measure,
-        points,
-        pooled: Vec::new(),
-        knee: None,
-        scaling: None,
-        sustained: None,
-        predicted: None,
-        limit: None,
-        summary,
-    }
+    let measure = crate::view::Measure::Requests;
+    Series { measure, points, ..Series::of(&Worded::read("get"), &Worded::read("4KiB"), None) }
 }
 
 /// What is asked by `--slo p90=10ms`, with a search or as a check.

@@ -1,8 +1,10 @@
 //! What the points of a series come to: the best of them, how far their intervals reach, which failed most.
 
+use linerate_record::load::Workload;
+use linerate_record::run::{PointSizes, Worded};
 use serde::{Deserialize, Serialize};
 
-use super::{ClientCeiling, Estimate, Measure, Point, Series, View};
+use super::{ClientCeiling, Estimate, Measure, Point, Series, View, ceiling_of};
 use crate::knee;
 
 /// What the points of a series come to.
@@ -57,6 +59,26 @@ pub fn too_many_failed(failed: u64, all: u64) -> bool {
 }
 
 impl Series {
+    /// A series without points.
+    #[must_use]
+    pub fn of(workload: &Worded<Workload>, size: &Worded<PointSizes>, clients: Option<u32>) -> Self {
+        Series {
+            workload: workload.clone(),
+            size: size.clone(),
+            clients,
+            range_bytes: None,
+            measure: Measure::Bytes,
+            points: Vec::new(),
+            pooled: Vec::new(),
+            knee: None,
+            scaling: None,
+            sustained: None,
+            predicted: None,
+            limit: None,
+            summary: Summary::default(),
+        }
+    }
+
     /// The throughput at the concurrency that gives most, all of its visits together; that of the best point where
     /// there is no curve.
     #[must_use]
@@ -127,8 +149,8 @@ impl View {
     pub fn sum_up(&mut self) {
         let Self { series, ceilings, .. } = self;
         for one in series {
-            let ceiling = ceilings.iter().find(|c| c.workload == one.workload && c.size == one.size);
-            one.summary = summed_up(one, ceiling);
+            let ceiling = ceiling_of(ceilings, one);
+            one.summary = summed_up(one, ceiling.as_deref());
         }
     }
 }
@@ -182,7 +204,7 @@ mod tests {
         let mut point = of_best.clone();
         point.bytes_per_s.mean *= 4.0;
         point.requests_per_s.mean *= 4.0;
-        view.ceilings.push(ClientCeiling { workload, size, point, plain: None });
+        view.ceilings.push(ClientCeiling { workload, size, clients: None, point, plain: None });
         view.series[0].points.push(Point { point: 99, ..of_best });
         view.series[0].knee = None;
         view.sum_up();

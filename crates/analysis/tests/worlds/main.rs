@@ -4,6 +4,7 @@
 //! printed. Without it each world is drawn often enough to see what is badly wrong.
 
 mod canaries;
+mod clients;
 mod compares;
 mod knees;
 mod means;

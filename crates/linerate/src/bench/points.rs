@@ -255,8 +255,13 @@ fn ceilings_of(
     for work in &setup.load.work {
         for (size, sizes) in named_sizes(setup, &work.sizes) {
             let concurrency = most.min(CEILING_CONCURRENCY_MAX);
-            let spec =
-                PointSpec { workload: work.workload.clone().into(), size: size.into(), concurrency, rate_per_s: None };
+            let spec = PointSpec {
+                workload: work.workload.clone().into(),
+                size: size.into(),
+                concurrency,
+                rate_per_s: None,
+                clients: None,
+            };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
@@ -415,7 +420,8 @@ impl SeriesRun<'_> {
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into() };
+        let series =
+            SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into(), clients: None };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -438,7 +444,7 @@ impl SeriesRun<'_> {
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
         let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
         let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
-        let spec = PointSpec { workload, size, concurrency, rate_per_s };
+        let spec = PointSpec { workload, size, concurrency, rate_per_s, clients: None };
         let driven = (&plan, timing.rule(concurrency));
         let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
         let workload = self.workload;

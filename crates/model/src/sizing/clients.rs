@@ -15,7 +15,7 @@ pub(super) fn too_few(site: &Site, need: &Need, nodes: u32, object_bytes: u64) -
     if site.clients.count == 0 || site.has_clients_on_nodes() {
         return None;
     }
-    let with = |clients: u32| at(&with_clients(site, clients), nodes, object_bytes);
+    let with = |clients: u32| at(&of_clients(site, clients), nodes, object_bytes);
     let given = with(site.clients.count)?;
     let lacks = missed(need, &given);
     let shown =
@@ -27,7 +27,7 @@ pub(super) fn too_few(site: &Site, need: &Need, nodes: u32, object_bytes: u64) -
     let is_enough = |clients: u32| with(clients).is_some_and(|point| missed(need, &point).is_empty());
     let takes = match least(site.clients.count, is_enough) {
         Some(clients) => {
-            let racks = with_clients(site, clients).clients.racks;
+            let racks = of_clients(site, clients).clients.racks;
             let of_racks = if racks > site.clients.racks { format!(" in {racks} racks") } else { String::new() };
             format!("it takes {clients} clients{of_racks}")
         }
@@ -45,7 +45,8 @@ fn rate(point: &ScalePoint, place: usize) -> String {
 }
 
 /// A site with another number of clients, in racks as full as they are.
-fn with_clients(site: &Site, clients: u32) -> Site {
+#[must_use]
+pub fn of_clients(site: &Site, clients: u32) -> Site {
     let mut other = site.clone();
     let (count, racks) = (u64::from(site.clients.count.max(1)), u64::from(site.clients.racks));
     other.clients.count = clients;
@@ -85,7 +86,7 @@ mod tests {
             sized.why.split("it takes ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap();
         let line = 100e9 / 8.0 * f64::from(clients);
         assert!(line > 1024_f64.powi(4) && line < 1.05 * 1024_f64.powi(4), "{sized:?}");
-        let with = |count: u32| at(&with_clients(&site, count), nodes, 4 << 20).unwrap();
+        let with = |count: u32| at(&of_clients(&site, count), nodes, 4 << 20).unwrap();
         assert!(missed(&need, &with(clients)).is_empty() && !missed(&need, &with(clients - 1)).is_empty());
     }
 

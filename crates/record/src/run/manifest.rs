@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::site::Site;
 
 /// Most clients that one run may have.
-pub const CLIENTS_MAX: usize = 256;
+pub const CLIENTS_MAX: usize = 1_024;
 
 /// Name of the client of a run that has one: the machine on which `linerate bench` was started.
 pub const LOCAL: &str = "local";

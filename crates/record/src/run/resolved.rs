@@ -99,8 +99,11 @@ impl LoadRequest {
 pub fn series(load: &Load) -> Vec<SeriesSpec> {
     let of = |work: &WorkloadSizes| {
         let workload = Worded::Known(work.workload.clone());
-        let spec =
-            |size: &Sizes| SeriesSpec { workload: workload.clone(), size: PointSizes::from(size.clone()).into() };
+        let spec = |size: &Sizes| SeriesSpec {
+            workload: workload.clone(),
+            size: PointSizes::from(size.clone()).into(),
+            clients: None,
+        };
         work.sizes.iter().map(spec).collect::<Vec<_>>()
     };
     let mut series: Vec<SeriesSpec> = load.work.iter().flat_map(of).collect();
@@ -118,8 +121,8 @@ fn points(load: &Load) -> Vec<PointSpec> {
     let given = load.levels.given().unwrap_or_default();
     let at = |s: SeriesSpec| {
         let point = move |&Level { concurrency, rate_per_s }: &Level| {
-            let SeriesSpec { workload, size } = s.clone();
-            PointSpec { workload, size, concurrency, rate_per_s }
+            let SeriesSpec { workload, size, clients } = s.clone();
+            PointSpec { workload, size, concurrency, rate_per_s, clients }
         };
         given.iter().map(point)
     };

@@ -3,8 +3,9 @@
 //! A column of the timeline is `{"scale": s, "v": "…"}`: two characters per figure, which are digits of base 64 and
 //! give `n` of `n × s`; 4095 stands for an absent figure. Points keep their figures unrounded.
 
+use linerate_analysis::growth::{GrowthOutcome, GrowthPoint};
 use linerate_analysis::knee::{Knee, KneeOutcome};
-use linerate_analysis::view::{Estimate, Latency, MachineSample, Point, Series, Timeline, View};
+use linerate_analysis::view::{Estimate, Growth, GrowthPlan, Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
 use crate::words;
@@ -30,6 +31,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 pub(super) fn json(view: &View) -> String {
     let document = json!({
         "elapsed_ms": view.run.elapsed_ms,
+        "growth": view.growth.iter().map(growth).collect::<Vec<_>>(),
         "series": view.series.iter().map(|series| throughput(view, series)).collect::<Vec<_>>(),
         "latency": latencies(view),
         "spans": view.timeline.spans,
@@ -76,7 +78,7 @@ fn first_ttfb(point: &Point) -> &Latency {
 }
 
 fn throughput(view: &View, series: &Series) -> Value {
-    let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
+    let ceiling = view.ceiling_of(series);
     let estimate = |load: f64, estimate: &Estimate| json!([load, estimate.mean, estimate.half_width_95]);
     let of_point = |point: &Point| estimate(load_of(point), point.throughput(series.measure));
     let is_closed = series.points.iter().all(|point| point.open.is_none());
@@ -89,7 +91,7 @@ fn throughput(view: &View, series: &Series) -> Value {
     let mut again: Vec<&Point> = series.points.iter().filter(|p| is_closed && is_visited_again(series, p)).collect();
     again.sort_by_key(|point| point.point);
     json!({
-        "label": words::series_label(&series.workload, &series.size),
+        "label": words::series_name(series),
         "measure": series.measure,
         "load": load_name(&series.points),
         "knee": series.knee.as_ref().filter(|knee| is_reported(knee)).map(knee),
@@ -98,6 +100,27 @@ fn throughput(view: &View, series: &Series) -> Value {
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
         "points": points,
         "visits": again.into_iter().map(of_point).collect::<Vec<_>>(),
+    })
+}
+
+/// Throughput over clients, in the shape of a series: where growth ended stands for the knee.
+fn growth(growth: &Growth) -> Value {
+    let of = &growth.verdict;
+    let is_ended = matches!(of.outcome, GrowthOutcome::Ended | GrowthOutcome::Falls);
+    let end = of.points.iter().find(|point| is_ended && point.clients == of.ended_at);
+    let point = |p: &GrowthPoint| json!([p.clients, p.throughput.mean, p.throughput.half_width_95]);
+    let planned =
+        |plan: &GrowthPlan| plan.points.iter().map(|p| json!([p.clients, p.ceiling_bytes_per_s])).collect::<Vec<_>>();
+    json!({
+        "label": words::series_label(&growth.workload, &growth.size),
+        "measure": growth.measure,
+        "load": "clients",
+        "knee": end.map(|p| json!([of.ended_at, of.lowest, of.highest, p.throughput.mean])),
+        "law": growth.scaling.as_ref().map(|scaling| &scaling.curve),
+        "plan": growth.planned.as_ref().map(planned),
+        "ceiling": null,
+        "points": of.points.iter().map(point).collect::<Vec<_>>(),
+        "visits": [],
     })
 }
 
@@ -144,7 +167,7 @@ struct LatencyAt<'a> {
 }
 
 fn selectable(series: &Series) -> Vec<Selectable<'_>> {
-    let label = words::series_label(&series.workload, &series.size);
+    let label = words::series_name(series);
     let each = series.at_each();
     let drawn = drawn(each.len());
     let at = |i: usize, point: &Point, total, ttfb| LatencyAt { load: load_of(point), drawn: drawn[i], total, ttfb };

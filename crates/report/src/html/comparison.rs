@@ -71,6 +71,6 @@ fn series(series: &SeriesComparison) -> String {
             );
         }
     }
-    let label = words::series_label(&series.workload, &series.size);
+    let label = words::compared_name(series);
     if rows.is_empty() { String::new() } else { table(&label, &HEADS, &rows) }
 }

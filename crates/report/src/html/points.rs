@@ -42,12 +42,12 @@ pub(super) fn tables(view: &View, exact: Exact) -> String {
 fn named(view: &View) -> Vec<Named<'_>> {
     let mut points = Vec::new();
     for series in &view.series {
-        let label = words::series_label(&series.workload, &series.size);
+        let label = words::series_name(series);
         let all = series.points.iter().enumerate();
         points.extend(all.map(|(i, point)| Named { label: label.clone(), opens_series: i == 0, point }));
     }
     for (i, ceiling) in view.ceilings.iter().enumerate() {
-        let label = format!("{}, null target", words::series_label(&ceiling.workload, &ceiling.size));
+        let label = format!("{}, null target", words::ceiling_name(ceiling));
         points.push(Named { label: label.clone(), opens_series: i == 0, point: &ceiling.point });
         if let Some(plain) = &ceiling.plain {
             points.push(Named { label: format!("{label} without TLS"), opens_series: false, point: plain });

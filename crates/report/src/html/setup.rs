@@ -1,8 +1,9 @@
 //! What was asked, of what, on which machine.
 
-use linerate_analysis::view::RunSummary;
+use linerate_analysis::view::{RunSummary, Series};
+use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{LoadRequest, Target};
+use linerate_record::run::{LoadRequest, PointSizes, Target, Worded};
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 
 use super::markup;
@@ -10,6 +11,9 @@ use crate::words;
 
 /// Hosts named in full; beyond, the rest are counted.
 const HOSTS_NAMED_MAX: usize = 24;
+
+/// Clients of one make that are named; beyond, the rest are counted.
+const CLIENTS_NAMED_MAX: usize = 8;
 
 /// Three lists of facts.
 pub(super) fn facts(run: &RunSummary) -> String {
@@ -31,7 +35,25 @@ fn machines(run: &RunSummary) -> String {
     if run.clients.is_empty() {
         return card("This machine", &run.machine);
     }
-    run.clients.iter().map(|client| card(&format!("Client {}", client.name), &client.machine)).collect()
+    // Clients of one make have one card.
+    let mut makes: Vec<(&Machine, Vec<&str>)> = Vec::new();
+    for client in &run.clients {
+        match makes.iter_mut().find(|(machine, _)| **machine == client.machine) {
+            Some((_, names)) => names.push(&client.name),
+            None => makes.push((&client.machine, vec![client.name.as_str()])),
+        }
+    }
+    makes.iter().map(|(machine, names)| card(&clients(names), machine)).collect()
+}
+
+/// `Client a`, or `Clients a, b, c and 192 more`.
+fn clients(names: &[&str]) -> String {
+    let shown = names[..names.len().min(CLIENTS_NAMED_MAX)].join(", ");
+    match (names.len(), names.len().saturating_sub(CLIENTS_NAMED_MAX)) {
+        (1, _) => format!("Client {shown}"),
+        (_, 0) => format!("Clients {shown}"),
+        (_, more) => format!("Clients {shown} and {more} more"),
+    }
 }
 
 fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
@@ -85,12 +107,12 @@ fn each_point(asked: &LoadRequest) -> String {
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
 fn grid(asked: &LoadRequest) -> String {
     if let Some(search) = &asked.search {
-        let series: Vec<String> = search.series.iter().map(|s| words::series_label(&s.workload, &s.size)).collect();
+        let series: Vec<String> = search.series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect();
         return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
     }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {
-        let label = words::series_label(&point.workload, &point.size);
+        let label = name(&point.workload, &point.size, point.clients);
         let concurrency = point.concurrency.to_string();
         match series.iter_mut().find(|(known, _)| *known == label) {
             Some((_, all)) => all.push(concurrency),
@@ -99,6 +121,10 @@ fn grid(asked: &LoadRequest) -> String {
     }
     let reported: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
     reported.join("; ")
+}
+
+fn name(workload: &Worded<Workload>, size: &Worded<PointSizes>, clients: Option<u32>) -> String {
+    words::series_name(&Series::of(workload, size, clients))
 }
 
 fn target(target: &Target) -> Vec<(&'static str, String)> {

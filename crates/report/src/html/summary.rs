@@ -36,9 +36,18 @@ pub(super) fn header(run: &RunSummary) -> String {
 /// A card per series.
 pub(super) fn verdicts(view: &View, exact: Exact) -> String {
     let mut html = String::new();
+    for growth in &view.growth {
+        let label = words::series_label(&growth.workload, &growth.size);
+        let _ = writeln!(
+            html,
+            "<article class=\"card\"><h3>{} over clients</h3>\n<p class=\"bound\">{}</p></article>",
+            escaped(&label),
+            escaped(&words::growth::verdict(growth))
+        );
+    }
     for series in &view.series {
-        let ceiling = view.ceilings.iter().find(|c| c.workload == series.workload && c.size == series.size);
-        html.push_str(&card(series, ceiling, &view.run.asked, exact));
+        let ceiling = view.ceiling_of(series);
+        html.push_str(&card(series, ceiling.as_deref(), &view.run.asked, exact));
     }
     if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
 }
@@ -58,7 +67,7 @@ pub(super) fn severe(findings: &[Finding]) -> String {
 }
 
 fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, exact: Exact) -> String {
-    let label = escaped(&words::series_label(&series.workload, &series.size));
+    let label = escaped(&words::series_name(series));
     let Some((point, best)) = words::best(series) else {
         return format!(
             "<article class=\"card\"><h3>{label}</h3><p class=\"none\">No point has a whole interval.</p></article>\n"

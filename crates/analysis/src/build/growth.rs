@@ -1,0 +1,65 @@
+//! Series that differ in their number of clients alone, side by side.
+
+use super::shape;
+use crate::growth::{self, GrowthOutcome, GrowthVisit};
+use crate::knee;
+use crate::usl::UslPoint;
+use crate::view::{Bottleneck, Growth, Point, Series};
+
+/// What more clients gave, for each workload and size that several numbers of clients drove in closed loops. `seed`
+/// makes the intervals of the law the same each time.
+pub(super) fn growth(series: &[Series], seed: u64) -> Vec<Growth> {
+    let mut all = Vec::new();
+    for (place, first) in series.iter().enumerate() {
+        let is_alike = |other: &Series| other.workload == first.workload && other.size == first.size;
+        if series[..place].iter().any(is_alike) {
+            continue;
+        }
+        let of: Vec<&Series> = series.iter().filter(|s| is_alike(s) && s.clients.is_some()).collect();
+        all.extend(of_series(&of, seed));
+    }
+    all
+}
+
+fn of_series(of: &[&Series], seed: u64) -> Option<Growth> {
+    let first = of.first()?;
+    if of.iter().any(|series| series.measure != first.measure || series.points.iter().any(|p| p.open.is_some())) {
+        return None;
+    }
+    let visits: Vec<GrowthVisit> = of.iter().flat_map(|series| visits(series)).collect();
+    let mut verdict = growth::judge(&visits)?;
+    let largest = of.iter().max_by_key(|series| series.clients)?;
+    if largest.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::RateCap) {
+        verdict.outcome = GrowthOutcome::Capped;
+    }
+    let law = if verdict.outcome == GrowthOutcome::Capped { None } else { shape::law(&points(&visits), seed) };
+    Some(Growth {
+        workload: first.workload.clone(),
+        size: first.size.clone(),
+        measure: first.measure,
+        verdict,
+        scaling: law,
+        planned: None,
+    })
+}
+
+/// The visits of the concurrency that gave most, by the clients that drove it all the time.
+fn visits(series: &Series) -> Vec<GrowthVisit> {
+    let Some(best) = series.best_point() else { return Vec::new() };
+    let visit = |point: &Point| {
+        let clients = point.driven_by.or(series.clients)?;
+        Some(GrowthVisit { clients, concurrency: best.concurrency, throughput: *point.throughput(series.measure) })
+    };
+    series.visits_of(best).filter_map(visit).collect()
+}
+
+/// Each number of clients with its error, all visits together.
+fn points(visits: &[GrowthVisit]) -> Vec<UslPoint> {
+    let rungs = knee::measured(&growth::as_knee_visits(visits));
+    let point = |rung: knee::MeasuredRung| UslPoint {
+        concurrency: rung.concurrency,
+        throughput: rung.throughput.mean,
+        error: rung.error,
+    };
+    rungs.into_iter().map(point).collect()
+}

@@ -1,0 +1,50 @@
+//! What more clients gave.
+
+use linerate_record::load::Workload;
+use linerate_record::plan::Resource;
+use linerate_record::run::{PointSizes, Worded};
+use serde::{Deserialize, Serialize};
+
+use super::{Measure, UslScaling};
+use crate::growth::GrowthVerdict;
+
+/// Throughput over the number of clients: of series that differ in it alone, each at the concurrency that gave most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// As the series have it.
+    pub workload: Worded<Workload>,
+    /// As the series have it.
+    pub size: Worded<PointSizes>,
+    /// Which throughput tells the story.
+    pub measure: Measure,
+    /// What each number of clients gave, and where growth ended.
+    #[serde(flatten)]
+    pub verdict: GrowthVerdict,
+    /// The Universal Scalability Law over clients; absent with fewer than four numbers of them.
+    pub scaling: Option<UslScaling>,
+    /// What the site can do with so many clients; absent where no site was described, or the model says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<GrowthPlan>,
+}
+
+/// The ceilings of a described site over the number of clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrowthPlan {
+    /// Name of the site.
+    pub site: String,
+    /// For each number of clients measured, ascending.
+    pub points: Vec<PlannedClients>,
+}
+
+/// The lowest ceiling of a site with so many clients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedClients {
+    /// Clients.
+    pub clients: u32,
+    /// The ceiling, in client bytes per second.
+    pub ceiling_bytes_per_s: f64,
+    /// What binds there.
+    pub bottleneck: Resource,
+    /// Measured, as a share of the ceiling.
+    pub measured_share: f64,
+}
