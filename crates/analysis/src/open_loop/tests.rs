@@ -280,6 +280,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
         range_bytes: None,
         workload,
         size,
+        clients: None,
         measure,
         points,
         pooled: Vec::new(),
