@@ -11,11 +11,25 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
+use super::minio::{keys, program};
 use crate::running::{eventually_within, linerate, shown};
 
 /// What a Kubernetes needs.
 pub(crate) const NEEDS: &[&str] =
     &["a Kubernetes", "root", "control groups of version 1", "ip", "unshare", "nsenter", "mount", "openssl", "curl"];
+
+const WITH_MINIO: &[&str] = &[
+    "a Kubernetes",
+    "MinIO",
+    "root",
+    "control groups of version 1",
+    "ip",
+    "unshare",
+    "nsenter",
+    "mount",
+    "openssl",
+    "curl",
+];
 
 /// Nodes of the one that tests share.
 const NODES: u32 = 2;
@@ -33,8 +47,9 @@ type Check = fn() -> Result<(), Failed>;
 
 /// Names of the checks of the Kubernetes itself, and the checks. The last takes it down: no test that needs it comes
 /// after.
-pub(crate) const CHECKS: [(&str, &[&str], Check); 4] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
     ("kubernetes_runs_a_pod_of_linerate_on_each_node", NEEDS, runs_pods),
+    ("kubernetes_pods_reach_a_minio_of_another_node_by_its_service", WITH_MINIO, serves_minio),
     ("kubernetes_keeps_pods_while_its_api_server_is_restarted", NEEDS, restarts),
     ("kubernetes_notices_nodes_that_are_cut_off_or_crash", NEEDS, loses_nodes),
     ("kubernetes_leaves_nothing_when_it_is_taken_down", NEEDS, leaves_nothing),
@@ -42,7 +57,9 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 4] = [
 
 /// The folder that `make kubernetes` has built.
 pub(crate) fn built() -> Option<PathBuf> {
-    std::env::var_os("KUBERNETES").map(PathBuf::from).filter(|path| ["bin/kubelet", "debian/usr/sbin/runc", "pause"].iter().all(|part| path.join(part).exists()))
+    std::env::var_os("KUBERNETES")
+        .map(PathBuf::from)
+        .filter(|path| ["bin/kubelet", "debian/usr/sbin/runc", "pause"].iter().all(|part| path.join(part).exists()))
 }
 
 /// Whether control groups are of the version in which the script makes those of nodes.
@@ -123,14 +140,12 @@ impl Kubernetes {
         assert!(output.status.success(), "{words:?}: {}", shown(&output));
     }
 
-    /// Gives every node an image of a program, under a name.
-    pub(crate) fn load(&self, name: &str, program: &Path) {
+    /// Gives a node an image of a program, under a name.
+    pub(crate) fn load(&self, node: u32, name: &str, program: &Path) {
         let archive = self.folder.join("image.tar");
         let output = script().args(["image", name]).arg(program).arg(&archive).output().expect("the script runs");
         assert!(output.status.success(), "{name}: {}", shown(&output));
-        for node in 1..=NODES {
-            self.act(&["load", &node.to_string(), &archive.to_string_lossy()]);
-        }
+        self.act(&["load", &node.to_string(), &archive.to_string_lossy()]);
         fs::remove_file(archive).expect("it was written");
     }
 
@@ -180,33 +195,106 @@ fn pod(name: &str, node: &str) -> String {
     .to_string()
 }
 
+/// Exec into a pod, as one types it.
+fn exec(kubernetes: &Kubernetes, pod: &str, command: &str) -> String {
+    let words = format!("exec {pod} -- {command}");
+    kubernetes.kubectl(&words.split_whitespace().collect::<Vec<_>>())
+}
+
+/// A short load of a server from a pod.
+const LOAD: &str = "--yes-load --concurrent 2 --objects 10 --duration 1s --warmup 100ms --no-ceiling --obj.size 4096";
+
+/// One on each node, where a test before has not begun it.
+fn begin_pods(kubernetes: &Kubernetes) {
+    for node in 1..=NODES {
+        let name = format!("pod{node}");
+        if !kubernetes.kubectl_ended(&["get", "pod", &name]).status.success() {
+            kubernetes.create(&pod(&name, &format!("n{node}")));
+        }
+    }
+    kubernetes.kubectl(&["wait", "--for=condition=Ready", "pod/pod1", "pod/pod2", "--timeout=60s"]);
+}
+
 /// Pods of the image run on both nodes, and one that drives the other shows that exec and the pods' network work.
 fn runs_pods() -> Result<(), Failed> {
     Kubernetes::shared(|kubernetes| {
+        let known = fs::read_to_string(kubernetes.kubeconfig())?;
+        assert!(known.contains("https://10.231.80.1:6443"), "{known}");
         kubernetes.kubectl(&["label", "namespace", "default", "pod-security.kubernetes.io/enforce=restricted"]);
+        begin_pods(kubernetes);
         for node in 1..=NODES {
             assert!(kubernetes.is_ready(&format!("n{node}")), "n{node}");
-            kubernetes.create(&pod(&format!("pod{node}"), &format!("n{node}")));
-        }
-        for node in 1..=NODES {
             let name = format!("pod/pod{node}");
-            kubernetes.kubectl(&["wait", "--for=condition=Ready", &name, "--timeout=60s"]);
-            let version = kubernetes.kubectl(&["exec", &name, "--", "/linerate", "--version"]);
-            assert_eq!(version.trim(), shown(&linerate().arg("--version").output()?).trim());
+            let version = exec(kubernetes, &name, "/linerate --version");
+            assert_eq!(version, shown(&linerate().arg("--version").output()?));
         }
         let address = kubernetes.kubectl(&["get", "pod/pod2", "--output", "jsonpath={.status.podIP}"]);
-        let load = format!(
-            "exec pod/pod1 -- /linerate bench --host {address}:9001 --anonymous --op get --concurrent 2 --objects 10 \
-             --duration 1s --warmup 100ms --no-ceiling --obj.size 4096 -o /runs/one"
-        );
-        let said = kubernetes.kubectl(&load.split_whitespace().collect::<Vec<_>>());
-        assert!(said.contains("GET"), "{said}");
+        let load = format!("/linerate bench --host {address}:9001 --anonymous --op get {LOAD} -o /runs/null");
+        let said = exec(kubernetes, "pod/pod1", &load);
+        assert!(said.contains("/runs/null/report.html"), "{said}");
         // From the network of the cluster, where a coordinator is.
         let mut curl = kubernetes.inside(Path::new("curl"));
         let output = curl.args(["--silent", "--include", &format!("http://{address}:9001/")]).output()?;
         assert!(shown(&output).starts_with("HTTP/1.1 "), "{}", shown(&output));
-        let known = fs::read_to_string(kubernetes.kubeconfig())?;
-        assert!(known.contains("https://10.231.80.1:6443"), "{known}");
+        Ok(())
+    })
+}
+
+/// A MinIO in memory, and the service that leads to it.
+fn minio() -> String {
+    let keys: Vec<_> = ["MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"].into_iter().zip(keys()).collect();
+    let mut environment: Vec<_> =
+        keys.into_iter().map(|(name, (_, value))| serde_json::json!({"name": name, "value": value})).collect();
+    environment.push(serde_json::json!({"name": "HOME", "value": "/tmp"}));
+    let parts = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "minio", "labels": {"app": "minio"}},
+            "spec": {
+                "nodeName": "n1",
+                "terminationGracePeriodSeconds": 1,
+                "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+                "volumes": [{"name": "data", "emptyDir": {}}],
+                "containers": [{
+                    "name": "minio",
+                    "image": "linerate.local/minio:test",
+                    "args": ["server", "/data"],
+                    "env": environment,
+                    "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                    "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+                }],
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "minio"},
+            "spec": {"selector": {"app": "minio"}, "ports": [{"port": 9000}]},
+        },
+    ]});
+    parts.to_string()
+}
+
+fn serves_minio() -> Result<(), Failed> {
+    Kubernetes::shared(|kubernetes| {
+        kubernetes.load(1, "linerate.local/minio:test", Path::new(&program()));
+        kubernetes.create(&minio());
+        kubernetes.create(&pod("client", "n2"));
+        kubernetes.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "pod/client", "--timeout=60s"]);
+        let address = kubernetes.kubectl(&["get", "service/minio", "--output", "jsonpath={.spec.clusterIP}"]);
+        let [(_, access), (_, secret)] = &keys()[..] else { panic!("two keys") };
+        let keys = format!("--access-key {access} --secret-key {secret}");
+        let pod = kubernetes.kubectl(&["get", "pod/minio", "--output", "jsonpath={.status.podIP}"]);
+        eventually_within(PATIENT, "MinIO to serve", || {
+            let health = format!("http://{pod}:9000/minio/health/ready");
+            let mut curl = kubernetes.inside(Path::new("curl"));
+            curl.args(["--silent", "--fail", &health]).status().is_ok_and(|status| status.success())
+        });
+        let load = format!("/linerate bench --host {address}:9000 {keys} --op get,put {LOAD} -o /runs/minio");
+        let said = exec(kubernetes, "pod/client", &load);
+        assert!(said.contains("/runs/minio/report.html"), "{said}");
+        kubernetes.kubectl(&["delete", "service/minio", "pod/minio", "pod/client", "--wait"]);
         Ok(())
     })
 }
@@ -219,6 +307,7 @@ fn containers(kubernetes: &Kubernetes) -> String {
 
 fn restarts() -> Result<(), Failed> {
     Kubernetes::shared(|kubernetes| {
+        begin_pods(kubernetes);
         let before = containers(kubernetes);
         assert_eq!(before.lines().count(), NODES as usize, "{before}");
         let answers = || {

@@ -15,10 +15,11 @@
 #   kubernetes.sh load FOLDER NODE ARCHIVE gives an image to a node
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
-# KUBERNETES is the folder that was built, LINERATE the program of which `up` makes the image linerate.local/linerate:test.
+# KUBERNETES is the folder that was built. Of the program LINERATE, `up` makes the image linerate.local/linerate:test.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
-export KUBERNETES=${KUBERNETES:-$(realpath -m "$source/../../../../../target/servers/kubernetes")}
+KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
+export KUBERNETES
 export PATH=$KUBERNETES/bin:$PATH
 
 hierarchies=/sys/fs/cgroup
@@ -29,15 +30,27 @@ refuse() {
     exit 2
 }
 
-# When a process began: its number alone may have become another's.
+# When a process began, if it still runs: its number alone may have become another's.
 began() {
-    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }'
 }
 
 # The number of the process that a file of the folder names, where it still runs.
 running() {
     local number start
-    read -r number start 2>/dev/null <"$1/$2" && [ "$(began "$number")" = "$start" ] && echo "$number"
+    read -r number start 2>/dev/null <"$1/$2" && [ -n "$start" ] && [ "$(began "$number")" = "$start" ] &&
+        echo "$number"
+}
+
+# Ends that process, and waits until it has.
+end() {
+    local number tries=0
+    number=$(running "$1" "$2") || return 0
+    kill "-$3" "$number"
+    while running "$1" "$2" >/dev/null; do
+        [ $((tries += 1)) -lt 300 ] || refuse "process $number does not end"
+        sleep 0.1
+    done
 }
 
 first_process() {
@@ -64,7 +77,7 @@ sweep_groups() {
         for group in "$hierarchies"/*/"$prefix"*; do
             number=${group##*-}
             [ -d "$group" ] || continue
-            [ "$number" != $$ ] && [ -d "/proc/$number" ] && continue
+            [ "$number" != $$ ] && [ -n "$(began "$number")" ] && continue
             find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || left=$group
         done
         [ -n "$left" ] || return 0
@@ -73,11 +86,28 @@ sweep_groups() {
     echo "kubernetes.sh: $left is still in use" >&2
 }
 
-hold() {
-    local folder=$1
+# What a tier needs, before anything is made.
+check() {
+    local tier=${1:-} count=${2:-}
+    [[ $tier =~ ^(api|nodes|scale)$ ]] || refuse "no tier ${tier:-is named}: api, nodes or scale"
     [ "$(id -u)" = 0 ] || refuse "namespaces and control groups need root"
     [ -d "$hierarchies/memory" ] || refuse "$hierarchies is not of version 1: kubelets that share a machine need that"
     [ -x "$KUBERNETES/bin/kubelet" ] || refuse "$KUBERNETES has no components: make kubernetes"
+    [ "$tier" != api ] || return 0
+    [[ $count =~ ^[1-9][0-9]?$ ]] || refuse "$tier needs a number of nodes from 1 to 99, not \"$count\""
+    [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
+    LINERATE=$(realpath "$LINERATE")
+    export LINERATE
+    if [ "$tier" = scale ]; then
+        [ -x "$KUBERNETES/bin/kwok" ] || refuse "$KUBERNETES has no kwok: make kubernetes-scale"
+    else
+        [ -x "$KUBERNETES/debian/usr/sbin/runc" ] || refuse "$KUBERNETES has no packages of Debian: make kubernetes"
+    fi
+}
+
+hold() {
+    local folder=$1
+    check "${@:2}"
     ! running "$folder" holder >/dev/null || refuse "a Kubernetes runs in $folder already: kubernetes.sh down $folder"
     sweep_groups
     mkdir -p "$folder"/{inside,logs,pki}
@@ -99,20 +129,20 @@ hold() {
 
 # The kernel kills everything in the namespace of processes with its first.
 end_held() {
-    local status=$? first
+    local status=$?
     trap '' TERM INT HUP
-    if first=$(running "$FOLDER" first); then
-        kill -KILL "$first" 2>/dev/null || true
-    fi
+    end "$FOLDER" first KILL
     wait "${unshared:-}" 2>/dev/null || true
     sweep_groups
-    rm -rf "${FOLDER:?}"/{first,holder,inside,kubeconfig,pki,stay,tier}
+    rm -rf "${FOLDER:?}"/{first,holder,inside,kubeconfig,pki,stay}
     exit "$status"
 }
 
 up() {
     local folder=$1 log=$1/logs/hold
+    check "${@:2}"
     mkdir -p "$folder/logs"
+    : >"$log"
     [ -e "$folder/stay" ] || mkfifo "$folder/stay"
     # A pipe that it holds open itself: its input ends with its hours.
     SECONDS_MAX=$((${HOURS:-2} * 3600)) setsid "$0" hold "$@" <>"$folder/stay" >"$log" 2>&1 &
@@ -124,21 +154,12 @@ up() {
 }
 
 down() {
-    local folder=$1 holder first tries=0
-    if holder=$(running "$folder" holder); then
-        kill -TERM "$holder"
-        while [ -d "/proc/$holder" ] && [ $((tries += 1)) -lt 300 ]; do
-            sleep 0.1
-        done
-        [ ! -d "/proc/$holder" ] || refuse "process $holder does not end"
-    fi
+    local folder=$1
+    end "$folder" holder TERM
     # Where somebody has killed the holder alone.
-    if first=$(running "$folder" first); then
-        kill -KILL "$first"
-        sleep 1
-    fi
+    end "$folder" first KILL
     sweep_groups
-    rm -rf "${folder:?}"/{first,holder,inside,kubeconfig,logs,pki,stay,tier}
+    rm -rf "${folder:?}"/{first,holder,inside,kubeconfig,logs,pki,stay}
     rmdir "$folder" 2>/dev/null || true
 }
 
@@ -166,6 +187,7 @@ main() {
         case $command in
         up | hold | down) "$command" "$folder" "$@" ;;
         in) run_in "$folder" "$@" ;;
+        load) inside "$folder" load "${1:-}" "$(realpath "${2:?names the archive}")" ;;
         *) inside "$folder" "$command" "$@" ;;
         esac
         ;;

@@ -16,10 +16,11 @@ END
     begin kwok env PATH="$here/programs:$PATH" kwok --config="$here/kwok.yaml" --kubeconfig=kubeconfig \
         --manage-all-nodes --node-ip="$control" --node-port=10247 --server-address="$control:10247" \
         --cidr=10.232.0.0/16 --node-lease-duration-seconds=40
+    local capacity='{cpu: 96, memory: 768Gi, pods: 110}'
     for node in $(seq "$1"); do
-        printf -- '---\n{apiVersion: v1, kind: Node, metadata: {name: k%s, labels: {kubernetes.io/hostname: k%s}}, ' \
-            "$node" "$node"
-        echo 'status: {allocatable: {cpu: 96, memory: 768Gi, pods: 110}, capacity: {cpu: 96, memory: 768Gi, pods: 110}}}'
+        echo "---"
+        echo "{apiVersion: v1, kind: Node, metadata: {name: k$node, labels: {kubernetes.io/hostname: k$node}},"
+        echo " status: {allocatable: $capacity, capacity: $capacity}}"
     done >"$here/nodes.yaml"
     KUBECONFIG=kubeconfig KUBECACHEDIR=$here kubectl create --filename "$here/nodes.yaml" >/dev/null
     wait_until "a node that kwok pretends" are_ready "$1"
