@@ -30,6 +30,8 @@ begin() {
     shift
     "$@" >>"$FOLDER/logs/$name" 2>&1 </dev/null &
     echo $! >"$here/$name.pid"
+    # The shell need not tell how it ended.
+    disown $!
 }
 
 # Ends one by name. Whoever adopts it may take its time to reap it: dead is enough.

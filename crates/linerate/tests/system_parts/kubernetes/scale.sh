@@ -1,5 +1,6 @@
 # Sourced by inside.sh: nodes that kwok pretends. Their pods run nothing, but exec into one runs the program on this
-# machine: `linerate` is on its PATH. So hundreds of exec streams go through the real API server.
+# machine: `linerate` is on its PATH. So hundreds of exec streams go through the real API server. An exit code that is
+# not 0 is not passed on: kwok tells an internal error then, or nothing.
 
 pretended() {
     local node
