@@ -93,7 +93,11 @@ nodes() {
 }
 
 up() {
-    local tier=$1 count=${2:-0}
+    local tier=$1 count=${2:-0} stay
+    # Until the input ends, or the time is over: either way the kernel ends all that runs here with this process.
+    trap exit TERM
+    { timeout "${SECONDS_MAX:-3600}" cat >/dev/null || true; kill -TERM 1; } <&0 &
+    stay=$!
     mount -t tmpfs -o mode=0755 linerate-kubernetes "$here"
     echo "$GROUP" >"$here/group"
     hostname linerate-kubernetes
@@ -105,10 +109,8 @@ up() {
     scale) . "$source/scale.sh" && pretended "$count" ;;
     esac
     echo ready
-    # Until the input ends, or the time is over: either way the kernel ends all that runs here with this process. While
-    # it waits, and only then, it reaps what is left to it.
-    timeout "${SECONDS_MAX:-3600}" cat <&0 >/dev/null &
-    wait $! || true
+    # While it waits, and only then, it reaps what is left to it.
+    wait "$stay" || true
 }
 
 node_of() {
