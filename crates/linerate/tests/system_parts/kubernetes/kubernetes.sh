@@ -71,9 +71,9 @@ make_groups() {
 # Groups whose holder ends or has ended, however it did: a holder that is killed cannot remove its own. What was killed
 # just now may take a moment to leave them.
 sweep_groups() {
-    local group number tries
-    for tries in 1 2 3 4 5 6 7 8 9 10; do
-        local left=
+    local group number left users
+    for _ in $(seq 100); do
+        left=
         for group in "$hierarchies"/*/"$prefix"*; do
             number=${group##*-}
             [ -d "$group" ] || continue
@@ -83,7 +83,8 @@ sweep_groups() {
         [ -n "$left" ] || return 0
         sleep 0.1
     done
-    echo "kubernetes.sh: $left is still in use" >&2
+    users=$(find "$left" -name cgroup.procs -exec cat {} + 2>/dev/null | tr '\n' ' ')
+    echo "kubernetes.sh: $left is still in use, by processes ${users:-that are not told}" >&2
 }
 
 # What a tier needs, before anything is made.
