@@ -34,6 +34,8 @@ pub mod fuzzing;
 mod import;
 mod interrupt;
 mod knobs;
+#[cfg(feature = "kube")]
+mod kubeconfig;
 mod masks;
 mod mc;
 mod metrics;

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,17 +34,26 @@ pub(super) fn run(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     // that is silent with its input. The thread that still waits ends with the process.
     let (ended, first) = channel();
     let other = ended.clone();
-    thread::spawn(move || drop(other.send(copied(input, to))));
-    thread::spawn(move || drop(ended.send(copied(from, output))));
-    let result = first.recv();
+    thread::spawn(move || drop(other.send(copied(input, to).map(|()| End::Input))));
+    thread::spawn(move || drop(ended.send(copied(from, output).map(|()| End::Agent))));
+    let end = first.recv();
     let _ = socket.shutdown(Shutdown::Both);
-    match result {
-        Ok(Err(error)) if error.kind() != ErrorKind::BrokenPipe => Err(failed(error)),
-        _ => Ok(ExitCode::SUCCESS),
+    match end {
+        Ok(Ok(End::Agent)) => Ok(ExitCode::SUCCESS),
+        _ => Ok(ExitCode::from(CUT_OFF)),
     }
 }
 
-fn duplicate(end: impl std::os::fd::AsFd) -> io::Result<std::fs::File> {
+/// Which side ended.
+enum End {
+    Input,
+    Agent,
+}
+
+/// What it ends with where its input or output did, and not the agent: whoever asked may attach again.
+const CUT_OFF: u8 = 3;
+
+fn duplicate(end: impl AsFd) -> io::Result<std::fs::File> {
     end.as_fd().try_clone_to_owned().map(std::fs::File::from)
 }
 

@@ -63,7 +63,8 @@ pub(crate) struct AgentFlags {
     pub(super) until: Option<Timestamp>,
 }
 
-fn lease(text: &str) -> Result<Duration, String> {
+/// How long an agent may go on alone.
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     let lease = parse_duration(text).map_err(|error| error.to_string())?;
     let fits = (Duration::from_secs(2)..=Duration::from_secs(300)).contains(&lease);
     fits.then_some(lease).ok_or_else(|| "write 2s to 5m".to_owned())
