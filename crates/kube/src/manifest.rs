@@ -224,12 +224,12 @@ fn filled(object: &str, wishes: &Wishes, namespace: &str, component: &str) -> St
     for line in object.lines() {
         let indent = " ".repeat(line.len() - line.trim_start().len());
         match line.trim() {
-            "@LABELS@" => labels.iter().for_each(|label| drop(writeln!(text, "{indent}{label}"))),
-            "@RULES@" => rules.iter().for_each(|rule| drop(writeln!(text, "{rule}"))),
+            "@LABELS@" => labels.iter().for_each(|label| text.push_str(&format!("{indent}{label}\n"))),
+            "@RULES@" => rules.iter().for_each(|rule| text.push_str(&format!("{rule}\n"))),
             "@AWAY@" => text.push_str(&away(wishes)),
             _ => {
                 let line = values.iter().fold(line.to_owned(), |line, (mark, value)| line.replace(mark, value));
-                let _ = writeln!(text, "{line}");
+                text.push_str(&format!("{line}\n"));
             }
         }
     }

@@ -392,7 +392,8 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
 fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     let server = Server::start(|call| {
         if call.path.contains("/exec") {
-            return call.refuse(404, "NotFound", &format!("asked for {}", call.path.split('?').next().unwrap()));
+            let asked = format!("asked for {}", call.path.split('?').next().unwrap());
+            return call.refuse(404, "NotFound", &asked);
         }
         assert!(call.path.starts_with("/api/v1/namespaces/ns/pods?"), "{}", call.path);
         assert!(call.path.contains("labelSelector=app%3Dx"), "{}", call.path);

@@ -218,8 +218,11 @@ impl Exec {
     /// Ends it with a status.
     pub fn failed(&mut self, status: &str) {
         self.send(3, status.as_bytes());
-        let _ = self.socket.close(None);
-        let _ = self.socket.flush();
+        // What is unread when a socket is closed takes what was written with it.
+        let until = Instant::now() + Duration::from_secs(5);
+        while !self.is_over && Instant::now() < until {
+            self.received();
+        }
     }
 }
 
